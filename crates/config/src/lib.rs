@@ -1,0 +1,1 @@
+//! Configuration: TOML with presets, units, strict keys; errors for people; JSON Schema.

@@ -1,0 +1,271 @@
+//! The keys that belong to no exchangeable part, and the list of all keys.
+//!
+//! A policy's own keys stand in the policy's file and reach this list through
+//! its registry ([`crate::sched`], [`crate::ftl`]).
+
+use super::{Choice, Key, Kind};
+
+const TIB: u64 = 1 << 40;
+/// Longest time a key may state: one year.
+const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { path, kind, default, words: &[], doc }
+}
+
+const fn or_word(
+    path: &'static str,
+    kind: Kind,
+    words: &'static [&'static str],
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { path, kind, default, words, doc }
+}
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Count { min, max }
+}
+
+const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
+
+fn choices(list: &[(&'static str, &'static str)]) -> Vec<Choice> {
+    list.iter().map(|&(name, doc)| Choice { name, doc }).collect()
+}
+
+fn out_of_range() -> Vec<Choice> {
+    choices(&[
+        ("error", "refuse a request beyond the user capacity"),
+        ("wrap", "page number modulo the user capacity"),
+        ("compact", "touched pages packed densely, their order kept"),
+    ])
+}
+
+fn replay() -> Vec<Choice> {
+    choices(&[
+        ("open", "requests arrive at their recorded times"),
+        ("closed", "host.queue_depth requests are kept outstanding; recorded times are ignored"),
+    ])
+}
+
+fn partial_write() -> Vec<Choice> {
+    choices(&[
+        ("ignore", "a partly written logical page costs a program alone"),
+        ("rmw", "a partly written logical page is read first"),
+    ])
+}
+
+fn pattern() -> Vec<Choice> {
+    choices(&[
+        ("random", "uniform over the region, aligned to the request size"),
+        ("sequential", "consecutive, from the region's start again at its end"),
+        ("zipf", "aligned to the request size, zipf-distributed over the region"),
+    ])
+}
+
+fn precondition() -> Vec<Choice> {
+    choices(&[
+        ("none", "the flash starts empty"),
+        ("fill", "every logical page was written once, in order, before time 0"),
+    ])
+}
+
+/// Keys outside the registries, in the order of the stack.
+pub const GENERAL: &[Key] = &[
+    key("seed", count(0, u64::MAX >> 1), "1", "Seed of every random stream of the run."),
+    key("workload.trace", Kind::Path, "", "Trace file to replay."),
+    key("workload.format", Kind::Choice(crate::workload::formats), "auto", "Layout of the trace file."),
+    key(
+        "workload.dedup",
+        ANY_TIME,
+        "0ms",
+        "Drop a repeat of op, offset and size within this time of the one kept.",
+    ),
+    or_word("workload.max_gap", ANY_TIME, &["none"], "none", "Shorten longer gaps between arrivals to this."),
+    key(
+        "workload.skip_bad",
+        count(0, u64::MAX >> 1),
+        "0",
+        "Lines that may fail to parse before the trace is refused.",
+    ),
+    key("workload.repeat", count(1, 1_000_000), "1", "Times the trace is replayed, one after another."),
+    key(
+        "workload.out_of_range",
+        Kind::Choice(out_of_range),
+        "error",
+        "What to do with addresses beyond the user capacity.",
+    ),
+    key(
+        "workload.replay",
+        Kind::Choice(replay),
+        "open",
+        "Open: at recorded times. Closed: host.queue_depth outstanding.",
+    ),
+    key("workload.speed", Kind::Number { min: 0.0, max: 1e9 }, "1.0", "Arrival times are divided by this."),
+    or_word(
+        "workload.fio_time_unit",
+        Kind::Duration { max_ns: 1_000_000_000 },
+        &["unknown"],
+        "unknown",
+        "Unit of the times in a version 3 fio iolog (1us or 1ns); such a log is refused without it.",
+    ),
+    key(
+        "workload.synthetic.requests",
+        count(1, 1 << 40),
+        "",
+        "Number of requests; naming it chooses the generator instead of a trace.",
+    ),
+    key("workload.synthetic.pattern", Kind::Choice(pattern), "random", "Order of addresses."),
+    key(
+        "workload.synthetic.zipf_theta",
+        Kind::Number { min: 0.0, max: 10.0 },
+        "1.1",
+        "Exponent of pattern zipf.",
+    ),
+    key(
+        "workload.synthetic.read_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "50%",
+        "Share of reads.",
+    ),
+    key(
+        "workload.synthetic.trim_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Share of trims; the rest beside reads and trims are writes.",
+    ),
+    key("workload.synthetic.size", Kind::Bytes { min: 512, max: 1 << 30 }, "4KiB", "Bytes per request."),
+    or_word(
+        "workload.synthetic.region",
+        Kind::Bytes { min: 512, max: 1 << 60 },
+        &["device"],
+        "device",
+        "Bytes addressed, from offset 0.",
+    ),
+    key("workload.synthetic.interarrival", ANY_TIME, "100us", "Mean time between arrivals (exponential)."),
+    or_word(
+        "host.queue_depth",
+        count(1, 1 << 30),
+        &["unlimited"],
+        "128",
+        "Requests the scheduler's pending queue holds.",
+    ),
+    key("host.scheduler", Kind::Choice(crate::sched::choices), "noop", "I/O scheduler."),
+    or_word(
+        "host.deadline",
+        ANY_TIME,
+        &["none"],
+        "10ms",
+        "A request that has waited this long is dispatched before any choice.",
+    ),
+    key(
+        "host.awareness",
+        Kind::Choice(crate::coop::choices),
+        "full",
+        "How the scheduler learns which mappings the device caches.",
+    ),
+    key(
+        "host.page_cache",
+        Kind::Bytes { min: 0, max: 0 },
+        "0B",
+        "Page cache above the scheduler; requests of a trace enter below it (0B).",
+    ),
+    key(
+        "device.scheduler",
+        Kind::Choice(crate::device::choices),
+        "noop",
+        "Scheduler of the device's own queue.",
+    ),
+    or_word(
+        "device.queue_depth",
+        count(1, 1 << 30),
+        &["unlimited"],
+        "1",
+        "Requests the device holds, waiting or in service.",
+    ),
+    key("device.precondition", Kind::Choice(precondition), "none", "State of the flash at time 0."),
+    key("ftl.kind", Kind::Choice(crate::ftl::choices), "page", "Flash translation layer."),
+    or_word(
+        "ftl.mapping_cache",
+        Kind::Bytes { min: 1, max: TIB },
+        &["unlimited"],
+        "unlimited",
+        "Capacity of the mapping cache.",
+    ),
+    or_word(
+        "ftl.logical_page",
+        Kind::Bytes { min: 512, max: 1 << 24 },
+        &["page"],
+        "page",
+        "Unit of the mapping; the NAND page unless set.",
+    ),
+    key(
+        "ftl.partial_write",
+        Kind::Choice(partial_write),
+        "ignore",
+        "Cost of writing a part of a logical page.",
+    ),
+    key(
+        "ftl.over_provisioning",
+        Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
+        "7%",
+        "Share of the raw capacity withheld from the user.",
+    ),
+    key("ftl.gc", Kind::Choice(crate::ftl::gc_choices), "greedy", "Victim selection of garbage collection."),
+    key(
+        "ftl.gc_free_blocks",
+        count(1, 1 << 20),
+        "1",
+        "Erased blocks each chip keeps; taking the last starts garbage collection.",
+    ),
+    key(
+        "ftl.entry",
+        Kind::Bytes { min: 1, max: 64 },
+        "8B",
+        "Bytes of one mapping entry, in a translation page and in the cache.",
+    ),
+    key("flash.channels", count(1, 1024), "1", "Channels."),
+    key("flash.chips_per_channel", count(1, 1024), "1", "Chips on each channel."),
+    key("flash.dies_per_chip", count(1, 64), "1", "Dies in each chip."),
+    key("flash.planes_per_die", count(1, 64), "1", "Planes in each die."),
+    key("flash.blocks_per_plane", count(1, 1 << 24), "4096", "Erase blocks in each plane."),
+    key("flash.pages_per_block", count(1, 65_536), "64", "Pages in each erase block."),
+    key("flash.page", Kind::Bytes { min: 512, max: 1 << 24 }, "4KiB", "Data bytes of a NAND page."),
+    key("flash.read", ANY_TIME, "35us", "Time to read a page from the cells."),
+    key("flash.program", ANY_TIME, "350us", "Time to program a page."),
+    key("flash.erase", ANY_TIME, "1.5ms", "Time to erase a block."),
+    key("flash.transfer", Kind::TimePerByte, "0ns", "Time of one byte on the channel bus."),
+    key("flash.pe_cycles", count(0, 1 << 30), "0", "Erases each block has behind it at time 0."),
+];
+
+/// Keys of the contract whose parts this build does not have: checked, kept in
+/// the resolved configuration, and read by nothing.
+pub const RESERVED: &[Key] = &[
+    key(
+        "ftl.segment",
+        Kind::Bytes { min: 1, max: 1 << 24 },
+        "1KiB",
+        "Mapping unit of msftl; other FTLs ignore it.",
+    ),
+    key(
+        "ftl.log_blocks",
+        Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
+        "5%",
+        "Log blocks of hybrid FTLs; other FTLs ignore it.",
+    ),
+    key(
+        "ftl.csm_threshold",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "50%",
+        "Cooperative switch merges of hybrid FTLs; other FTLs ignore it.",
+    ),
+];
+
+/// Every key of this build: [`GENERAL`] and those of the registered parts.
+pub fn all() -> Vec<Key> {
+    let mut keys = GENERAL.to_vec();
+    keys.extend_from_slice(RESERVED);
+    keys.extend(crate::sched::keys());
+    keys.extend(crate::ftl::keys());
+    keys
+}

@@ -1,0 +1,110 @@
+//! Settings: the table of keys, their values, and the typed form the stack uses.
+//!
+//! A key is declared once, in the module of the part that reads it, as a [`Key`].
+//! From these declarations come strict checking, units, `ftlab schema`, the
+//! configuration reference and the resolved configuration in every result.
+
+mod keys;
+mod typed;
+
+pub use keys::{GENERAL, RESERVED, all};
+pub use typed::{Contradiction, Device, Flash, Ftl, Host, OutOfRange, Replay, Settings, Synthetic, Workload};
+
+use std::collections::BTreeMap;
+
+/// One configuration key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Dotted name, e.g. `host.queue_depth`.
+    pub path: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Default, written as in a file without quotes: `16KiB`, `128`, `none`, `7%`.
+    /// An empty text means the key has no default and may be absent.
+    pub default: &'static str,
+    /// Words accepted instead of a value (`unlimited`, `none`, `eviction`).
+    pub words: &'static [&'static str],
+    /// One sentence for help, schema and reference.
+    pub doc: &'static str,
+}
+
+/// What a key holds, with its inclusive limits.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// true or false.
+    Bool,
+    /// A whole number.
+    Count {
+        /// Least.
+        min: u64,
+        /// Most.
+        max: u64,
+    },
+    /// A number, e.g. a speed factor.
+    Number {
+        /// Least (exclusive if 0).
+        min: f64,
+        /// Most.
+        max: f64,
+    },
+    /// A size in bytes: B, kB, KiB, MB, MiB, GB, GiB, TB, TiB.
+    Bytes {
+        /// Least.
+        min: u64,
+        /// Most.
+        max: u64,
+    },
+    /// A time in whole nanoseconds: ns, us, ms, s, min, h.
+    Duration {
+        /// Most, nanoseconds.
+        max_ns: u64,
+    },
+    /// A time per byte, kept in picoseconds: "1.25ns".
+    TimePerByte,
+    /// A share, kept in parts per million: "7%".
+    Percent {
+        /// Least, ppm.
+        min_ppm: u64,
+        /// Most, ppm.
+        max_ppm: u64,
+    },
+    /// A file's path.
+    Path,
+    /// One of the names a registry lists.
+    Choice(fn() -> Vec<Choice>),
+}
+
+/// A name of a registry with its one-line description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Name as configured.
+    pub name: &'static str,
+    /// One line: what it is, and its source.
+    pub doc: &'static str,
+}
+
+/// A checked value of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// For [`Kind::Bool`].
+    Bool(bool),
+    /// For [`Kind::Count`].
+    Count(u64),
+    /// For [`Kind::Number`].
+    Number(f64),
+    /// For [`Kind::Bytes`]: bytes.
+    Bytes(u64),
+    /// For [`Kind::Duration`]: nanoseconds.
+    Nanos(u64),
+    /// For [`Kind::TimePerByte`]: picoseconds per byte.
+    PicosPerByte(u64),
+    /// For [`Kind::Percent`]: parts per million.
+    Ppm(u64),
+    /// For [`Kind::Path`] and [`Kind::Choice`].
+    Text(String),
+    /// One of the key's words.
+    Word(&'static str),
+}
+
+/// All keys that have a value, by path; complete (defaults filled in) once resolved.
+pub type Values = BTreeMap<&'static str, Value>;

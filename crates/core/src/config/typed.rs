@@ -1,0 +1,430 @@
+//! The typed form of a resolved configuration, and the checks across keys.
+
+use super::{Value, Values};
+
+/// A value that contradicts another; the configuration front adds file and line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct Contradiction {
+    /// The key to point at.
+    pub key: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// Everything the stack reads, one part per layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Source of requests.
+    pub workload: Workload,
+    /// The host's scheduler and pending queue.
+    pub host: Host,
+    /// The device's queue.
+    pub device: Device,
+    /// The flash translation layer.
+    pub ftl: Ftl,
+    /// Geometry and timing.
+    pub flash: Flash,
+}
+
+/// `[workload]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Trace file, if any.
+    pub trace: Option<String>,
+    /// Layout of the trace.
+    pub format: String,
+    /// Window in which a repeat is dropped, ns; 0: off.
+    pub dedup_ns: u64,
+    /// Longest gap between arrivals, ns.
+    pub max_gap_ns: Option<u64>,
+    /// Lines that may fail to parse.
+    pub skip_bad: u64,
+    /// Passes over the trace.
+    pub repeat: u64,
+    /// Addresses beyond the user capacity.
+    pub out_of_range: OutOfRange,
+    /// Open or closed.
+    pub replay: Replay,
+    /// Arrival times are divided by this.
+    pub speed: f64,
+    /// ns per unit of a version 3 fio log.
+    pub fio_time_unit_ns: Option<u64>,
+    /// The generator, if chosen.
+    pub synthetic: Option<Synthetic>,
+}
+
+/// `[workload.synthetic]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Synthetic {
+    /// Requests to generate.
+    pub requests: u64,
+    /// `random`, `sequential` or `zipf`.
+    pub pattern: String,
+    /// Exponent of `zipf`.
+    pub zipf_theta: f64,
+    /// Share of reads, ppm.
+    pub read_ppm: u64,
+    /// Share of trims, ppm.
+    pub trim_ppm: u64,
+    /// Bytes per request.
+    pub size: u64,
+    /// Bytes addressed; `None`: the user capacity.
+    pub region: Option<u64>,
+    /// Mean time between arrivals, ns.
+    pub interarrival_ns: u64,
+}
+
+/// `workload.out_of_range`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutOfRange {
+    /// Refuse.
+    Error,
+    /// Page number modulo the user capacity.
+    Wrap,
+    /// Touched pages packed densely.
+    Compact,
+}
+
+/// `workload.replay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// Arrivals at recorded times.
+    Open,
+    /// `host.queue_depth` outstanding.
+    Closed,
+}
+
+/// `[host]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Registered name of the scheduler.
+    pub scheduler: String,
+    /// Capacity of the pending queue; `u32::MAX`: unlimited.
+    pub queue_depth: u32,
+    /// Deadline, ns; `None`: none.
+    pub deadline_ns: Option<u64>,
+    /// Registered name of the awareness.
+    pub awareness: String,
+    /// hp, rb, map, map+: alternate reads and writes.
+    pub alternate: bool,
+}
+
+/// `[device]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// Registered name of the device's scheduler.
+    pub scheduler: String,
+    /// Requests held; `u32::MAX`: unlimited.
+    pub queue_depth: u32,
+    /// Every logical page was written once before time 0.
+    pub fill: bool,
+}
+
+/// `[ftl]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ftl {
+    /// Registered name.
+    pub kind: String,
+    /// Capacity of the mapping cache, bytes; `None`: unlimited.
+    pub mapping_cache_bytes: Option<u64>,
+    /// `slru` or `lru`.
+    pub cache_policy: String,
+    /// A write-back cleans the whole translation page's entries.
+    pub batch_update: bool,
+    /// Write back while nothing is pending.
+    pub background_flush: bool,
+    /// Bytes of a logical page.
+    pub logical_page_bytes: u32,
+    /// A partly written logical page is read first.
+    pub read_modify_write: bool,
+    /// Withheld share of the raw capacity, ppm.
+    pub over_provisioning_ppm: u64,
+    /// Registered victim policy.
+    pub gc: String,
+    /// Erased blocks each chip keeps.
+    pub gc_free_blocks: u32,
+    /// Bytes of a mapping entry.
+    pub entry_bytes: u32,
+}
+
+/// `[flash]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flash {
+    /// Channels.
+    pub channels: u32,
+    /// Chips per channel.
+    pub chips_per_channel: u32,
+    /// Dies per chip.
+    pub dies_per_chip: u32,
+    /// Planes per die.
+    pub planes_per_die: u32,
+    /// Erase blocks per plane.
+    pub blocks_per_plane: u32,
+    /// Pages per erase block.
+    pub pages_per_block: u32,
+    /// Bytes of a NAND page.
+    pub page_bytes: u32,
+    /// Cell read, ns.
+    pub read_ns: u64,
+    /// Cell program, ns.
+    pub program_ns: u64,
+    /// Erase, ns.
+    pub erase_ns: u64,
+    /// Bus time per byte, ps.
+    pub transfer_ps: u64,
+    /// Erases behind each block at time 0.
+    pub pe_cycles: u64,
+}
+
+impl Flash {
+    /// Chips in the device.
+    pub fn chips(&self) -> u32 {
+        self.channels * self.chips_per_channel
+    }
+
+    /// Erase blocks in one chip.
+    pub fn blocks_per_chip(&self) -> u64 {
+        u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
+    }
+
+    /// NAND pages in the device.
+    pub fn pages(&self) -> u64 {
+        u64::from(self.chips()) * self.blocks_per_chip() * u64::from(self.pages_per_block)
+    }
+
+    /// Bytes in the device, before over-provisioning.
+    pub fn raw_bytes(&self) -> u64 {
+        self.pages() * u64::from(self.page_bytes)
+    }
+
+    /// Bus time of `bytes`, ns, rounded to the nearest (half up).
+    pub fn transfer_ns(&self, bytes: u64) -> u64 {
+        (bytes * self.transfer_ps + 500) / 1000
+    }
+}
+
+impl Settings {
+    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down.
+    pub fn user_pages(&self) -> u64 {
+        let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
+        (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64
+    }
+
+    /// Bytes the user may address.
+    pub fn user_bytes(&self) -> u64 {
+        self.user_pages() * u64::from(self.ftl.logical_page_bytes)
+    }
+
+    /// Reads the typed settings out of complete, individually checked values.
+    ///
+    /// # Errors
+    /// [`Contradiction`] where values do not fit together.
+    ///
+    /// # Panics
+    /// If a key with a default is missing from `values` or holds another kind's value.
+    pub fn from_values(values: &Values) -> Result<Settings, Contradiction> {
+        let get = Reader(values);
+        let page_bytes = get.bytes("flash.page").expect("has a default") as u32;
+        let settings = Settings {
+            seed: get.count("seed").expect("has a default"),
+            workload: get.workload(),
+            host: get.host(),
+            device: get.device(),
+            ftl: get.ftl(page_bytes),
+            flash: get.flash(page_bytes),
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        let fail = |key, message: String| Err(Contradiction { key, message });
+        let page = self.flash.page_bytes;
+        let logical = self.ftl.logical_page_bytes;
+        if logical > page || page % logical != 0 {
+            return fail(
+                "ftl.logical_page",
+                format!("{logical} B does not divide the NAND page of {page} B (flash.page)"),
+            );
+        }
+        if self.ftl.entry_bytes > page {
+            return fail("ftl.entry", format!("an entry must fit in the NAND page of {page} B (flash.page)"));
+        }
+        if self.flash.pages() > u64::from(u32::MAX) / u64::from(page / logical) / 2 {
+            return fail(
+                "flash.blocks_per_plane",
+                "the geometry has more than 2^31 logical pages; choose fewer blocks or larger pages".into(),
+            );
+        }
+        if self.workload.replay == Replay::Closed && self.host.queue_depth == u32::MAX {
+            return fail(
+                "host.queue_depth",
+                "closed replay keeps host.queue_depth requests outstanding, so it needs a number".into(),
+            );
+        }
+        if let Some(s) = &self.workload.synthetic {
+            if s.read_ppm + s.trim_ppm > 1_000_000 {
+                return fail(
+                    "workload.synthetic.trim_share",
+                    "read_share and trim_share exceed 100% together".into(),
+                );
+            }
+            let region = s.region.unwrap_or_else(|| self.user_bytes());
+            if region > self.user_bytes() {
+                let have = self.user_bytes();
+                return fail(
+                    "workload.synthetic.region",
+                    format!("{region} B is beyond the user capacity of {have} B"),
+                );
+            }
+            if s.size > region {
+                return fail(
+                    "workload.synthetic.size",
+                    format!("a request of {} B does not fit in the region of {region} B", s.size),
+                );
+            }
+        }
+        crate::ftl::check(self)
+    }
+}
+
+/// Typed access to values.
+struct Reader<'a>(&'a Values);
+
+impl Reader<'_> {
+    fn text(&self, key: &str) -> Option<String> {
+        match self.0.get(key)? {
+            Value::Text(text) => Some(text.clone()),
+            other => panic!("{key} holds {other:?}"),
+        }
+    }
+
+    fn name(&self, key: &str) -> String {
+        self.text(key).unwrap_or_else(|| panic!("{key} has a default"))
+    }
+
+    /// `None` where the key is absent or holds one of its words.
+    fn whole(&self, key: &str) -> Option<u64> {
+        match self.0.get(key)? {
+            Value::Count(n) | Value::Bytes(n) | Value::Nanos(n) | Value::PicosPerByte(n) | Value::Ppm(n) => {
+                Some(*n)
+            }
+            Value::Word(_) => None,
+            other => panic!("{key} holds {other:?}"),
+        }
+    }
+
+    fn count(&self, key: &str) -> Option<u64> {
+        self.whole(key)
+    }
+
+    fn bytes(&self, key: &str) -> Option<u64> {
+        self.whole(key)
+    }
+
+    fn u32(&self, key: &str) -> u32 {
+        self.whole(key).map_or(u32::MAX, |n| u32::try_from(n).expect("within the key's limits"))
+    }
+
+    fn u64(&self, key: &str) -> u64 {
+        self.whole(key).unwrap_or_else(|| panic!("{key} has a default"))
+    }
+
+    fn number(&self, key: &str) -> f64 {
+        match self.0.get(key) {
+            Some(Value::Number(n)) => *n,
+            other => panic!("{key} holds {other:?}"),
+        }
+    }
+
+    fn flag(&self, key: &str) -> bool {
+        matches!(self.0.get(key), Some(Value::Bool(true)))
+    }
+
+    fn workload(&self) -> Workload {
+        let synthetic = self.whole("workload.synthetic.requests").map(|requests| Synthetic {
+            requests,
+            pattern: self.name("workload.synthetic.pattern"),
+            zipf_theta: self.number("workload.synthetic.zipf_theta"),
+            read_ppm: self.u64("workload.synthetic.read_share"),
+            trim_ppm: self.u64("workload.synthetic.trim_share"),
+            size: self.u64("workload.synthetic.size"),
+            region: self.whole("workload.synthetic.region"),
+            interarrival_ns: self.u64("workload.synthetic.interarrival"),
+        });
+        Workload {
+            trace: self.text("workload.trace"),
+            format: self.name("workload.format"),
+            dedup_ns: self.u64("workload.dedup"),
+            max_gap_ns: self.whole("workload.max_gap"),
+            skip_bad: self.u64("workload.skip_bad"),
+            repeat: self.u64("workload.repeat"),
+            out_of_range: match self.name("workload.out_of_range").as_str() {
+                "wrap" => OutOfRange::Wrap,
+                "compact" => OutOfRange::Compact,
+                _ => OutOfRange::Error,
+            },
+            replay: match self.name("workload.replay").as_str() {
+                "closed" => Replay::Closed,
+                _ => Replay::Open,
+            },
+            speed: self.number("workload.speed"),
+            fio_time_unit_ns: self.whole("workload.fio_time_unit"),
+            synthetic,
+        }
+    }
+
+    fn host(&self) -> Host {
+        Host {
+            scheduler: self.name("host.scheduler"),
+            queue_depth: self.u32("host.queue_depth"),
+            deadline_ns: self.whole("host.deadline"),
+            awareness: self.name("host.awareness"),
+            alternate: self.flag("host.alternate"),
+        }
+    }
+
+    fn device(&self) -> Device {
+        Device {
+            scheduler: self.name("device.scheduler"),
+            queue_depth: self.u32("device.queue_depth"),
+            fill: self.name("device.precondition") == "fill",
+        }
+    }
+
+    fn ftl(&self, page_bytes: u32) -> Ftl {
+        Ftl {
+            kind: self.name("ftl.kind"),
+            mapping_cache_bytes: self.whole("ftl.mapping_cache"),
+            cache_policy: self.name("ftl.cache_policy"),
+            batch_update: self.flag("ftl.batch_update"),
+            background_flush: self.flag("ftl.background_flush"),
+            logical_page_bytes: self.whole("ftl.logical_page").map_or(page_bytes, |n| n as u32),
+            read_modify_write: self.name("ftl.partial_write") == "rmw",
+            over_provisioning_ppm: self.u64("ftl.over_provisioning"),
+            gc: self.name("ftl.gc"),
+            gc_free_blocks: self.u32("ftl.gc_free_blocks"),
+            entry_bytes: self.u32("ftl.entry"),
+        }
+    }
+
+    fn flash(&self, page_bytes: u32) -> Flash {
+        Flash {
+            channels: self.u32("flash.channels"),
+            chips_per_channel: self.u32("flash.chips_per_channel"),
+            dies_per_chip: self.u32("flash.dies_per_chip"),
+            planes_per_die: self.u32("flash.planes_per_die"),
+            blocks_per_plane: self.u32("flash.blocks_per_plane"),
+            pages_per_block: self.u32("flash.pages_per_block"),
+            page_bytes,
+            read_ns: self.u64("flash.read"),
+            program_ns: self.u64("flash.program"),
+            erase_ns: self.u64("flash.erase"),
+            transfer_ps: self.u64("flash.transfer"),
+            pe_cycles: self.u64("flash.pe_cycles"),
+        }
+    }
+}

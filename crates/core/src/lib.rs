@@ -1,0 +1,17 @@
+//! The simulated stack of ftlab, from a block request down to NAND pages.
+//!
+//! Data flows one way: [`workload`] -> [`sched`] (I/O scheduler) -> [`device`]
+//! (device queue) -> [`ftl`] -> [`flash`]; [`sim`] is the one loop that passes
+//! requests on and owns the clock, [`metrics`] gathers what it reports.
+//! [`config`] holds the typed settings and the table of keys they come from.
+//!
+//! Units everywhere: time in integer nanoseconds (`_ns`), sizes in bytes
+//! (`_bytes`), addresses of the flash translation layer in logical pages (LPN).
+pub mod config;
+pub mod coop;
+pub mod device;
+pub mod ftl;
+pub mod metrics;
+pub mod sched;
+pub mod sim;
+pub mod workload;

@@ -1,0 +1,111 @@
+//! What enters the stack: block requests, from a trace or a generator.
+
+/// The operation of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Read of a byte range.
+    Read = 0,
+    /// Write of a byte range.
+    Write = 1,
+    /// Trim (discard) of a byte range: its content is no longer needed.
+    Trim = 2,
+    /// Flush: what was written before must survive a power cut. Has no range.
+    Flush = 3,
+}
+
+impl Op {
+    /// The letter used in files: R, W, T, F.
+    pub const fn letter(self) -> char {
+        match self {
+            Op::Read => 'R',
+            Op::Write => 'W',
+            Op::Trim => 'T',
+            Op::Flush => 'F',
+        }
+    }
+}
+
+/// One request as a workload delivers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Arrival time, nanoseconds; never decreasing within a source.
+    pub time_ns: u64,
+    /// Operation.
+    pub op: Op,
+    /// First byte, from the start of the device.
+    pub offset: u64,
+    /// Bytes; 0 only for [`Op::Flush`].
+    pub size: u64,
+    /// Line (text) or row (binary) of the source, from 1; 0 where there is none.
+    pub line: u64,
+}
+
+/// Why a source could not deliver its next record.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The input or its options are at fault; the text says what, where
+    /// (`file:line: ...`) and what to do, its first line complete by itself.
+    #[error("{0}")]
+    Input(String),
+    /// The caller asked the run to stop (an interrupt, say).
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What a source read and dropped; complete once it has returned `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SourceSummary {
+    /// Records dropped, by reason (`zero_size`, `duplicate`, `bad_line`, ...), in name order.
+    pub dropped: std::collections::BTreeMap<&'static str, u64>,
+    /// Stamps smaller than one before them; they were raised to it.
+    pub out_of_order: u64,
+}
+
+/// A stream of requests in arrival order. Streams: memory does not grow with its length.
+pub trait Source {
+    /// The next record, `None` at the end (and from then on).
+    fn next(&mut self) -> Result<Option<Record>, SourceError>;
+
+    /// What was read and dropped so far.
+    fn summary(&self) -> SourceSummary {
+        SourceSummary::default()
+    }
+
+    /// `file:line` of a record, for messages.
+    fn locate(&self, record: &Record) -> String {
+        format!("request {}", record.line)
+    }
+}
+
+impl Source for std::vec::IntoIter<Record> {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        Ok(Iterator::next(self))
+    }
+}
+
+/// Trace layouts that can be named in `workload.format`.
+pub fn formats() -> Vec<crate::config::Choice> {
+    const FORMATS: &[(&str, &str)] = &[
+        ("auto", "recognise the layout (never between ssdsim, mqsim, disksim and replayer)"),
+        ("csv", "ftlab's own: header naming time_ns|time_us|time_s, op, offset, size"),
+        ("parquet", "ftlab's own: ts_ns, op, offset, size, flags"),
+        ("msr", "MSR Cambridge: Timestamp,Host,Disk,Type,Offset,Size,ResponseTime"),
+        ("spc", "SPC: ASU,LBA,Size,Opcode,Timestamp"),
+        ("blkparse", "text output of blkparse"),
+        ("fio-iolog", "fio's I/O log, version 2 or 3"),
+        ("mqsim", "MQSim: arrival_ns device lba_sectors size_sectors type (1 read)"),
+        ("ssdsim", "SSDSim: arrival_ns device lba_sectors size_sectors op (1 read)"),
+        ("disksim", "DiskSim ASCII: arrival_ms device blkno sectors flags (bit 0 read)"),
+        ("replayer", "arrival_ms device offset_bytes size_bytes op (1 read)"),
+        ("biotracer", "BIOtracer: sector, sectors, bytes, flags, four times"),
+        ("mobile-ebpf", "MobileBlockIOTraces (Pixel 6a): proces,device,rw_flag,sector,size,timestamp"),
+        ("systor17", "SYSTOR 2017: Timestamp,Response,IOType,LUN,Offset,Size"),
+        ("alicloud", "Alibaba Cloud: device_id,opcode,offset,length,timestamp_us"),
+        ("tencent", "Tencent CBS: timestamp,offset,size (sectors),IOType,VolumeID"),
+        ("notimes", "header, then offset (sectors), size (bytes), type (1 write); closed replay only"),
+        ("sqlitewal", "pid D|C op offset bytes time"),
+        ("cloudphysics-csv", "version,time (s),op (28 read, 2a write),size (bytes),lbn (sectors)"),
+    ];
+    FORMATS.iter().map(|&(name, doc)| crate::config::Choice { name, doc }).collect()
+}
