@@ -1,7 +1,8 @@
 //! Checks across keys: values that are each legal but do not fit together.
 //!
-//! A message names every other key it speaks of by its full path; the
-//! configuration front lists those keys with their values and where they stand.
+//! A message names every other key it speaks of by its full path, or by its table's
+//! name in brackets; the configuration front lists those keys with their values and
+//! where they stand.
 
 use super::units::BYTES;
 use super::{Contradiction, Replay, Settings, Values};
@@ -75,11 +76,11 @@ fn planes(settings: &Settings) -> u64 {
         * u64::from(flash.planes_per_die)
 }
 
-/// The geometry in words: "1 channel x 2 chips x ... x 4KiB".
+/// The geometry in words: "[flash]: 1 channel x 2 chips x ... x 4KiB".
 fn product(settings: &Settings) -> String {
     let flash = &settings.flash;
     let part = |n: u32, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-    [
+    let parts = [
         part(flash.channels, "channel"),
         part(flash.chips_per_channel, "chip"),
         part(flash.dies_per_chip, "die"),
@@ -87,8 +88,8 @@ fn product(settings: &Settings) -> String {
         part(flash.blocks_per_plane, "block"),
         part(flash.pages_per_block, "page"),
         BYTES.format(flash.page_bytes.into()),
-    ]
-    .join(" x ")
+    ];
+    format!("[flash]: {}", parts.join(" x "))
 }
 
 fn capacity(settings: &Settings, stated: u64) -> Result<(), Contradiction> {

@@ -95,7 +95,7 @@ fn the_largest_counts_are_refused_without_overflow() {
     .into();
     let message = refused(&changes);
     assert!(
-        message.starts_with("flash.blocks_per_plane: the geometry (1024 channels x 1024 chips x"),
+        message.starts_with("flash.blocks_per_plane: the geometry ([flash]: 1024 channels x 1024 chips x"),
         "{message}"
     );
     assert!(
@@ -117,7 +117,7 @@ fn capacity_must_agree_with_the_geometry() {
     assert!(Settings::from_values(&with(&[("flash.capacity", Value::Bytes(1 << 30))])).is_ok());
     assert_eq!(
         refused(&[("flash.capacity", Value::Bytes(4 << 30))]),
-        "flash.capacity: 4GiB contradicts the geometry, which holds 1GiB (1 channel x 1 chip x 1 die x 1 plane \
+        "flash.capacity: 4GiB contradicts the geometry, which holds 1GiB ([flash]: 1 channel x 1 chip x 1 die x 1 plane \
          x 4096 blocks x 64 pages x 4KiB); flash.blocks_per_plane = 16384 would fit"
     );
     assert!(refused(&[("flash.capacity", Value::Bytes(300 * KIB))]).ends_with(

@@ -14,9 +14,8 @@ pub use typed::{Contradiction, Device, Flash, Ftl, Host, OutOfRange, Replay, Set
 
 use std::collections::BTreeMap;
 
-/// Most a [`Kind::TimePerByte`] may state, picoseconds: 1 ms. A transfer of the
-/// largest NAND page then stays within 64 bits.
-pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000_000;
+/// Most a [`Kind::TimePerByte`] may state, picoseconds: 1 us, a bus of 1 MB/s.
+pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000;
 
 /// One configuration key.
 #[derive(Clone, Copy, Debug)]

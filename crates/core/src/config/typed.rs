@@ -9,7 +9,8 @@ pub struct Contradiction {
     /// The key to point at.
     pub key: &'static str,
     /// What is wrong and what to do. Other keys it speaks of stand in it with their
-    /// full paths (`flash.page`): the configuration front lists their values and places.
+    /// full paths (`flash.page`), or their table's name for all of them (`[flash]`): the
+    /// configuration front lists those the user wrote, with their values and places.
     pub message: String,
 }
 

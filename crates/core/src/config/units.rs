@@ -110,19 +110,18 @@ impl Unit {
         self.names.iter().find(|(known, _)| *known == name).map(|&(_, steps)| steps)
     }
 
-    /// Reads `text` (digits, perhaps `_` between them and decimals, perhaps a
-    /// space, and a unit) as a whole number of steps.
+    /// Reads `text` (digits, perhaps `_` between them and decimals, perhaps
+    /// spaces, and a unit) as a whole number of steps.
     ///
     /// # Errors
     /// [`QuantityError`]; the number is never rounded.
     pub fn parse(&self, text: &str) -> Result<u64, QuantityError> {
-        let text = text.trim();
         if let Some(rest) = text.strip_prefix(['-', '\u{2212}']) {
             let negative = rest.trim_start().starts_with(|c: char| c.is_ascii_digit());
             return Err(if negative { QuantityError::Negative } else { QuantityError::NotANumber });
         }
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
-        let (number, unit) = (&text[..end], text[end..].trim_start());
+        let (number, unit) = (&text[..end], text[end..].trim_start_matches(' '));
         let (whole, fraction) = decimal(number).ok_or(QuantityError::NotANumber)?;
         if unit.is_empty() {
             return Err(QuantityError::NoUnit(
@@ -237,7 +236,7 @@ mod tests {
         assert_eq!(NANOS.parse("0.5ns"), Err(NotWhole("nanoseconds")));
         assert_eq!(PPM.parse("0.00001%"), Err(NotWhole("parts per million")));
         for text in
-            ["", "KiB", ".5KiB", "5.KiB", "1__0B", "_1B", "1_B", "1.2.3B", "+5B", "- B", "inf", "nanB"]
+            ["", "KiB", ".5KiB", "5.KiB", "1__0B", "_1B", "1_B", "1.2.3B", "+5B", "- B", "inf", "nanB", " 5B"]
         {
             assert_eq!(BYTES.parse(text), Err(NotANumber), "{text:?}");
         }
