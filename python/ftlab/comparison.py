@@ -221,5 +221,3 @@ def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, 
             if texts[key].count(value) > 1:
                 raise UserError(f"{origin} {key}: the value {value!r} stands there twice")
     return texts
-
-

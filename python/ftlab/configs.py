@@ -51,7 +51,9 @@ SHORTHANDS = (
     Shorthand("dedup", "workload.dedup", "TIME", 'Drop a repeated request within this time ("50ms").'),
     Shorthand("max_gap", "workload.max_gap", "TIME", 'Shorten longer gaps between arrivals ("60s").'),
     Shorthand("skip_bad", "workload.skip_bad", "N", "Lines that may fail to parse."),
-    Shorthand("out_of_range", "workload.out_of_range", "HOW", "Addresses beyond the device: error, wrap, compact."),
+    Shorthand(
+        "out_of_range", "workload.out_of_range", "HOW", "Addresses beyond the device: error, wrap, compact."
+    ),
     Shorthand("speed", "workload.speed", "X", "Divide arrival times by this."),
     Shorthand("repeat", "workload.repeat", "N", "Replay the trace this often."),
     Shorthand("replay", "workload.replay", "HOW", "open (recorded times) or closed (queue kept full)."),

@@ -53,7 +53,9 @@ def _part(part: str) -> Metric:
 
 def _translation(what: str) -> Metric:
     field = f"translation_{what}"
-    return Metric("mapping", f"translation {what}", f"map {what}", "count", "low", lambda r: r["mapping"][field])
+    return Metric(
+        "mapping", f"translation {what}", f"map {what}", "count", "low", lambda r: r["mapping"][field]
+    )
 
 
 def _scheduler(field: str) -> Metric:

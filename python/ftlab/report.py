@@ -128,7 +128,9 @@ def _totals(data: dict[str, Any]) -> list[str]:
     waf, wear = data["waf"], data["wear"]
     lines = []
     if waf["total"] is not None:
-        parts = ", ".join(f"{part} {significant(waf[part], 3)}" for part in waf if part != "total" and waf[part])
+        parts = ", ".join(
+            f"{part} {significant(waf[part], 3)}" for part in waf if part != "total" and waf[part]
+        )
         lines.append(f"write amplification: {significant(waf['total'])}" + (f" ({parts})" if parts else ""))
     if wear["max"]:
         lines.append(

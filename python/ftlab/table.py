@@ -87,7 +87,10 @@ def _lines(comparison: Comparison) -> list[_Line]:
     for group in {metric.group for metric, _ in table}:
         source = "mean latency" if group == "of which" else group
         units[group] = time_unit(
-            value for metric, values in table if metric.group == source and metric.kind == "time" for value in values
+            value
+            for metric, values in table
+            if metric.group == source and metric.kind == "time"
+            for value in values
         )
     return [
         _line(metric, values, units[metric.group])
@@ -162,7 +165,9 @@ def _new_table() -> Table:
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False)
 
 
-def _column_table(keys: list[str], labels: list[list[str]], lines: list[_Line], cells: list[list[str]]) -> Table:
+def _column_table(
+    keys: list[str], labels: list[list[str]], lines: list[_Line], cells: list[list[str]]
+) -> Table:
     from rich.text import Text
 
     table = _new_table()

@@ -32,7 +32,9 @@ CHUNK_ROWS = 1 << 18
 _COLUMNS = ("ts_ns", "op", "offset", "size")
 _OPS = ("R", "W", "T", "F")
 # The generator's region must lie within a device; the largest there can be (about 8 TiB).
-_LARGEST_DEVICE = "[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = \"0%\"\n"
+_LARGEST_DEVICE = (
+    '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "0%"\n'
+)
 
 
 def is_parquet(path: str, layout: str = "auto") -> bool:
@@ -242,7 +244,9 @@ def _provenance(config: Config) -> dict[str, str]:
     path = Path(config.trace)
     layout = _core.trace_format(config) if not is_parquet(config.trace, config.format) else "parquet"
     if not path.is_file():
-        raise UserError(f"{path}: not a regular file; Parquet keeps the hash of its source, so it is read twice")
+        raise UserError(
+            f"{path}: not a regular file; Parquet keeps the hash of its source, so it is read twice"
+        )
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -258,7 +262,9 @@ def _schema() -> dict[str, Any]:
 
 
 def _frames(config: Config, progress: Callable[[int], bool | None] | None) -> Iterator[pl.DataFrame]:
-    return _stream_frames(_core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress))
+    return _stream_frames(
+        _core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress)
+    )
 
 
 def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:

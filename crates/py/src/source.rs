@@ -71,9 +71,7 @@ fn open(settings: &Settings, options: &Options, chunks: Option<Py<PyAny>>) -> Re
     let source: Box<dyn Source + Send> = match (&workload.trace, &workload.synthetic) {
         (Some(_), Some(_)) => return Err(Fault::User(TWO_WORKLOADS.into())),
         (None, None) => return Err(Fault::User(NO_WORKLOAD.into())),
-        (None, Some(synthetic)) => {
-            Box::new(Generator::new(synthetic, settings.user_bytes(), settings.seed))
-        }
+        (None, Some(synthetic)) => Box::new(Generator::new(synthetic, settings.user_bytes(), settings.seed)),
         (Some(path), None) => match chunks {
             Some(chunks) => ftlab_trace::open_chunks(path, make_chunks(chunks, raised.clone()), options)
                 .map_err(|error| raised.explain(error.into()))?,

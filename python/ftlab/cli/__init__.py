@@ -85,7 +85,9 @@ def _check_text(arguments: Sequence[str]) -> None:
             argument.encode()
         except UnicodeEncodeError:
             shown = argument.encode(errors="backslashreplace").decode()
-            raise UserError(f"{shown}: not UTF-8; rename the file, or link to it under a plain name") from None
+            raise UserError(
+                f"{shown}: not UTF-8; rename the file, or link to it under a plain name"
+            ) from None
 
 
 def _fail(text: str) -> int:
