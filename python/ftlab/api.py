@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
@@ -13,6 +13,7 @@ from ftlab.configs import ConfigLike, Override, Scalar, keyword_overrides, load,
 from ftlab.result import Result
 
 if TYPE_CHECKING:
+    from ftlab._core import Progress
     from ftlab.comparison import Comparison
 
 
@@ -22,7 +23,7 @@ def run(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     collect: bool = True,
     check: bool = False,
-    progress: Callable[[int], bool | None] | None = None,
+    progress: Progress | None = None,
     **overrides: Scalar,
 ) -> Result:
     """Runs one configuration.
@@ -87,7 +88,7 @@ def run_config(
     requests_csv: str | os.PathLike[str] | None = None,
     collect: bool = False,
     check: bool = False,
-    progress: Callable[[int], bool | None] | None = None,
+    progress: Progress | None = None,
 ) -> Result:
     """Runs a resolved configuration; Parquet traces are fed in from here."""
     chunks = None

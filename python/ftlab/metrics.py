@@ -63,7 +63,8 @@ def _scheduler(field: str) -> Metric:
 
 
 def _erases(result: dict[str, Any]) -> Number:
-    return sum(result["flash"]["erases"].values())
+    erases: dict[str, int] = result["flash"]["erases"]
+    return sum(erases.values())
 
 
 METRICS = (

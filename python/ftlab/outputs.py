@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ class Output:
     """A file an option asks for."""
 
     def __init__(self, option: str, path: str | os.PathLike[str]) -> None:
-        """``option`` is what messages name, ``--json`` say."""
+        """``option`` is what messages name, ``--json`` say; empty for an argument."""
         self.option = option
         self.name = os.fspath(path)
         # A symbolic link stays; what it points to is replaced.
@@ -43,7 +44,7 @@ class Output:
 
     def fail(self, why: str) -> UserError:
         """The error for this output."""
-        return UserError(f"{self.option} {self.name}: {why}")
+        return UserError(f"{self.option} {self.name}: {why}".lstrip())
 
     def check(self, suffixes: Sequence[str] = ()) -> None:
         """Finds out early whether the file can be written.
@@ -55,19 +56,23 @@ class Output:
             raise self.fail("the name is empty")
         if suffixes and self.suffix not in suffixes:
             raise self.fail(f"the name must end in {' or '.join(suffixes)}")
+        try:
+            self._check()
+        except OSError as error:
+            raise self.fail(f"cannot write: {error.strerror}") from None
+
+    def _check(self) -> None:
         if self.path.is_dir():
             raise self.fail("is a directory; name a file")
+        # A file that is read-only stays as it is.
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise self.fail("cannot write: Permission denied")
         if self.special:
-            if not os.access(self.path, os.W_OK):
-                raise self.fail("cannot write: permission denied")
             return
         parent = self.path.parent
         if not parent.is_dir():
             raise self.fail(f"cannot write: no directory {parent}")
-        try:
-            self._create().unlink()
-        except OSError as error:
-            raise self.fail(f"cannot write: {error.strerror}") from None
+        self._create().unlink()
 
     def write(self, data: bytes) -> None:
         """Writes the whole file.
@@ -92,12 +97,21 @@ class Output:
             path = self._create()
             try:
                 yield path
-                path.replace(self.path)
+                self._install(path)
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
         except OSError as error:
             raise self.fail(f"cannot write: {error.strerror or error}") from None
+
+    def _install(self, path: Path) -> None:
+        """Puts the finished file in the target's place."""
+        if self.path.exists():
+            path.chmod(stat.S_IMODE(self.path.stat().st_mode))
+        # Errors of delayed allocation come now, and not after the rename.
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        path.replace(self.path)
 
     def _create(self) -> Path:
         """An empty file beside the target, with the permissions a new file gets."""

@@ -30,7 +30,7 @@ def draw(comparison: Comparison, suffix: str) -> bytes:
     return vl_convert.vegalite_to_png(spec, scale=2.0)
 
 
-def chart(comparison: Comparison) -> alt.HConcatChart:
+def chart(comparison: Comparison) -> Any:
     """The chart, for a notebook or for changes of one's own."""
     import altair as alt
 
@@ -72,7 +72,7 @@ def _mean(result: Any, op: str) -> float:
     return mean or 0.0
 
 
-def _panel(comparison: Comparison, op: str, title: str, first: bool) -> alt.LayerChart:
+def _panel(comparison: Comparison, op: str, title: str, first: bool) -> Any:
     import altair as alt
 
     unit = time_unit([_mean(variant.result, op) for variant in comparison.variants], least=1)
@@ -83,20 +83,18 @@ def _panel(comparison: Comparison, op: str, title: str, first: bool) -> alt.Laye
         for order, part in enumerate(_COLOURS)
         for mean in [variant.result[part][op]["mean_ns"]]
     ]
+    means = [_mean(variant.result, op) / unit.ns for variant in comparison.variants]
     totals = [
-        {"variant": variant.label, "value": _mean(variant.result, op) / unit.ns}
-        for variant in comparison.variants
+        {"variant": label, "value": mean, "text": significant(mean, 3)}
+        for label, mean in zip(labels, means, strict=True)
     ]
-    for total in totals:
-        total["text"] = significant(total["value"], 3)
-    largest = max(total["value"] for total in totals)
     axis = alt.Axis(title=None, domain=False, ticks=False, labelPadding=6, labelLimit=260, labels=first)
     y = alt.Y("variant:N", sort=labels, axis=axis, scale=alt.Scale(paddingInner=0.25))
     x = alt.X(
         "value:Q",
         stack="zero",
         # Room for the number beside the longest bar.
-        scale=alt.Scale(domain=[0, largest * 1.18 or 1], nice=False),
+        scale=alt.Scale(domain=[0, max(means) * 1.18 or 1], nice=False),
         axis=alt.Axis(
             title=f"mean latency ({unit.name})", grid=True, gridColor="#e6e6e6", domain=False, tickCount=3
         ),
@@ -109,12 +107,12 @@ def _panel(comparison: Comparison, op: str, title: str, first: bool) -> alt.Laye
     )
     height = max(60, 26 * len(labels))
     bars = (
-        alt.Chart(alt.Data(values=parts))
+        alt.Chart(alt.InlineData(values=parts))
         .mark_bar()
         .encode(y=y, x=x, color=colour, order=alt.Order("order:Q", sort="ascending"))
     )
     numbers = (
-        alt.Chart(alt.Data(values=totals))
+        alt.Chart(alt.InlineData(values=totals))
         .mark_text(align="left", dx=4, fontSize=11, color="#333")
         .encode(y=alt.Y("variant:N", sort=labels), x=alt.X("value:Q"), text="text:N")
     )

@@ -115,8 +115,14 @@ class _Live:
 
     def _open(self) -> tuple[Progress, TaskID]:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-        from rich.progress import TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         columns = [SpinnerColumn(), TimeElapsedColumn()]
         if self._tasks > 1:

@@ -128,10 +128,8 @@ def _totals(data: dict[str, Any]) -> list[str]:
     waf, wear = data["waf"], data["wear"]
     lines = []
     if waf["total"] is not None:
-        parts = ", ".join(
-            f"{part} {significant(waf[part], 3)}" for part in waf if part != "total" and waf[part]
-        )
-        lines.append(f"write amplification: {significant(waf['total'])}" + (f" ({parts})" if parts else ""))
+        parts = ", ".join(f"{part} {waf[part]:.3f}" for part in waf if part != "total" and waf[part])
+        lines.append(f"write amplification: {waf['total']:.3f}" + (f" ({parts})" if parts else ""))
     if wear["max"]:
         lines.append(
             f"wear (erases of a block): min={count(wear['min'])}, mean={significant(wear['mean'])},"
@@ -159,22 +157,21 @@ def _engine(data: dict[str, Any]) -> list[str]:
 
 def _where_time_went(data: dict[str, Any]) -> list[str]:
     """Which part of the latency is waiting, and what the flash was busy with."""
-    latency = data["latency"]["all"]["mean_ns"]
+    latency, elapsed = data["latency"]["all"]["mean_ns"], data["elapsed_ns"]
     busy = {cause: ns for cause, ns in data["flash"]["busy_ns"].items() if ns}
     total = sum(busy.values())
-    if not latency or not total:
+    if not latency or not total or not elapsed:
         return []
-    wait = data["wait"]["all"]["mean_ns"] / latency
+    wait = data["wait"]["all"]["mean_ns"] / latency * 100
     causes = sorted(busy.items(), key=lambda item: (-item[1], item[0]))
     shares = ", ".join(f"{cause} {ns / total * 100:.0f} %" for cause, ns in causes)
-    lines = [f"where the time went: wait {wait * 100:.0f} %, access {100 - wait * 100:.0f} % of the latency"]
-    elapsed = data["elapsed_ns"]
-    if elapsed:
-        dies = _dies(data["config"]["flash"])
-        lines.append(f"    flash busy {total / (elapsed * dies) * 100:.0f} % of the time: {shares}")
-    return lines
-
-
-def _dies(flash: dict[str, Any]) -> int:
-    dies: int = flash["channels"] * flash["chips_per_channel"] * flash["dies_per_chip"]
-    return dies
+    chips, channels = data["utilization"]["chip_busy_ns"], data["utilization"]["channel_busy_ns"]
+    resources = f"chips busy {sum(chips) / len(chips) / elapsed * 100:.0f} % of the time"
+    if len(chips) > 1:
+        resources += f" (busiest {max(chips) / elapsed * 100:.0f} %)"
+    if any(channels):
+        resources += f", busiest channel {max(channels) / elapsed * 100:.0f} %"
+    return [
+        f"where the time went: wait {wait:.1f} %, access {100 - wait:.1f} % of the latency",
+        f"    {resources}; flash time: {shares}",
+    ]

@@ -15,8 +15,27 @@ if TYPE_CHECKING:
 
     from ftlab._core import Column
 
-_FLAGS = ("prioritized", "expired")
-_OPS = ("R", "W", "T", "F")
+REQUEST_COLUMNS = (
+    "id",
+    "arrival_ns",
+    "dispatch_ns",
+    "complete_ns",
+    "op",
+    "offset",
+    "size",
+    "mapping_misses",
+    "prioritized",
+    "expired",
+    "batch",
+    "channel_batch",
+)
+"""Columns of the per-request file."""
+
+FLAGS = ("prioritized", "expired")
+"""Of these, those that say yes or no."""
+
+OPS = ("R", "W", "T", "F")
+"""Letters of the operations, by code."""
 
 
 class Section(Mapping[str, Any]):
@@ -91,7 +110,7 @@ class Result(Section):
         return json.dumps(self._data, indent=2) + "\n"
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A per-request column as a NumPy array, in order of completion.
+        """A per-request column as a NumPy array, in order of id.
 
         Columns: id, arrival_ns, dispatch_ns, complete_ns, op (letters R, W, T, F), offset, size,
         mapping_misses, prioritized, expired, batch, channel_batch (0: none). Numbers share the
@@ -105,14 +124,15 @@ class Result(Section):
         columns = self._collected()
         if name not in columns:
             raise UserError(f"no column {name!r}; there are: {', '.join(columns)}")
-        values = np.asarray(columns[name])
+        values: np.ndarray[Any, Any] = np.asarray(columns[name])
         if name == "op":
-            return np.array(_OPS)[values]
-        return values.view(np.bool_) if name in _FLAGS else values
+            letters: np.ndarray[Any, Any] = np.array(OPS)[values]
+            return letters
+        return values.view(np.bool_) if name in FLAGS else values
 
     @property
     def requests(self) -> pl.DataFrame:
-        """One row per request, in order of completion; ``batch`` is null where there is none.
+        """One row per request, in order of id; ``batch`` is null where there is none.
 
         Raises:
             UserError: the requests were not collected.
@@ -129,8 +149,8 @@ class Result(Section):
 
         values = np.asarray(self._collected()[name])
         if name == "op":
-            return pl.Series(name, values).cast(pl.Enum(_OPS))
-        return pl.Series(name, values.view(np.bool_) if name in _FLAGS else values)
+            return pl.Series(name, values).cast(pl.Enum(OPS))
+        return pl.Series(name, values.view(np.bool_) if name in FLAGS else values)
 
     def _collected(self) -> dict[str, Column]:
         if self._columns is None:

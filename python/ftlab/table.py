@@ -73,10 +73,24 @@ def render_for(comparison: Comparison, stream: TextIO, width: int | None = None)
     if table is None:
         table = _rows(list(comparison.vary), labels, lines, console.width)
     with console.capture() as captured:
+        console.print(_heading_line(comparison), style="bold")
         console.print(table)
         if len(comparison) > 1:
             console.print(f"* best; (x) ratio to {comparison.variants[0].label}", style="dim")
     return captured.get()
+
+
+def _heading_line(comparison: Comparison) -> str:
+    """What was run, of the first variant: the others may differ in the varied keys alone."""
+    config, first = comparison.config, comparison.variants[0].result.to_dict()["trace"]
+    source = config["workload"].get("trace", "generated")
+    parts = [f"{source.rsplit('/', 1)[-1]}: {first['requests']:,} requests"]
+    if first["requests"]:
+        parts.append(f"{first['reads'] / first['requests'] * 100:.0f} % reads")
+    dropped = sum(first["dropped"].values())
+    if dropped:
+        parts.append(f"{dropped:,} dropped")
+    return f"{config.get('preset', 'configuration')} on {', '.join(parts)}"
 
 
 def _lines(comparison: Comparison) -> list[_Line]:
@@ -102,7 +116,11 @@ def _lines(comparison: Comparison) -> list[_Line]:
 
 def _line(metric: Metric, values: list[Number], unit: Unit) -> _Line:
     texts, name = _texts(metric, values, unit)
-    marked = best(metric, values)
+    # What looks the same is the same.
+    shown = {texts[position] for position in best(metric, values)}
+    marked = {position for position, text in enumerate(texts) if text in shown}
+    if len(marked) == len(values):
+        marked = set()
     stars = ["*" if position in marked else " " for position in range(len(values))]
     compared = metric.better is not None and metric.kind != "share"
     ratios = [ratio(value, values[0]) if compared else None for value in values]
@@ -222,7 +240,7 @@ def _fitting(keys: list[str], labels: Sequence[Sequence[str]], lines: list[_Line
     for column, key in enumerate(keys):
         parts = [*key.split("."), *(label[column] for label in labels)]
         free -= max(len(part) for part in parts) + _GAP
-    chosen = []
+    chosen: list[_Line] = []
     by_name = {line.metric.short: line for line in lines}
     for name in _PREFERRED:
         line = by_name.get(name)

@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
-from ftlab._core import Chunk, Config, UserError
+from ftlab._core import Config, OutputError, UserError
 from ftlab.configs import Override, Scalar, keyword_overrides, load_text, to_text
 from ftlab.outputs import Output, check_distinct
+from ftlab.units import count, duration, percent, significant, size
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ftlab._core import Columns, MakeChunks, Progress
     from ftlab.result import Result
 
 SUFFIXES = (".csv", ".parquet")
@@ -51,7 +53,7 @@ def is_parquet(path: str, layout: str = "auto") -> bool:
         return False
 
 
-def parquet_chunks(path: str, layout: str = "auto") -> Callable[[], Iterator[Chunk]] | None:
+def parquet_chunks(path: str, layout: str = "auto") -> MakeChunks | None:
     """What reads the trace in pieces, anew at each call; None if it is not Parquet.
 
     Raises:
@@ -67,7 +69,7 @@ def _scan(path: str) -> pl.LazyFrame:
     import polars as pl
 
     if not Path(path).exists():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: No such file or directory")
     if not Path(path).is_file():
         raise UserError(f"{path}: not a regular file, so it cannot be read as Parquet")
     try:
@@ -91,15 +93,15 @@ def _scan(path: str) -> pl.LazyFrame:
     return frame.select(_COLUMNS)
 
 
-def _read(path: str, frame: pl.LazyFrame) -> Iterator[Chunk]:
+def _read(path: str, frame: pl.LazyFrame) -> Iterator[Columns]:
     import polars as pl
 
-    types = {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64}
+    types = {"ts_ns": pl.Int64, "op": pl.UInt8, "offset": pl.Int64, "size": pl.Int64}
     try:
         rows: int = frame.select(pl.len()).collect().item()
         for start in range(0, rows, CHUNK_ROWS):
             piece = frame.slice(start, CHUNK_ROWS).collect()
-            _check_range(path, piece, start)
+            _check_values(path, piece, start)
             piece = piece.cast(types).rechunk()  # type: ignore[arg-type]
             ts_ns, op, offset, size = (piece[name].to_numpy() for name in _COLUMNS)
             yield ts_ns, op, offset, size
@@ -107,19 +109,18 @@ def _read(path: str, frame: pl.LazyFrame) -> Iterator[Chunk]:
         raise UserError(f"{path}: cannot be read: {_first_line(error)}") from None
 
 
-def _check_range(path: str, piece: pl.DataFrame, start: int) -> None:
-    """Refuses what the columns' types cannot hold: nulls, negative numbers, ops beyond 3."""
-    import polars as pl
-
+def _check_values(path: str, piece: pl.DataFrame, start: int) -> None:
+    """Refuses what the core's types cannot hold; what they can it judges itself."""
     for name in _COLUMNS:
-        least, most = 0, 3 if name == "op" else (1 << 63) - 1
-        bad = piece[name].is_null() | ~piece[name].is_between(least, most)
-        if bad.fill_null(True).any():
-            row = int(bad.fill_null(True).arg_max() or 0)
+        least, most = (0, 255) if name == "op" else (-(1 << 63), (1 << 63) - 1)
+        bad = ~piece[name].is_between(least, most).fill_null(False)
+        if bad.any():
+            row = bad.arg_max() or 0
             value = piece[name][row]
-            shown = "empty" if value is None else value
-            raise UserError(f"{path}: row {start + row + 1}: {name} is {shown}; it must be {least} to {most}")
-    assert isinstance(piece, pl.DataFrame)
+            raise UserError(
+                f"{path}: row {start + row + 1}: {name} is {'empty' if value is None else value};"
+                f" it must be {'0 R, 1 W, 2 T or 3 F' if name == 'op' else 'a number up to 2^63 - 1'}"
+            )
 
 
 def _first_line(error: BaseException) -> str:
@@ -132,7 +133,7 @@ def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None 
     return load_text("trace", "", [Override(name, "workload.trace", name), *(overrides or [])])
 
 
-def _chunks_of(config: Config) -> Callable[[], Iterator[Chunk]] | None:
+def _chunks_of(config: Config) -> MakeChunks | None:
     return parquet_chunks(config.trace, config.format) if config.trace is not None else None
 
 
@@ -185,7 +186,7 @@ def convert_trace(
     Raises:
         UserError: the trace is at fault, or the target cannot be written.
     """
-    return convert(trace_config(source, keyword_overrides(options)), Output("target", target))
+    return convert(trace_config(source, keyword_overrides(options)), Output("", target))
 
 
 def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
@@ -197,10 +198,10 @@ def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[st
     Raises:
         UserError: an option is wrong, or the target cannot be written.
     """
-    return convert(generator_config(options), Output("target", target))
+    return convert(generator_config(options), Output("", target))
 
 
-def generator_config(options: dict[str, Scalar], *, flags: bool = False) -> Config:
+def generator_config(options: Mapping[str, Scalar], *, flags: bool = False) -> Config:
     """The configuration of a generator from the short names of its keys; ``flags``: given as such."""
     defaults: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
     overrides = []
@@ -211,23 +212,18 @@ def generator_config(options: dict[str, Scalar], *, flags: bool = False) -> Conf
     return load_text("generator", _LARGEST_DEVICE, overrides)
 
 
-def convert(
-    config: Config, output: Output, progress: Callable[[int], bool | None] | None = None
-) -> dict[str, Any]:
+def convert(config: Config, output: Output, progress: Progress | None = None) -> dict[str, Any]:
     """Writes a configuration's workload to ``output``; what was read and dropped."""
     output.check(SUFFIXES)
     check_distinct([output], [config.trace] if config.trace else [])
     if output.suffix == ".csv":
-        with output.staged() as path:
-            text = _core.trace_convert_csv(config, path, chunks=_chunks_of(config), progress=progress)
+        text = _core.trace_convert_csv(config, output.name, chunks=_chunks_of(config), progress=progress)
         summary: dict[str, Any] = json.loads(text)
         return summary
     return _convert_parquet(config, output, progress)
 
 
-def _convert_parquet(
-    config: Config, output: Output, progress: Callable[[int], bool | None] | None
-) -> dict[str, Any]:
+def _convert_parquet(config: Config, output: Output, progress: Progress | None) -> dict[str, Any]:
     metadata = _provenance(config)
     stream = _core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress)
     with output.staged() as path:
@@ -242,8 +238,7 @@ def _provenance(config: Config) -> dict[str, str]:
         synthetic = json.loads(config.json())["workload"]["synthetic"]
         return {"source_format": "synthetic", "source": json.dumps(synthetic)}
     path = Path(config.trace)
-    layout = _core.trace_format(config) if not is_parquet(config.trace, config.format) else "parquet"
-    if not path.is_file():
+    if path.exists() and not path.is_file():
         raise UserError(
             f"{path}: not a regular file; Parquet keeps the hash of its source, so it is read twice"
         )
@@ -252,6 +247,7 @@ def _provenance(config: Config) -> dict[str, str]:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UserError(f"{path}: cannot read: {error.strerror}") from None
+    layout: str = info(config)["format"] if config.format == "auto" else config.format
     return {"source_format": layout, "source_sha256": digest, "source": path.name}
 
 
@@ -261,7 +257,7 @@ def _schema() -> dict[str, Any]:
     return {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
 
 
-def _frames(config: Config, progress: Callable[[int], bool | None] | None) -> Iterator[pl.DataFrame]:
+def _frames(config: Config, progress: Progress | None) -> Iterator[pl.DataFrame]:
     return _stream_frames(
         _core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress)
     )
@@ -281,7 +277,6 @@ def write_parquet(
     frames: Iterator[pl.DataFrame], schema: dict[str, Any], path: Path, metadata: dict[str, str]
 ) -> None:
     """Writes frames as they come; an exception of theirs is raised as it is."""
-    import polars as pl
     from polars.io.plugins import register_io_source
 
     raised: list[BaseException] = []
@@ -310,7 +305,7 @@ def run_with_requests(
     requests: Output | None,
     *,
     check: bool = False,
-    progress: Callable[[int], bool | None] | None = None,
+    progress: Progress | None = None,
 ) -> Result:
     """Runs a configuration and writes its per-request file, .csv or .parquet.
 
@@ -321,13 +316,77 @@ def run_with_requests(
 
     if requests is None:
         return run_config(config, check=check, progress=progress)
-    with requests.staged() as path:
+    try:
         if requests.suffix == ".csv":
-            return run_config(config, requests_csv=path, check=check, progress=progress)
-        rows = path.with_name(path.name + ".csv")
-        try:
-            result = run_config(config, requests_csv=rows, check=check, progress=progress)
-            _requests_parquet(rows, path, config)
-        finally:
-            rows.unlink(missing_ok=True)
-        return result
+            return run_config(config, requests_csv=requests.name, check=check, progress=progress)
+        with requests.staged() as path:
+            rows = path.with_name(path.name + ".csv")
+            try:
+                result = run_config(config, requests_csv=rows, check=check, progress=progress)
+                _requests_parquet(rows, path)
+            finally:
+                rows.unlink(missing_ok=True)
+            return result
+    except OutputError as error:
+        number, text = error.args
+        raise requests.fail(f"cannot write: {os.strerror(number)}" if number else text) from None
+
+
+def _requests_parquet(rows: Path, target: Path) -> None:
+    """The per-request csv as Parquet."""
+    import polars as pl
+
+    from ftlab.result import FLAGS, OPS, REQUEST_COLUMNS
+
+    types: dict[str, Any] = dict.fromkeys(REQUEST_COLUMNS, pl.UInt64)
+    types |= {"op": pl.String, "mapping_misses": pl.UInt32, **dict.fromkeys(FLAGS, pl.UInt8)}
+    frame = pl.scan_csv(rows, schema=types, glob=False)
+    frame = frame.with_columns(pl.col(*FLAGS).cast(pl.Boolean), pl.col("op").cast(pl.Enum(OPS)))
+    try:
+        frame.sink_parquet(target, row_group_size=CHUNK_ROWS)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(_first_line(error)) from None
+
+
+def info_text(found: dict[str, Any]) -> str:
+    """The figures of a trace for people."""
+    packed = f", {found['compression']}" if found["compression"] else ""
+    kinds = [
+        f"{count(found[kind])} {kind}" for kind in ("reads", "writes", "trims", "flushes") if found[kind]
+    ]
+    lines = [
+        f"{found['path']}: {found['format']}{packed}",
+        f"requests: {count(found['requests'])}: {', '.join(kinds)}",
+        f"    {size(found['bytes_read'])} read, {size(found['bytes_written'])} written"
+        + (f", {size(found['bytes_trimmed'])} trimmed" if found["bytes_trimmed"] else ""),
+    ]
+    rate = f"span: {duration(found['span_ns'])}"
+    if found["mean_rate_per_s"] is not None:
+        mean, peak = significant(found["mean_rate_per_s"]), count(found["peak_rate_per_s"])
+        rate += f", {mean} requests/s on average, {peak} in the busiest second"
+    lines.append(rate)
+    if found["min_offset"] is not None:
+        lines += [
+            f"addresses: {count(found['min_offset'])} to {count(found['max_end'])} B,"
+            f" footprint {size(found['footprint_bytes'])} in pages of {size(found['page_bytes'])}",
+            f"    {percent(found['aligned_4kib'])} aligned to 4 KiB,"
+            f" {percent(found['sequential_ratio'])} sequential",
+            f"sizes: mean {size(round(found['mean_size_bytes']))}; most frequent "
+            + ", ".join(f"{size(each['bytes'])} ({count(each['requests'])})" for each in found["sizes"]),
+        ]
+    lines += [f"dropped: {count(number)} {reason}" for reason, number in found["dropped"].items()]
+    if found["out_of_order"]:
+        lines.append(f"out of order: {count(found['out_of_order'])} stamps raised to the one before")
+    lines += [f"note: {note}" for note in found["notes"]]
+    return "\n".join(lines) + "\n"
+
+
+def summary_text(summary: dict[str, Any]) -> str:
+    """What a conversion did, one line."""
+    parts = [f"{count(summary['requests'])} requests"]
+    parts += [
+        f"{count(number)} dropped ({reason})" for reason, number in summary["dropped"].items() if number
+    ]
+    if summary["out_of_order"]:
+        parts.append(f"{count(summary['out_of_order'])} stamps out of order, raised to the one before")
+    return ", ".join(parts)

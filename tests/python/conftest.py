@@ -122,6 +122,7 @@ def make_result(scheduler: str, factor: float = 1.0, cache: str = "16KiB") -> di
         "merges": {merge: {"count": 0, "pages_copied": 0, "busy_ns": 0} for merge in merges},
         "waf": {"total": 1.07, "gc": 0.0, "map": 0.07, "merge": 0.0, "pad": 0.0},
         "wear": {"min": 0, "mean": 0.0, "max": 0, "stddev": 0.0},
+        "utilization": {"chip_busy_ns": [100_000_000_000], "channel_busy_ns": [0]},
         "elapsed_ns": 400_000_000_000,
         "throughput_bytes_per_s": 5.2e6,
         "engine": {"wall_s": 0.123, "requests_per_s": 1e6, "peak_rss_bytes": 45 << 20, "version": "0"},

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from conftest import TRACE, Cli
 
 MOST_LINES = 12
@@ -45,7 +46,7 @@ def bad(cli: Cli) -> Cli:
 
 
 TRACES = [
-    ("nothere.csv", "nothere.csv", "no such file"),
+    ("nothere.csv", "nothere.csv", "No such file"),
     ("directory", "directory", "directory"),
     ("empty.csv", "empty.csv", ""),
     ("header.csv", "header.csv", ""),

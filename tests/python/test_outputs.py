@@ -90,7 +90,7 @@ def test_suffix_is_checked(tmp_path: Path) -> None:
 
 def test_outputs_must_differ_from_each_other_and_from_the_input(trace: Path) -> None:
     one, two = Output("--json", trace.parent / "x"), Output("--requests", trace.parent / "." / "x")
-    with pytest.raises(UserError, match="--requests .*: --json names the same file"):
+    with pytest.raises(UserError, match=r"--requests .*: --json names the same file"):
         check_distinct([one, two])
     with pytest.raises(UserError, match="would replace the input"):
         check_distinct([Output("--json", trace)], [trace])

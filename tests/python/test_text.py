@@ -73,13 +73,13 @@ def test_report_says_it_all_and_ends_in_where_the_time_went(result_of: Make) -> 
         "map+: 1,000 prioritized, 0 batches, 312 dispatched by deadline",
         "reads: host=150,000, map=61,234",
         "erases: none",
-        "write amplification: 1.070 (map 0.0700)",
+        "write amplification: 1.070 (map 0.070)",
         "simulated: 400.0 s",
         "peak memory 45 MiB",
     ):
         assert part in text
-    assert text.splitlines()[-2] == "where the time went: wait 75 %, access 25 % of the latency"
-    assert text.splitlines()[-1].strip() == "flash busy 25 % of the time: host 75 %, map 25 %"
+    assert text.splitlines()[-2] == "where the time went: wait 75.0 %, access 25.0 % of the latency"
+    assert text.splitlines()[-1].strip() == "chips busy 25 % of the time; flash time: host 75 %, map 25 %"
 
 
 def test_report_of_an_empty_run_leaves_out_what_is_not_there(result_of: Make) -> None:

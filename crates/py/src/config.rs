@@ -29,12 +29,6 @@ impl Config {
         Ok(guard(|| Ok(self.resolved.hash()))?)
     }
 
-    /// The preset it started from, if any.
-    #[getter]
-    fn preset(&self) -> Option<String> {
-        self.resolved.preset.clone()
-    }
-
     /// The trace to replay, if one is named.
     #[getter]
     fn trace(&self) -> Option<String> {
@@ -45,18 +39,6 @@ impl Config {
     #[getter]
     fn format(&self) -> String {
         self.resolved.settings.workload.format.clone()
-    }
-
-    /// The scheduler of the host.
-    #[getter]
-    fn scheduler(&self) -> String {
-        self.resolved.settings.host.scheduler.clone()
-    }
-
-    /// Bytes the user may address.
-    #[getter]
-    fn user_bytes(&self) -> u64 {
-        self.resolved.settings.user_bytes()
     }
 }
 

@@ -20,6 +20,7 @@ from ftlab.cli.trace import trace
 MOST_LINES = 12
 """Lines of the longest message to a user."""
 
+_COMPLETION = "_FTLAB_COMPLETE"
 _INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -56,8 +57,17 @@ def call(arguments: Sequence[str] | None = None) -> int:
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
         _check_text(given)
-        returned = cli.main(given, prog_name="ftlab", standalone_mode=False)
-        return returned if isinstance(returned, int) else 0
+        if _COMPLETION in os.environ:
+            cli.main(given, prog_name="ftlab", complete_var=_COMPLETION)
+        # Not cli.main, which takes a closed pipe for a failure.
+        with cli.make_context("ftlab", given) as context:
+            cli.invoke(context)
+        return 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as help_text:
+        click.echo(help_text.format_message())
+        return 0
     except UserError as error:
         return _fail(str(error))
     except click.ClickException as error:
@@ -75,7 +85,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
             return _fault(error)
         _discard_stdout()
         return _fail(f"standard output: {error.strerror}")
-    except Exception as error:  # noqa: BLE001 - the last resort: whatever it is, it is ours
+    except Exception as error:
         return _fault(error)
 
 
@@ -101,9 +111,6 @@ def _fail(text: str) -> int:
 
 def _usage(error: click.ClickException) -> int:
     text = error.format_message().rstrip(".")
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message(), err=True)
-        return 2
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f"\nsee `{error.ctx.command_path} --help`"

@@ -36,7 +36,7 @@ def info(file: str, settings: tuple[str, ...], json_path: str | None, **flags: s
     text = json.dumps(found, indent=2) + "\n"
     if output:
         output.write(text.encode())
-    write_stdout(text if json_path == "-" else traces.info_text(file, found))
+    write_stdout(text if json_path == "-" else traces.info_text(found))
 
 
 @trace.command()
@@ -90,5 +90,5 @@ def _convert(config: Any, target: str) -> None:
     from ftlab.progress import Reporter
 
     with Reporter() as reporter:
-        summary = traces.convert(config, Output("OUT", target), progress=reporter.callback("convert"))
+        summary = traces.convert(config, Output("", target), progress=reporter.callback("convert"))
     click.echo(f"{target}: {traces.summary_text(summary)}", err=True)
