@@ -94,7 +94,18 @@ impl Text {
         let to = floor(line, span.end.saturating_sub(first)).max(from);
         let number = content[..first].matches('\n').count() + 1;
         let mark = AnnotationKind::Primary.span(from..to);
-        let snippet = Snippet::source(line).line_start(number).path(clean(&self.label, 160)).annotation(mark);
+        // Each stand-in is as long as what it replaces, so that the span still fits; tabs
+        // and other ASCII controls are the renderer's part.
+        let shown: String = line
+            .chars()
+            .map(|c| match c.len_utf8() {
+                2 if invisible(c) => '\u{b7}',
+                3 if invisible(c) => '\u{fffd}',
+                _ => c,
+            })
+            .collect();
+        let snippet =
+            Snippet::source(shown).line_start(number).path(clean(&self.label, 160)).annotation(mark);
         Renderer::plain().render(&[Group::with_level(Level::ERROR).element(snippet)])
     }
 }
@@ -108,12 +119,14 @@ fn floor(text: &str, offset: usize) -> usize {
     offset
 }
 
+/// Characters that show nothing, break lines or turn their direction.
+fn invisible(c: char) -> bool {
+    let format = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    c.is_control() || c == '\u{feff}' || format.iter().any(|range| range.contains(&c))
+}
+
 /// One line of printable text: control characters escaped, the middle of a long text left out.
 pub(crate) fn clean(text: &str, most: usize) -> String {
-    let invisible = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
     let mut line = String::new();
     for c in text.chars() {
         if invisible(c) {

@@ -46,7 +46,7 @@ fn property(key: &Key) -> Json {
     let value = match key.kind {
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Count { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
-        Kind::Number { min, max } if min == 0.0 => {
+        Kind::Number { min: 0.0, max } => {
             json!({"type": "number", "exclusiveMinimum": 0, "maximum": max})
         }
         Kind::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
@@ -140,7 +140,7 @@ fn takes(key: &Key) -> String {
     let value = match key.kind {
         Kind::Bool => "`true`, `false`".into(),
         Kind::Count { min, max } => format!("{min} to {max}"),
-        Kind::Number { min, max } if min == 0.0 => format!("above 0, to {max:?}"),
+        Kind::Number { min: 0.0, max } => format!("above 0, to {max:?}"),
         Kind::Number { min, max } => format!("{min:?} to {max:?}"),
         Kind::Bytes { min, max } if min == max => BYTES.format(min),
         Kind::Bytes { min, max } => limits(&BYTES, min, max),

@@ -68,6 +68,8 @@ pub trait FlashTranslation {
     fn slots_per_page(&self) -> u32;
     /// Calls back with every block's erase count.
     fn erases(&self, visit: &mut dyn FnMut(u32));
+    /// Check mode: the version stamp that an LPN resolves to, counted in writes and trims.
+    fn version(&self, lpn: u32) -> Option<u32>;
     /// Check mode: the invariants that a request's pages take part in.
     ///
     /// # Errors

@@ -56,25 +56,17 @@ impl Layout {
 }
 
 fn too_small(settings: &Settings, needed: u64, blocks: u64) -> Contradiction {
-    // Withholding what is missing, and the share that would grow the user part again, suffices.
+    // Withholding the missing blocks too, rounded up to a whole percent.
     let missing_ppm = (needed - blocks) * 1_000_000 / blocks;
     let percent = (settings.ftl.over_provisioning_ppm + missing_ppm).div_ceil(10_000) + 1;
+    let pages = if settings.ftl.kind == "page" { "" } else { ", its translation pages" };
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
-            "{} of {blocks} blocks per chip are withheld, but {} needs {needed} blocks in all for the user's data, \
-             its frontier and {} erased block(s) for garbage collection{}; withhold about {}% or add blocks \
-             (flash.blocks_per_plane)",
-            blocks
-                - (settings.user_pages() / u64::from(settings.flash.chips()))
-                    .div_ceil(
-                        u64::from(settings.flash.pages_per_block)
-                            * u64::from(settings.flash.page_bytes / settings.ftl.logical_page_bytes)
-                    )
-                    .min(blocks),
+            "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
+             {} erased for garbage collection, of {blocks} there are; withhold about {}% or raise flash.blocks_per_plane",
             settings.ftl.kind,
             settings.ftl.gc_free_blocks,
-            if settings.ftl.kind == "page" { "" } else { " and the translation pages" },
             percent.min(99),
         ),
     }
@@ -103,6 +95,8 @@ pub struct PageMapped<T> {
     read_modify_write: bool,
     lpns: u32,
     by_page: Divider,
+    /// Logical pages the host wrote.
+    host_slots: u64,
     /// LPNs of a prefetch.
     wanted: Vec<u32>,
 }
@@ -146,6 +140,7 @@ impl<T: Translation> PageMapped<T> {
             read_modify_write: settings.ftl.read_modify_write,
             lpns,
             by_page: Divider::new(layout.slots_per_page),
+            host_slots: 0,
             wanted: Vec::with_capacity(256),
         };
         if settings.device.fill {
@@ -190,6 +185,7 @@ impl<T: Translation> PageMapped<T> {
 
     #[inline]
     fn write_data(&mut self, lpn: u32, work: &mut Work) {
+        self.host_slots += 1;
         let PageMapped { data, pages, translation, .. } = self;
         data.append(lpn, Cause::Host, work, &mut |moved| translation.moved(moved, pages));
         translation.settle(&mut Context { data, pages, work });
@@ -313,7 +309,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     }
 
     fn host_slots(&self) -> u64 {
-        self.data.written()
+        self.host_slots
     }
 
     fn slots_per_page(&self) -> u32 {
@@ -323,6 +319,10 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.data.erases().for_each(&mut *visit);
         self.pages.log().erases().for_each(visit);
+    }
+
+    fn version(&self, lpn: u32) -> Option<u32> {
+        self.data.version(lpn)
     }
 
     fn verify_request(&self, request: Request) -> Result<(), String> {

@@ -77,6 +77,14 @@ impl Audit {
 }
 
 impl Log {
+    /// Check mode: the version stamp in an owner's slot, counted in writes and trims; `None` for an
+    /// owner without data, and outside check mode.
+    pub fn version(&self, owner: u32) -> Option<u32> {
+        let slot = self.map[owner as usize];
+        (slot != NONE).then_some(())?;
+        self.audit.as_ref().map(|audit| audit.stamps[slot as usize])
+    }
+
     /// Checks one owner's mapping and the block it points into.
     ///
     /// # Errors

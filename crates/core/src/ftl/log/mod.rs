@@ -117,7 +117,6 @@ pub struct Log {
     buckets: Vec<Ends>,
     /// Chip whose page buffer is filled next, where slots are smaller than pages.
     cursor: u32,
-    written: u64,
     audit: Option<Box<Audit>>,
 }
 
@@ -144,7 +143,6 @@ impl Log {
             chips: vec![chip; shape.chips as usize],
             buckets: vec![EMPTY; (shape.chips * (slots_per_block + 1)) as usize],
             cursor: 0,
-            written: 0,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
         for block in 0..blocks {
@@ -210,11 +208,6 @@ impl Log {
         self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
     }
 
-    /// Slots written by the host and its mappings, copies not counted.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
     /// Erase counts of all blocks.
     pub fn erases(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocks.iter().map(|block| block.erases)
@@ -235,7 +228,6 @@ impl Log {
         if old != NONE {
             self.invalidate(old);
         }
-        self.written += 1;
         let slot = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
             work.program(chip, cause);
