@@ -33,9 +33,7 @@ pub fn write_csv(source: &mut dyn Source, name: &str, out: &mut dyn Write) -> Re
     });
     rows.map_err(|failure| match failure {
         Failure::Source(error) => error,
-        Failure::Write(error) => {
-            SourceError::Input(OutputError::new(Path::new(name), error).to_string())
-        }
+        Failure::Write(error) => SourceError::Input(OutputError::new(Path::new(name), error).to_string()),
     })
 }
 

@@ -24,13 +24,7 @@ pub(crate) struct Dedup {
 impl Dedup {
     /// With a window of `window_ns`, not 0.
     pub(crate) fn new(window_ns: u64) -> Dedup {
-        Dedup {
-            window_ns,
-            latest_ns: 0,
-            kept: FxHashMap::default(),
-            order: VecDeque::new(),
-            serial: 0,
-        }
+        Dedup { window_ns, latest_ns: 0, kept: FxHashMap::default(), order: VecDeque::new(), serial: 0 }
     }
 
     /// Whether the request is a repeat; if not, it is remembered.

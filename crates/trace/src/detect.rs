@@ -19,7 +19,10 @@ pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'s
     refuse_binary(path, head)?;
     if options.format != "auto" {
         return formats::named(&options.format).ok_or_else(|| {
-            input_error(path, &format!("no trace format is called \"{}\"; there are {}", options.format, names()))
+            input_error(
+                path,
+                &format!("no trace format is called \"{}\"; there are {}", options.format, names()),
+            )
         });
     }
     let lines = first_lines(head, is_all);
@@ -103,7 +106,9 @@ fn refuse_binary(path: &str, head: &[u8]) -> Result<(), SourceError> {
     /// Looked at for bytes that no text has.
     const SAMPLE: usize = 4096;
     let known = match head {
-        [b'P', b'A', b'R', b'1', ..] => Some("a Parquet file: it is read through ftlab's Python side, uncompressed"),
+        [b'P', b'A', b'R', b'1', ..] => {
+            Some("a Parquet file: it is read through ftlab's Python side, uncompressed")
+        }
         // Magic 0x656174 with version 7, in either byte order.
         [0x07, b't', b'a', b'e', ..] | [b'e', b'a', b't', 0x07, ..] => {
             Some("blktrace's binary output: turn it into text with blkparse")

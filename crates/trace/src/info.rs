@@ -191,7 +191,10 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
     let span_ns = counts.last_ns - counts.first_ns.unwrap_or(0);
     let mut notes = source.notes();
     if counts.uncounted_sizes > 0 {
-        notes.push(format!("too many different sizes to count; {} requests are left out", counts.uncounted_sizes));
+        notes.push(format!(
+            "too many different sizes to count; {} requests are left out",
+            counts.uncounted_sizes
+        ));
     }
     let total: u128 = counts.bytes.iter().map(|&bytes| u128::from(bytes)).sum();
     let input = source.input();

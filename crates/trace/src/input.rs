@@ -32,7 +32,10 @@ impl Input {
     /// Opens a file and recognises its layout.
     pub(crate) fn file(path: &str, options: &Options) -> Result<Input, SourceError> {
         if options.format == "parquet" {
-            return Err(input_error(path, "Parquet is read through ftlab's Python side (ftlab run, ftlab.open)"));
+            return Err(input_error(
+                path,
+                "Parquet is read through ftlab's Python side (ftlab run, ftlab.open)",
+            ));
         }
         let lines = Lines::open(path)?;
         let compression = lines.compression();

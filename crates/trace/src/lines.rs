@@ -37,7 +37,8 @@ impl Lines {
         if length == 0 {
             return Err(input_error(path, "the file is empty"));
         }
-        let whole = BufReader::with_capacity(64 << 10, io::Cursor::new(magic).take(length as u64).chain(file));
+        let whole =
+            BufReader::with_capacity(64 << 10, io::Cursor::new(magic).take(length as u64).chain(file));
         let (compression, input) = decompress(&magic[..length], whole);
         let mut lines = Lines {
             path: path.to_owned(),

@@ -60,10 +60,9 @@ fn long_uint(text: &[u8]) -> Result<u64, Fault> {
     if !text.iter().all(u8::is_ascii_digit) || text.is_empty() {
         return Err(fault_of(text));
     }
-    text.iter().try_fold(0u64, |value, byte| {
-        value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))
-    })
-    .ok_or(Fault::TooLarge)
+    text.iter()
+        .try_fold(0u64, |value, byte| value.checked_mul(10)?.checked_add(u64::from(byte - b'0')))
+        .ok_or(Fault::TooLarge)
 }
 
 #[cold]

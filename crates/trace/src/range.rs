@@ -54,7 +54,8 @@ impl Range {
             Range::Packed { ranks, page_bytes } => {
                 // The pages between the first and the last are touched too, so they stay together.
                 let rank = ranks.rank(record.offset / page_bytes);
-                let rank = rank.ok_or("the trace changed while it was read, so its pages cannot be packed")?;
+                let rank =
+                    rank.ok_or("the trace changed while it was read, so its pages cannot be packed")?;
                 record.offset = rank * page_bytes + record.offset % page_bytes;
                 Ok(())
             }
@@ -201,7 +202,9 @@ mod tests {
         let range = Range::Within { capacity_bytes: 8192 };
         assert!(range.place(&mut request(4096, 4096)).is_ok());
         let text = range.place(&mut request(4096, 4097)).unwrap_err();
-        assert!(text.starts_with("4097 B at byte 4096 (4 KiB) lie beyond the user capacity of 8192 B (8 KiB)\n"));
+        assert!(
+            text.starts_with("4097 B at byte 4096 (4 KiB) lie beyond the user capacity of 8192 B (8 KiB)\n")
+        );
         assert!(text.contains("=compact") && text.contains("=wrap"));
     }
 
@@ -221,7 +224,11 @@ mod tests {
         let mut packer = Packer::new(&Options { capacity_bytes: Some(2 * 4096), ..options });
         requests.iter().for_each(|request| packer.touch(request));
         let text = packer.finish().err().unwrap();
-        assert!(text.starts_with("the touched pages need 12288 B (12 KiB) packed, and the user capacity is 8192 B"));
+        assert!(
+            text.starts_with(
+                "the touched pages need 12288 B (12 KiB) packed, and the user capacity is 8192 B"
+            )
+        );
     }
 
     #[test]

@@ -158,7 +158,10 @@ mod tests {
 
     #[test]
     fn the_first_becomes_zero_unless_stamps_are_kept() {
-        assert_eq!(arrivals(&mut clock(Stamps::Clock, |_| ()), &[100, 130, 110, 125, 140]), [0, 30, 30, 30, 40]);
+        assert_eq!(
+            arrivals(&mut clock(Stamps::Clock, |_| ()), &[100, 130, 110, 125, 140]),
+            [0, 30, 30, 30, 40]
+        );
         let mut own = clock(Stamps::Own, |_| ());
         assert_eq!(arrivals(&mut own, &[100, 130, 90]), [100, 130, 130]);
         assert_eq!(own.out_of_order, 1);
@@ -203,18 +206,14 @@ mod tests {
     #[test]
     fn seconds_are_spread() {
         let mut spread = Spread::default();
-        let record = |second: u64| Record {
-            time_ns: second * SECOND_NS,
-            op: Op::Read,
-            offset: 0,
-            size: 1,
-            line: 0,
-        };
+        let record =
+            |second: u64| Record { time_ns: second * SECOND_NS, op: Op::Read, offset: 0, size: 1, line: 0 };
         for second in [5, 5, 5, 5, 7, 6, 9] {
             spread.push(record(second));
         }
         spread.end_second();
-        let times: Vec<_> = std::iter::from_fn(|| spread.pop()).map(|record| record.time_ns / 1_000_000).collect();
+        let times: Vec<_> =
+            std::iter::from_fn(|| spread.pop()).map(|record| record.time_ns / 1_000_000).collect();
         assert_eq!(times, [5000, 5250, 5500, 5750, 7000, 7500, 9000]);
         assert_eq!(spread.out_of_order, 1);
     }

@@ -50,7 +50,9 @@ impl Parser for Biotracer {
     fn notes(&self) -> Vec<String> {
         match self.cleaned {
             0 => Vec::new(),
-            n => vec![format!("{n} sizes were not multiples of 4 KiB (sectors the driver adds): rounded down")],
+            n => {
+                vec![format!("{n} sizes were not multiples of 4 KiB (sectors the driver adds): rounded down")]
+            }
         }
     }
 }

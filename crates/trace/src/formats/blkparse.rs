@@ -21,7 +21,8 @@ pub(crate) struct Blkparse {
 /// `8,16`.
 fn is_device(text: &[u8]) -> bool {
     let mut parts = text.split(|byte| *byte == b',');
-    let number = |part: Option<&[u8]>| part.is_some_and(|p| !p.is_empty() && p.iter().all(u8::is_ascii_digit));
+    let number =
+        |part: Option<&[u8]>| part.is_some_and(|p| !p.is_empty() && p.iter().all(u8::is_ascii_digit));
     number(parts.next()) && number(parts.next()) && parts.next().is_none()
 }
 
@@ -73,14 +74,16 @@ impl Parser for Blkparse {
             return Ok(Row::Drop("not_issue"));
         }
         let flags = fields.need("rwbs")?;
-        let rwbs = rwbs::parse(flags).ok_or_else(|| unexpected("rwbs", flags, "flags such as R, WS or FWFS"))?;
+        let rwbs =
+            rwbs::parse(flags).ok_or_else(|| unexpected("rwbs", flags, "flags such as R, WS or FWFS"))?;
         // A flush has no sector; "sector + n" follows for the rest, and a SCSI command of another
         // kind has its bytes in parentheses.
         let start = fields.next().filter(|text| text.first().is_some_and(u8::is_ascii_digit));
         let range = match (start, fields.next()) {
-            (Some(start), Some(b"+")) => {
-                Some((sectors(start, "sector")?, sectors(fields.need("count of sectors")?, "count of sectors")?))
-            }
+            (Some(start), Some(b"+")) => Some((
+                sectors(start, "sector")?,
+                sectors(fields.need("count of sectors")?, "count of sectors")?,
+            )),
             _ => None,
         };
         match (rwbs.op, range) {
@@ -98,7 +101,10 @@ impl Parser for Blkparse {
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("counted the rows of action {}", char::from(self.action))];
         if self.barriers > 0 {
-            notes.push(format!("{} requests ask for a flush before them or for FUA: taken as plain", self.barriers));
+            notes.push(format!(
+                "{} requests ask for a flush before them or for FUA: taken as plain",
+                self.barriers
+            ));
         }
         notes.extend(self.devices.notes());
         notes

@@ -106,7 +106,8 @@ impl Parser for Csv {
             return Ok(Row::Nothing);
         }
         let mut fields = Commas::of(line);
-        let (mut time_text, mut op_text, mut offset_text, mut size_text) = (&b""[..], &b""[..], &b""[..], &b""[..]);
+        let (mut time_text, mut op_text, mut offset_text, mut size_text) =
+            (&b""[..], &b""[..], &b""[..], &b""[..]);
         for &column in &self.columns[..self.used] {
             match column {
                 Column::Time => time_text = fields.need("time")?,

@@ -47,12 +47,7 @@ impl Fio {
 
 impl Parser for Fio {
     fn new(options: &Options) -> Fio {
-        Fio {
-            version: None,
-            time_unit_ns: options.fio_time_unit_ns,
-            waited_ns: 0,
-            files: Devices::default(),
-        }
+        Fio { version: None, time_unit_ns: options.fio_time_unit_ns, waited_ns: 0, files: Devices::default() }
     }
 
     fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {

@@ -53,7 +53,8 @@ impl Parser for MobileEbpf {
         let flags = last(&mut rest, "rw_flag")?;
         let device = last(&mut rest, "device")?;
         whole(device, "device")?;
-        let rwbs = rwbs::parse(flags).ok_or_else(|| unexpected("rw_flag", flags, "flags such as R, WS or D"))?;
+        let rwbs =
+            rwbs::parse(flags).ok_or_else(|| unexpected("rw_flag", flags, "flags such as R, WS or D"))?;
         match rwbs.op {
             None => Ok(Row::Drop("other_op")),
             Some(Op::Flush) => Ok(Row::flush(time_ns)),

@@ -66,11 +66,7 @@ pub(crate) struct Probe {
     pub(crate) bad: usize,
 }
 
-const fn format<P: Parser + 'static>(
-    name: &'static str,
-    stamps: Stamps,
-    recognised: Recognised,
-) -> Format {
+const fn format<P: Parser + 'static>(name: &'static str, stamps: Stamps, recognised: Recognised) -> Format {
     Format { name, stamps, recognised, rows: rows::<P>, probe: probe::<P> }
 }
 
@@ -107,7 +103,11 @@ pub(crate) static FORMATS: &[Format] = &[
     format::<columns::Columns<columns::Disksim>>("disksim", Stamps::Clock, Recognised::Never),
     format::<columns::Columns<columns::Replayer>>("replayer", Stamps::Clock, Recognised::Never),
     format::<biotracer::Biotracer>("biotracer", Stamps::Clock, Recognised::Lines),
-    format::<mobile_ebpf::MobileEbpf>("mobile-ebpf", Stamps::Clock, Recognised::HeaderOrLines(mobile_ebpf::is_header)),
+    format::<mobile_ebpf::MobileEbpf>(
+        "mobile-ebpf",
+        Stamps::Clock,
+        Recognised::HeaderOrLines(mobile_ebpf::is_header),
+    ),
     format::<systor17::Systor17>("systor17", Stamps::Clock, Recognised::HeaderOrLines(systor17::is_header)),
     format::<alicloud::Alicloud>("alicloud", Stamps::Clock, Recognised::Lines),
     format::<tencent::Tencent>("tencent", Stamps::Seconds, Recognised::Lines),

@@ -29,11 +29,8 @@ impl Parser for Msr {
         let host = fields.need("Host")?;
         let disk = fields.need("Disk")?;
         whole(disk, "Disk")?;
-        let volume = if host.is_empty() {
-            disk
-        } else {
-            &from_host[..from_host.len() - fields.rest().len() - 1]
-        };
+        let volume =
+            if host.is_empty() { disk } else { &from_host[..from_host.len() - fields.rest().len() - 1] };
         let op = read_or_write(fields.need("Type")?, "Type")?;
         let offset = whole(fields.need("Offset")?, "Offset")?;
         let size = whole(fields.need("Size")?, "Size")?;
