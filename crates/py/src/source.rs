@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ftlab_core::config::Settings;
-use ftlab_core::workload::synthetic::Generator;
+use ftlab_core::workload::Generator;
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use ftlab_trace::{Chunk, ChunkIter, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
