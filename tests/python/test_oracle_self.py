@@ -131,6 +131,13 @@ def test_cdftl_dirty_entry_is_merged_into_its_cached_page_for_nothing():
     assert result.counters.translation_programs == 1
 
 
+def test_cdftl_a_hit_in_a_page_refreshes_the_page():
+    # Two pages, eight entries: pages 0 and 1; page 0 hit again; page 2 evicts page 1.
+    pages_then_entries = [(0, "R", lpn, 1) for lpn in [0, 8, 1, 16, 2, 9]]
+    result = run(cdftl(16, 2), pages_then_entries)
+    assert [request.mapping_misses for request in result.requests] == [1, 1, 0, 1, 0, 1]
+
+
 def test_cdftl_a_clean_entry_goes_before_a_dirty_one_whose_page_is_absent():
     trace = [(0, "W", 0, 1), (0, "R", 8, 1), (0, "R", 16, 1), (0, "R", 0, 1)]
     result = run(cdftl(2, 1), trace)
@@ -179,6 +186,12 @@ def test_prefetch_that_evicts_its_own_entries_misses_on_demand():
     result = run(small(1, scheduler="rb"), trace)
     # Both enter, the second evicts the first: prefetch 10, miss 10 + 10; then miss again.
     assert access(result) == [30, 20]
+
+
+def test_prefetch_enters_an_entry_once_however_many_requests_need_it():
+    trace = [(0, "R", 8, 1), (100, "R", 0, 1), (100, "R", 0, 1), (200, "R", 8, 1)]
+    result = run(small(2, scheduler="rb"), trace)
+    assert access(result) == [20, 20, 10, 10]
 
 
 def test_prefetch_charges_evictions_before_it_enters():
@@ -240,6 +253,12 @@ def test_batch_thinned_out_by_deadline_keeps_its_number():
     assert access(result) == [20, 20, 20]
 
 
+def test_batch_emptied_by_deadline_is_gone():
+    trace = [(0, "R", 0, 1), (0, "R", 8, 1), (25, "R", 9, 1)]
+    result = run(small(None, scheduler="rb", deadline_ns=20), trace)
+    assert [request.batch for request in result.requests] == [1, 2, 3]
+
+
 def test_full_queue_keeps_arrivals_out_in_order():
     trace = [(0, "W", 0, 1), (0, "W", 1, 1), (0, "W", 2, 1), (0, "R", 3, 1)]
     assert order(run(small(None, scheduler="row", queue_depth=2), trace)) == [1, 2, 4, 3]
@@ -260,6 +279,21 @@ def test_background_flush_makes_an_arrival_wait_for_the_page_in_progress():
     # Done at 220; page of LPN 0, the tail, until 330; the read waits for that alone.
     assert [request.dispatch for request in result.requests] == [0, 110, 330, 1000]
     assert result.counters.translation_programs == 2
+
+
+def test_background_flush_begins_at_the_probationary_tail():
+    config = small(8, background_flush=True, batch_update=False)
+    # LPN 0 is protected, 16 before 8 in the other segment. The device is idle from 430, and
+    # one page takes 110: at 581 the second is in progress.
+    writes = [(0, "W", 0, 1), (0, "W", 0, 1), (0, "W", 8, 1), (0, "W", 16, 1)]
+    result = run(config, [*writes, (581, "R", 0, 1)])
+    assert access(result) == [110, 100, 110, 110, 10]
+    assert result.requests[-1].dispatch == 650
+    # Only the first is written back before these: the sixth evicts 8, clean, the seventh 16.
+    scan = [(535, "R", lpn, 1) for lpn in range(100, 108)]
+    result = run(config, [*writes, *scan])
+    assert result.requests[4].dispatch == 540
+    assert access(result)[4:] == [20, 20, 20, 20, 20, 20, 130, 20]
 
 
 def test_flush_has_no_pages():
