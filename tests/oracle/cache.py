@@ -14,87 +14,117 @@ Costs are reported to ``cost``, an object with ``map_read()`` and ``map_program(
 Lists have the most recent entry first, so ``[-1]`` is the tail.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .mapplus import Config
+
+
+class Cost(Protocol):
+    """Who pays for translation pages."""
+
+    def map_read(self) -> None: ...
+    def map_program(self) -> None: ...
+
+
+class Known(Protocol):
+    """What answers whether an entry is cached."""
+
+    def cached(self, lpn: int) -> bool: ...
+
+
+class Cache(Known, Protocol):
+    """A device's mapping cache; see the module's text."""
+
+    def translate(self, lpn: int, dirties: bool) -> bool: ...
+    def prefetch(self, lpns: list[int]) -> bool: ...
+    def flush_one(self) -> bool: ...
+    def snapshot(self) -> Known: ...
+
 
 class FullMap:
     """``ftl.kind = "page"``: every entry counts as cached, nothing costs anything."""
 
-    def __init__(self, cost):
+    def __init__(self, cost: Cost) -> None:
         self.cost = cost
 
-    def cached(self, lpn):
+    def cached(self, lpn: int) -> bool:
         return True
 
-    def translate(self, lpn, dirties):
+    def translate(self, lpn: int, dirties: bool) -> bool:
         return True
 
-    def prefetch(self, lpns):
+    def prefetch(self, lpns: list[int]) -> bool:
         return False
 
-    def flush_one(self):
+    def flush_one(self) -> bool:
         return False
 
-    def snapshot(self):
+    def snapshot(self) -> Known:
         return self
 
 
 class Frozen:
     """A snapshot: the LPNs held, and the translation pages held whole."""
 
-    def __init__(self, lpns, pages, entries_per_page):
+    def __init__(self, lpns: Iterable[int], pages: Iterable[int], entries_per_page: int) -> None:
         self.lpns = set(lpns)
         self.pages = set(pages)
         self.entries_per_page = entries_per_page
 
-    def cached(self, lpn):
+    def cached(self, lpn: int) -> bool:
         return lpn in self.lpns or lpn // self.entries_per_page in self.pages
 
 
 class LruList:
     """One plain list of LPNs: ``cache_policy = "lru"``."""
 
-    def __init__(self, capacity):
+    def __init__(self, capacity: int | None) -> None:
         self.capacity = capacity  # None: unlimited
-        self.list = []
+        self.list: list[int] = []
 
-    def holds(self, lpn):
+    def holds(self, lpn: int) -> bool:
         return lpn in self.list
 
-    def full(self):
+    def full(self) -> bool:
         return self.capacity is not None and len(self.list) >= self.capacity
 
-    def touch(self, lpn):
+    def touch(self, lpn: int) -> None:
         self.list.remove(lpn)
         self.list.insert(0, lpn)
 
-    def insert(self, lpn):
+    def insert(self, lpn: int) -> None:
         self.list.insert(0, lpn)
 
-    def pop_victim(self):
+    def pop_victim(self) -> int:
         return self.list.pop()
 
-    def coldest_first(self):
+    def coldest_first(self) -> list[int]:
         return list(reversed(self.list))
 
 
 class SegmentedLruList:
     """Protected and probationary segment, 1 : 7 of the capacity: ``cache_policy = "slru"``."""
 
-    def __init__(self, capacity):
+    def __init__(self, capacity: int | None) -> None:
         self.capacity = capacity
         # An unlimited cache never chooses a victim, so its segments have no limit either.
         self.protected_capacity = None if capacity is None else capacity // 8
-        self.protected = []
-        self.probationary = []
+        self.protected: list[int] = []
+        self.probationary: list[int] = []
 
-    def holds(self, lpn):
+    def holds(self, lpn: int) -> bool:
         return lpn in self.protected or lpn in self.probationary
 
-    def full(self):
+    def full(self) -> bool:
         if self.capacity is None:
             return False
         return len(self.protected) + len(self.probationary) >= self.capacity
 
-    def touch(self, lpn):
+    def touch(self, lpn: int) -> None:
         if lpn in self.protected:
             self.protected.remove(lpn)
         else:
@@ -103,32 +133,36 @@ class SegmentedLruList:
         if self.protected_capacity is not None and len(self.protected) > self.protected_capacity:
             self.probationary.insert(0, self.protected.pop())
 
-    def insert(self, lpn):
+    def insert(self, lpn: int) -> None:
         self.probationary.insert(0, lpn)
 
-    def pop_victim(self):
+    def pop_victim(self) -> int:
         if self.probationary:
             return self.probationary.pop()
         return self.protected.pop()
 
-    def coldest_first(self):
+    def coldest_first(self) -> list[int]:
         return list(reversed(self.probationary)) + list(reversed(self.protected))
 
 
 class Dftl:
     """Single entries, cached on demand (Gupta et al., ASPLOS 2009; map-plus.md, "DFTL")."""
 
-    def __init__(self, capacity, policy, batch_update, entries_per_page, cost):
-        self.entries = {"slru": SegmentedLruList, "lru": LruList}[policy](capacity)
+    def __init__(
+        self, capacity: int | None, policy: str, batch_update: bool, entries_per_page: int, cost: Cost
+    ) -> None:
+        self.entries: LruList | SegmentedLruList = (
+            LruList(capacity) if policy == "lru" else SegmentedLruList(capacity)
+        )
         self.batch_update = batch_update
         self.entries_per_page = entries_per_page
         self.cost = cost
-        self.dirty = set()
+        self.dirty: set[int] = set()
 
-    def cached(self, lpn):
+    def cached(self, lpn: int) -> bool:
         return self.entries.holds(lpn)
 
-    def translate(self, lpn, dirties):
+    def translate(self, lpn: int, dirties: bool) -> bool:
         hit = self.entries.holds(lpn)
         if hit:
             self.entries.touch(lpn)
@@ -140,10 +174,10 @@ class Dftl:
             self.dirty.add(lpn)
         return hit
 
-    def prefetch(self, lpns):
+    def prefetch(self, lpns: list[int]) -> bool:
         # Reading: what is missing is settled when the batch begins. An entry that was
         # cached then and is evicted by the prefetch itself misses later, on demand.
-        missing = []
+        missing: list[int] = []
         for lpn in lpns:
             if not self.entries.holds(lpn) and lpn not in missing:
                 missing.append(lpn)
@@ -155,13 +189,13 @@ class Dftl:
         self.cost.map_read()
         return True
 
-    def make_room(self):
+    def make_room(self) -> None:
         if self.entries.full():
             victim = self.entries.pop_victim()
             if victim in self.dirty:
                 self.write_back(victim)
 
-    def write_back(self, lpn):
+    def write_back(self, lpn: int) -> None:
         """One read and one program; cleans the whole translation page, or the entry alone."""
         self.cost.map_read()
         self.cost.map_program()
@@ -170,14 +204,14 @@ class Dftl:
             page = lpn // self.entries_per_page
             self.dirty = {other for other in self.dirty if other // self.entries_per_page != page}
 
-    def flush_one(self):
+    def flush_one(self) -> bool:
         for lpn in self.entries.coldest_first():
             if lpn in self.dirty:
                 self.write_back(lpn)
                 return True
         return False
 
-    def snapshot(self):
+    def snapshot(self) -> Known:
         return Frozen(self.entries.coldest_first(), [], self.entries_per_page)
 
 
@@ -194,21 +228,28 @@ class Cdftl:
       write where that is dirty.
     """
 
-    def __init__(self, cmt_capacity, ctp_capacity, batch_update, entries_per_page, cost):
+    def __init__(
+        self,
+        cmt_capacity: int | None,
+        ctp_capacity: int | None,
+        batch_update: bool,
+        entries_per_page: int,
+        cost: Cost,
+    ) -> None:
         self.cmt_capacity = cmt_capacity  # entries; None: unlimited
-        self.ctp_capacity = ctp_capacity  # pages; None: unlimited
+        self.ctp_capacity = ctp_capacity  # pages
         self.batch_update = batch_update
         self.entries_per_page = entries_per_page
         self.cost = cost
-        self.cmt = []
-        self.ctp = []
-        self.dirty_entries = set()
-        self.dirty_pages = set()
+        self.cmt: list[int] = []
+        self.ctp: list[int] = []
+        self.dirty_entries: set[int] = set()
+        self.dirty_pages: set[int] = set()
 
-    def cached(self, lpn):
+    def cached(self, lpn: int) -> bool:
         return lpn in self.cmt or lpn // self.entries_per_page in self.ctp
 
-    def translate(self, lpn, dirties):
+    def translate(self, lpn: int, dirties: bool) -> bool:
         page = lpn // self.entries_per_page
         if lpn in self.cmt:
             hit = True
@@ -227,8 +268,8 @@ class Cdftl:
             self.dirty_entries.add(lpn)
         return hit
 
-    def prefetch(self, lpns):
-        missing = []
+    def prefetch(self, lpns: list[int]) -> bool:
+        missing: list[int] = []
         for lpn in lpns:
             if not self.cached(lpn) and lpn not in missing:
                 missing.append(lpn)
@@ -239,7 +280,7 @@ class Cdftl:
             self.insert_entry(lpn)
         return True
 
-    def load_page(self, page):
+    def load_page(self, page: int) -> None:
         if self.ctp_capacity is not None and len(self.ctp) >= self.ctp_capacity:
             victim = self.ctp.pop()
             if victim in self.dirty_pages:
@@ -248,12 +289,12 @@ class Cdftl:
         self.cost.map_read()
         self.ctp.insert(0, page)
 
-    def insert_entry(self, lpn):
+    def insert_entry(self, lpn: int) -> None:
         if self.cmt_capacity is not None and len(self.cmt) >= self.cmt_capacity:
             self.evict_entry()
         self.cmt.insert(0, lpn)
 
-    def evict_entry(self):
+    def evict_entry(self) -> None:
         for lpn in reversed(self.cmt):
             page = lpn // self.entries_per_page
             if lpn not in self.dirty_entries:
@@ -269,11 +310,11 @@ class Cdftl:
         self.merge(coldest)
         self.cmt.remove(coldest)
 
-    def merge(self, lpn):
+    def merge(self, lpn: int) -> None:
         self.dirty_entries.remove(lpn)
         self.dirty_pages.add(lpn // self.entries_per_page)
 
-    def flush_one(self):
+    def flush_one(self) -> bool:
         """Reading: CMT entries from the tail, then CTP pages from the tail; a page that the
         CTP holds is programmed without a read. The program takes along every dirty CMT entry
         of the page (batch update) or the one entry."""
@@ -297,11 +338,11 @@ class Cdftl:
                 return True
         return False
 
-    def snapshot(self):
+    def snapshot(self) -> Known:
         return Frozen(self.cmt, self.ctp, self.entries_per_page)
 
 
-def make(config, cost):
+def make(config: Config, cost: Cost) -> Cache:
     """The mapping cache that a configuration asks for."""
     entries_per_page = config.page_bytes // config.entry_bytes
     if config.ftl == "page":

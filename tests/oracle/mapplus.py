@@ -13,13 +13,18 @@ Where those leave a choice, the choice is written where it is made, marked "Read
 Times are integer nanoseconds, sizes bytes. Request ids count from 1.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import TypeAlias
 
 from . import cache as caches
 from .schedulers import Scheduler
 
 POLL_EVERY = 1000
+
+Record: TypeAlias = tuple[int, str, int, int]
+"""A line of a trace: arrival_ns, op, offset, size."""
 
 
 @dataclass
@@ -28,12 +33,12 @@ class Config:
 
     scheduler: str = "map+"
     queue_depth: int = 128
-    deadline_ns: Optional[int] = 10_000_000  # None: none
+    deadline_ns: int | None = 10_000_000  # None: none
     awareness: str = "full"
     alternate: bool = False
     replay: str = "open"
     ftl: str = "dftl"
-    cache_bytes: Optional[int] = 16384  # None: unlimited
+    cache_bytes: int | None = 16384  # None: unlimited
     cache_policy: str = "slru"
     batch_update: bool = True
     background_flush: bool = False
@@ -53,14 +58,14 @@ class Request:
     op: str
     offset: int
     size: int
-    pages: list  # LPNs it translates, in order
-    partial: set  # those of them it covers in part
+    pages: list[int]  # LPNs it translates, in order
+    partial: set[int]  # those of them it covers in part
     dispatch: int = -1
     complete: int = -1
     mapping_misses: int = 0
     prioritized: bool = False
     expired: bool = False
-    batch: Optional[int] = None
+    batch: int | None = None
 
 
 @dataclass
@@ -84,12 +89,12 @@ class Counters:
 class Result:
     """Requests in the order of the trace, in the order of dispatch, and the totals."""
 
-    requests: list
-    order: list = field(default_factory=list)
+    requests: list[Request]
+    order: list[Request] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
 
 
-def pages_of(op, offset, size, page_bytes):
+def pages_of(op: str, offset: int, size: int, page_bytes: int) -> tuple[list[int], set[int]]:
     """LPNs a request translates, and those of them it covers only in part."""
     if op == "F" or size == 0:
         return [], set()
@@ -109,13 +114,13 @@ def pages_of(op, offset, size, page_bytes):
 class HostLru:
     """Awareness ``lru``: the host's own LRU of as many entries as the device's cache."""
 
-    def __init__(self, capacity):
+    def __init__(self, capacity: int | None) -> None:
         self.list = caches.LruList(capacity)
 
-    def cached(self, lpn):
+    def cached(self, lpn: int) -> bool:
         return self.list.holds(lpn)
 
-    def feed(self, lpn):
+    def feed(self, lpn: int) -> None:
         if self.list.holds(lpn):
             self.list.touch(lpn)
         else:
@@ -127,70 +132,70 @@ class HostLru:
 class Simulation:
     """One run. ``trace`` is a list of (arrival_ns, op, offset, size), sizes above 0 but for F."""
 
-    def __init__(self, config, trace):
+    def __init__(self, config: Config, trace: list[Record]) -> None:
         self.config = config
         self.counters = Counters()
         self.cache = caches.make(config, self)
         self.scheduler = Scheduler(config, self.is_hit)
         capacity = None if config.cache_bytes is None else config.cache_bytes // config.entry_bytes
         self.host_lru = HostLru(capacity)
-        self.polled = None
+        self.polled: caches.Known | None = None
         self.busy_until = 0
-        self.requests = []
+        self.requests: list[Request] = []
         for number, (arrival, op, offset, size) in enumerate(trace, start=1):
             pages, partial = pages_of(op, offset, size, config.page_bytes)
             self.requests.append(Request(number, arrival, op, offset, size, pages, partial))
         self.not_arrived = list(self.requests)
-        self.arrived = []  # at the host, outside the pending queue
-        self.order = []
+        self.arrived: list[Request] = []  # at the host, outside the pending queue
+        self.order: list[Request] = []
         if config.replay == "closed":
-            for request in self.requests:
-                request.arrival = None
             for _ in range(config.queue_depth):
                 self.next_arrives(0)
 
     # --- costs: the one place where device time passes -------------------------------------
 
-    def map_read(self):
+    def map_read(self) -> None:
         self.counters.translation_reads += 1
         self.busy_until += self.config.read_ns
 
-    def map_program(self):
+    def map_program(self) -> None:
         self.counters.translation_programs += 1
         self.busy_until += self.config.program_ns
 
-    def host_read(self):
+    def host_read(self) -> None:
         self.counters.host_reads += 1
         self.busy_until += self.config.read_ns
 
-    def host_program(self):
+    def host_program(self) -> None:
         self.counters.host_programs += 1
         self.busy_until += self.config.program_ns
 
     # --- what the host believes of the mapping cache ---------------------------------------
 
-    def is_hit(self, request):
+    def is_hit(self, request: Request) -> bool:
         awareness = self.config.awareness
         if awareness == "none":
             return False  # every request, a flush too
         if self.config.ftl == "page":
             return True
-        known = {"full": self.cache, "polled": self.polled, "lru": self.host_lru}[awareness]
+        known: caches.Known = self.cache
+        if awareness == "polled":
+            assert self.polled is not None
+            known = self.polled
+        elif awareness == "lru":
+            known = self.host_lru
         return all(known.cached(lpn) for lpn in request.pages)
 
     # --- arrivals ----------------------------------------------------------------------------
 
-    def next_arrives(self, now):
+    def next_arrives(self, now: int) -> None:
         """Closed replay: one more request arrives."""
         if self.not_arrived:
             request = self.not_arrived.pop(0)
             request.arrival = now
             self.arrived.append(request)
 
-    def next_arrival_time(self):
-        return self.not_arrived[0].arrival if self.not_arrived else None
-
-    def admit(self, now):
+    def admit(self, now: int) -> None:
         """All arrivals of up to now, in order, while the pending queue has room."""
         if self.config.replay == "open":
             while self.not_arrived and self.not_arrived[0].arrival <= now:
@@ -203,7 +208,7 @@ class Simulation:
 
     # --- the device --------------------------------------------------------------------------
 
-    def prefetch(self, requests):
+    def prefetch(self, requests: list[Request]) -> None:
         """Of the batch's translation page, that of the first request's first LPN."""
         if not requests[0].pages:
             return
@@ -213,7 +218,7 @@ class Simulation:
         if self.cache.prefetch(needed):
             self.counters.prefetches += 1
 
-    def serve(self, request, batch=None):
+    def serve(self, request: Request, batch: list[Request] | None = None) -> None:
         """The device, idle, begins this request and finishes it. ``batch``: prefetch for it."""
         request.dispatch = self.busy_until
         self.order.append(request)
@@ -239,7 +244,7 @@ class Simulation:
 
     # --- the one loop --------------------------------------------------------------------------
 
-    def regular_decision(self):
+    def regular_decision(self) -> bool:
         """One choice of the scheduler, served to its end; False if nothing is pending."""
         choice = self.scheduler.choose()
         if choice is None:
@@ -253,7 +258,7 @@ class Simulation:
             self.serve(request, batch=requests if is_batch and position == 0 else None)
         return True
 
-    def deadline_check(self):
+    def deadline_check(self) -> None:
         """After a regular dispatch: the list is taken once, then served without new checks."""
         expired = self.scheduler.take_expired(self.busy_until, self.config.deadline_ns)
         for request in expired:
@@ -261,7 +266,7 @@ class Simulation:
             self.counters.expired += 1
             self.serve(request)
 
-    def run(self):
+    def run(self) -> Result:
         while True:
             self.admit(self.busy_until)
             if self.regular_decision():
@@ -274,12 +279,12 @@ class Simulation:
                 break
             if self.config.background_flush and self.cache.flush_one():
                 continue
-            self.busy_until = self.next_arrival_time()
+            self.busy_until = self.not_arrived[0].arrival
         if self.scheduler.batches is not None:
             self.counters.batches = self.scheduler.batches.created
         return Result(self.requests, self.order, self.counters)
 
 
-def simulate(config, trace):
+def simulate(config: Config, trace: list[Record]) -> Result:
     """Runs ``trace``, a list of (arrival_ns, op, offset, size), and returns a Result."""
     return Simulation(config, trace).run()

@@ -6,19 +6,32 @@ depends on a cache (awareness ``none``, or ``page`` where everything is a hit). 
 check the oracle by other means, and ftlab too.
 """
 
+from __future__ import annotations
 
-def check(config, requests):
+from .mapplus import Config, Request
+
+
+def check(config: Config, requests: list[Request], where: str = "") -> None:
     """Raises AssertionError where the order of dispatch breaks a rule.
 
     ``requests`` in order of id, each with id, op, pages, arrival, dispatch, complete, batch.
+    ``where`` is put before the message.
     """
+    try:
+        check_order(config, requests)
+    except AssertionError as error:
+        raise AssertionError(f"{where}: {error}") from error
+
+
+def check_order(config: Config, requests: list[Request]) -> None:
+    """Walks through the dispatches, with the pending queue as it was at each."""
     order = sorted(requests, key=lambda request: request.dispatch)
     batched = config.scheduler in ("rb", "map", "map+")
     whole = config.ftl == "page" and config.awareness != "none"
     if batched and config.scheduler != "rb" and whole:
         batched = False  # everything is in the hit queue
     free_at = 0
-    pending = []
+    pending: list[Request] = []
     upcoming = list(requests)
     alternation_read = False
     position = 0
@@ -45,7 +58,7 @@ def check(config, requests):
             position += 1
 
 
-def check_single(config, pending, chosen, last_was_read):
+def check_single(config: Config, pending: list[Request], chosen: Request, last_was_read: bool) -> None:
     """The rules of noop, row, amphibian and of one queue in HP's order."""
     rivals = [request for request in pending if request.op == chosen.op]
     reads = any(request.op == "R" for request in pending)
@@ -63,15 +76,15 @@ def check_single(config, pending, chosen, last_was_read):
         assert chosen.op == expected, f"{chosen.id} is {chosen.op}"
 
 
-def check_batch(config, pending, group, first):
+def check_batch(config: Config, pending: list[Request], group: list[Request], first: Request) -> None:
     """The rules of rb, and of map and map+ where nothing is a hit; without alternation."""
     assert not config.alternate
     per_page = config.page_bytes // config.entry_bytes
 
-    def batch_of(request):
+    def batch_of(request: Request) -> tuple[str, int]:
         return request.op, request.pages[0] // per_page
 
-    batches = {}
+    batches: dict[tuple[str, int], list[Request]] = {}
     for request in pending:
         batches.setdefault(batch_of(request), []).append(request)
     assert sorted(r.id for r in group) == sorted(r.id for r in batches[batch_of(first)])
@@ -81,7 +94,7 @@ def check_batch(config, pending, group, first):
     oldest = {id(members): min(request.id for request in members) for members in rivals}
     mine = min(request.id for request in group)
 
-    def density(members):
+    def density(members: list[Request]) -> float:
         return len(members) / sum(len(request.pages) for request in members)
 
     if config.scheduler == "map+":

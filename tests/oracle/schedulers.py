@@ -4,22 +4,39 @@ A scheduler keeps what was admitted and answers:
 
 - ``admit(request)``    take in one request (its class is settled here, once)
 - ``take_expired(now, deadline_ns)``  take out what has waited that long, oldest first
-- ``choose()``          take out the next choice as (requests, prioritized flags, is_batch),
-  or None when nothing is pending
+- ``choose()``          take out the next choice, or None when nothing is pending
 - ``pending()``         how many are held
 
 Trim and flush belong to the write half.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from .mapplus import Config, Request
+
+SortKey: TypeAlias = "Callable[[Request], tuple[int, ...]]"
+
+
+class Choice(NamedTuple):
+    """What is dispatched next: one request, or a batch whole and in order."""
+
+    requests: list[Request]
+    prioritized: list[bool]
+    is_batch: bool
+
 
 class Alternation:
     """RoW: reads first, but two reads in succession only if no write waits."""
 
-    def __init__(self, enabled):
+    def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
         self.last_was_read = False
 
-    def read_next(self, reads_wait, writes_wait):
+    def read_next(self, reads_wait: bool, writes_wait: bool) -> bool:
         if not reads_wait:
             choose_read = False
         elif not writes_wait:
@@ -35,22 +52,22 @@ class Alternation:
 class Halves:
     """A read queue and a write queue of single requests."""
 
-    def __init__(self, alternate, key):
-        self.reads = []
-        self.writes = []
+    def __init__(self, alternate: bool, key: SortKey) -> None:
+        self.reads: list[Request] = []
+        self.writes: list[Request] = []
         self.alternation = Alternation(alternate)
         self.key = key
 
-    def all(self):
+    def all(self) -> list[Request]:
         return self.reads + self.writes
 
-    def admit(self, request):
+    def admit(self, request: Request) -> None:
         (self.reads if request.op == "R" else self.writes).append(request)
 
-    def remove(self, request):
+    def remove(self, request: Request) -> None:
         (self.reads if request.op == "R" else self.writes).remove(request)
 
-    def choose(self):
+    def choose(self) -> Request | None:
         if not self.reads and not self.writes:
             return None
         read = self.alternation.read_next(bool(self.reads), bool(self.writes))
@@ -63,27 +80,27 @@ class Halves:
 class Batch:
     """Pending requests of one half whose first LPN lies in one translation page."""
 
-    def __init__(self, number, half, page):
+    def __init__(self, number: int, half: str, page: int | None) -> None:
         self.number = number
         self.half = half
         self.page = page  # None: a request without pages, alone in its batch
-        self.requests = []
+        self.requests: list[Request] = []
 
 
 class Batches:
     """Read batches and write batches."""
 
-    def __init__(self, alternate, densest_first, entries_per_page):
-        self.list = []  # in order of creation
+    def __init__(self, alternate: bool, densest_first: bool, entries_per_page: int) -> None:
+        self.list: list[Batch] = []  # in order of creation
         self.created = 0
         self.alternation = Alternation(alternate)
         self.densest_first = densest_first
         self.entries_per_page = entries_per_page
 
-    def all(self):
+    def all(self) -> list[Request]:
         return [request for batch in self.list for request in batch.requests]
 
-    def admit(self, request):
+    def admit(self, request: Request) -> None:
         half = "R" if request.op == "R" else "W"
         page = request.pages[0] // self.entries_per_page if request.pages else None
         found = None
@@ -97,7 +114,7 @@ class Batches:
         found.requests.append(request)
         request.batch = found.number
 
-    def remove(self, request):
+    def remove(self, request: Request) -> None:
         """By deadline; a batch that is emptied so is gone."""
         for batch in list(self.list):
             if request in batch.requests:
@@ -105,7 +122,7 @@ class Batches:
                 if not batch.requests:
                     self.list.remove(batch)
 
-    def choose(self):
+    def choose(self) -> Batch | None:
         if not self.list:
             return None
         reads = [batch for batch in self.list if batch.half == "R"]
@@ -120,7 +137,7 @@ class Batches:
         return best
 
 
-def denser(one, other):
+def denser(one: Batch, other: Batch) -> bool:
     """Whether eq. (9), requests / pages, is greater; no pages at all is densest."""
     requests_1 = len(one.requests)
     requests_2 = len(other.requests)
@@ -132,22 +149,22 @@ def denser(one, other):
 class Scheduler:
     """All seven, put together from a hit queue and a queue of the rest."""
 
-    def __init__(self, config, is_hit):
+    def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
         name = config.scheduler
         entries_per_page = config.page_bytes // config.entry_bytes
 
-        def by_arrival(request):
-            return request.id
+        def by_arrival(request: Request) -> tuple[int, ...]:
+            return (request.id,)
 
-        def by_size(request):
+        def by_size(request: Request) -> tuple[int, ...]:
             return (len(request.pages), request.id)
 
         self.name = name
         self.is_hit = is_hit
-        self.hits = None
-        self.arrival_order = None
-        self.batches = None
-        self.rest = None
+        self.hits: Halves | None = None
+        self.arrival_order: list[Request] | None = None
+        self.batches: Batches | None = None
+        self.rest: Halves | None = None
         if name in ("hp", "map", "map+"):
             self.hits = Halves(config.alternate, by_arrival)
         if name == "noop":
@@ -163,25 +180,25 @@ class Scheduler:
         else:
             raise ValueError(name)
 
-    def parts(self):
+    def parts(self) -> list[Halves | Batches]:
         return [part for part in (self.hits, self.rest, self.batches) if part is not None]
 
-    def pending(self):
+    def pending(self) -> int:
         if self.arrival_order is not None:
             return len(self.arrival_order)
         return sum(len(part.all()) for part in self.parts())
 
-    def admit(self, request):
+    def admit(self, request: Request) -> None:
         if self.arrival_order is not None:
             self.arrival_order.append(request)
         elif self.hits is not None and self.is_hit(request):
             self.hits.admit(request)
         elif self.batches is not None:
             self.batches.admit(request)
-        else:
+        elif self.rest is not None:
             self.rest.admit(request)
 
-    def take_expired(self, now, deadline_ns):
+    def take_expired(self, now: int, deadline_ns: int | None) -> list[Request]:
         if self.name == "noop" or deadline_ns is None:
             return []
         expired = []
@@ -192,19 +209,19 @@ class Scheduler:
                     part.remove(request)
         return sorted(expired, key=lambda request: request.id)
 
-    def choose(self):
-        if self.arrival_order is not None:
-            if not self.arrival_order:
-                return None
-            return [self.arrival_order.pop(0)], [False], False
+    def choose(self) -> Choice | None:
+        if self.arrival_order:
+            return Choice([self.arrival_order.pop(0)], [False], False)
         if self.hits is not None:
             chosen = self.hits.choose()
             if chosen is not None:
-                return [chosen], [True], False
+                return Choice([chosen], [True], False)
         if self.rest is not None:
             chosen = self.rest.choose()
-            return None if chosen is None else ([chosen], [False], False)
-        batch = self.batches.choose()
-        if batch is None:
-            return None
-        return batch.requests, [False] + [True] * (len(batch.requests) - 1), True
+            if chosen is not None:
+                return Choice([chosen], [False], False)
+        if self.batches is not None:
+            batch = self.batches.choose()
+            if batch is not None:
+                return Choice(batch.requests, [False] + [True] * (len(batch.requests) - 1), True)
+        return None

@@ -5,15 +5,18 @@ A = programs per host write. Sources: Desnoyers (SYSTOR 2012), Xiang and Kurkosk
 and Iliadis (2010), Van Houdt (SIGMETRICS 2013).
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 
 
-def harmonic(n):
+def harmonic(n: int) -> float:
     """H_n = 1 + 1/2 + ... + 1/n."""
     return sum(1 / i for i in range(1, n + 1))
 
 
-def bisect(function, low, high):
+def bisect(function: Callable[[float], float], low: float, high: float) -> float:
     """A root of a function with f(low) < 0 < f(high) or the other way round."""
     rising = function(low) < 0
     for _ in range(64):
@@ -25,18 +28,18 @@ def bisect(function, low, high):
     return (low + high) / 2
 
 
-def lambert_w0(x):
+def lambert_w0(x: float) -> float:
     """The principal branch of w e^w = x for -1/e <= x <= 0: the w in [-1, 0]."""
     assert -1 / math.e <= x <= 0
     return bisect(lambda w: w * math.exp(w) - x, -1.0, 0.0)
 
 
-def fifo(a):
+def fifo(a: float) -> float:
     """A of FIFO (and LRU) cleaning, many blocks: a / (a + W0(-a e^-a))."""
     return a / (a + lambert_w0(-a * math.exp(-a)))
 
 
-def greedy(a, b):
+def greedy(a: float, b: int) -> float:
     """A of greedy cleaning with b pages per block, many blocks.
 
     The victim has m valid pages, or m + 1 of them never: m is the integer for which
@@ -55,14 +58,14 @@ def greedy(a, b):
     raise ValueError(f"no m for a = {a}, b = {b}")
 
 
-def greedy_smooth(a, b):
+def greedy_smooth(a: float, b: int) -> float:
     """Desnoyers' smooth form of greedy, within 0.13 % of the exact one."""
     k = 1 + 1 / (2 * b)
     x0 = 0.5 - b / a * lambert_w0(-k * a * math.exp(-k * a))
     return b / (b - x0 + 1)
 
 
-def d_choices(a, b, d):
+def d_choices(a: float, b: int, d: int) -> float:
     """A when the victim is the emptiest of d blocks drawn at random, many blocks.
 
     1 - s_k^d = k (s_k - s_(k+1)) / (A rho) for k = b..1, s_(b+1) = 0, where s_k is the fraction
@@ -70,25 +73,26 @@ def d_choices(a, b, d):
     """
     rho = 1 / a
 
-    def surplus(big_a):
+    def surplus(big_a: float) -> float:
         s = 0.0
         total = 0.0
         for k in range(b, 0, -1):
             # s_k solves 1 - s^d = k (s - s_next) / (A rho), falling on the left, rising right.
             following = s
-            s = bisect(lambda x: 1 - x**d - k * (x - following) / (big_a * rho), 0.0, 1.0)
+            slope = k / (big_a * rho)
+            s = bisect(lambda x: 1 - x**d - slope * (x - following), 0.0, 1.0)  # noqa: B023
             total += s
         return total - b * rho
 
     return bisect(surplus, 1.0 + 1e-9, 1000.0)
 
 
-def effective_spare(blocks, b, logical_pages, reserve, frontiers):
+def effective_spare(blocks: int, b: int, logical_pages: float, reserve: int, frontiers: int) -> float:
     """a of a device that keeps ``reserve`` blocks erased and ``frontiers`` blocks open."""
     return (blocks - reserve - frontiers / 2) * b / logical_pages
 
 
-def greedy_device(blocks, b, logical_pages, reserve, frontiers):
+def greedy_device(blocks: int, b: int, logical_pages: float, reserve: int, frontiers: int) -> float:
     """A of greedy cleaning on a device with reserve and open blocks accounted for."""
     return greedy(effective_spare(blocks, b, logical_pages, reserve, frontiers), b)
 
@@ -104,15 +108,15 @@ TABLE = [  # b, a, greedy, FIFO, d = 2, d = 5, d = 10
 """The reference's table, to four places."""
 
 
-def row(b, a):
+def row(b: int, a: float) -> tuple[float, ...]:
     """One line of the table, computed."""
     return (b, a, greedy(a, b), fifo(a), d_choices(a, b, 2), d_choices(a, b, 5), d_choices(a, b, 10))
 
 
-def main():
+def main() -> None:
     print("   b     a   greedy     FIFO      d=2      d=5     d=10")
     for b, a, *_ in TABLE:
-        print("{:4d} {:5.2f}".format(b, a), *(f"{value:8.4f}" for value in row(b, a)[2:]))
+        print(f"{b:4d} {a:5.2f}", *(f"{value:8.4f}" for value in row(b, a)[2:]))
 
 
 if __name__ == "__main__":
