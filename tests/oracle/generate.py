@@ -30,7 +30,7 @@ GEOMETRY: dict[str, str | int | bool] = {
 
 KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
     "scheduler": ("host.scheduler", "", ""),
-    "queue_depth": ("host.queue_depth", "", ""),
+    "queue_depth": ("host.queue_depth", "", "unlimited"),
     "deadline_ns": ("host.deadline", "ns", "none"),
     "awareness": ("host.awareness", "", ""),
     "alternate": ("host.alternate", "", ""),
@@ -68,13 +68,14 @@ def config(random_source: random.Random) -> Config:
         entries = pick(CACHE_ENTRIES)
         rest = random_source.randrange(entry_bytes)
         cache_bytes = None if entries is None else entries * entry_bytes + rest
+    replay = pick(["open", "open", "open", "closed"])
     return Config(
         scheduler=pick(SCHEDULERS),
-        queue_depth=pick([1, 2, 3, 8, 32, 128]),
+        queue_depth=pick([1, 2, 3, 8, 32, 128, None if replay == "open" else 128]),
         deadline_ns=pick([None, 0, 3 * read_ns, 20 * read_ns, 200 * read_ns, 10_000_000]),
         awareness=pick(["full", "full", "full", *AWARENESS]),
         alternate=pick([False, False, True]),
-        replay=pick(["open", "open", "open", "closed"]),
+        replay=replay,
         ftl=ftl,
         cache_bytes=cache_bytes,
         cache_policy=pick(["slru", "slru", "lru"]),

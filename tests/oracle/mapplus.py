@@ -32,7 +32,7 @@ class Config:
     """What the oracle reads of a configuration; defaults are the preset ``map-plus``."""
 
     scheduler: str = "map+"
-    queue_depth: int = 128
+    queue_depth: int | None = 128  # None: unlimited
     deadline_ns: int | None = 10_000_000  # None: none
     awareness: str = "full"
     alternate: bool = False
@@ -149,6 +149,7 @@ class Simulation:
         self.arrived: list[Request] = []  # at the host, outside the pending queue
         self.order: list[Request] = []
         if config.replay == "closed":
+            assert config.queue_depth is not None, "closed replay needs a depth"
             for _ in range(config.queue_depth):
                 self.next_arrives(0)
 
@@ -200,7 +201,8 @@ class Simulation:
         if self.config.replay == "open":
             while self.not_arrived and self.not_arrived[0].arrival <= now:
                 self.arrived.append(self.not_arrived.pop(0))
-        while self.arrived and self.scheduler.pending() < self.config.queue_depth:
+        depth = self.config.queue_depth
+        while self.arrived and (depth is None or self.scheduler.pending() < depth):
             request = self.arrived.pop(0)
             if (request.id - 1) % POLL_EVERY == 0:
                 self.polled = self.cache.snapshot()

@@ -41,7 +41,8 @@ def check_order(config: Config, requests: list[Request]) -> None:
         earliest = min(request.arrival for request in order[position:])
         assert first.dispatch == max(free_at, earliest), f"idle before {first.id}"
         now = first.dispatch
-        while upcoming and upcoming[0].arrival <= now and len(pending) < config.queue_depth:
+        depth = len(requests) if config.queue_depth is None else config.queue_depth
+        while upcoming and upcoming[0].arrival <= now and len(pending) < depth:
             pending.append(upcoming.pop(0))
         assert first in pending, f"{first.id} was not in the pending queue"
         group = [request for request in pending if request.batch == first.batch] if batched else [first]

@@ -445,6 +445,64 @@ def test_segmented_lru_against_time_stamps(seed: int) -> None:
         table[lpn] = ("probationary", 2 * now)
 
 
+class Counted:
+    """A cost that counts."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.programs = 0
+
+    def map_read(self) -> None:
+        self.reads += 1
+
+    def map_program(self) -> None:
+        self.programs += 1
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_update_of_the_map_is_lost(seed: int) -> None:
+    """Whatever stops being dirty was merged into a cached dirty page, or programmed just then."""
+    rng = random.Random(seed)
+    cost = Counted()
+    batch_update = rng.random() < 0.5
+    cached: cache.Cdftl | cache.Dftl
+    if rng.random() < 0.5:
+        cached = cache.Cdftl(rng.choice([1, 2, 5, 20]), rng.choice([1, 2, 3]), batch_update, 8, cost)
+    else:
+        policy = rng.choice(["slru", "lru"])
+        cached = cache.Dftl(rng.choice([1, 2, 9, 20]), policy, batch_update, 8, cost)
+
+    def state() -> tuple[set[int], set[int]]:
+        if isinstance(cached, cache.Dftl):
+            return set(cached.dirty), set()
+        return set(cached.dirty_entries), set(cached.dirty_pages)
+
+    for _ in range(500):
+        entries, pages = state()
+        programs = cost.programs
+        action = rng.random()
+        lpn = rng.randrange(64)
+        written = action < 0.45
+        if action < 0.9:
+            cached.translate(lpn, dirties=written)
+        elif action < 0.95:
+            cached.prefetch([lpn // 8 * 8 + rng.randrange(8) for _ in range(4)])
+        else:
+            assert cached.flush_one() == bool(entries or pages)
+        entries_after, pages_after = state()
+        assert not written or lpn in entries_after
+        cleaned = {entry // 8 for entry in entries - entries_after} - pages_after
+        needed = cleaned | (pages - pages_after)
+        assert len(needed) <= cost.programs - programs
+        if isinstance(cached, cache.Cdftl):
+            assert len(cached.cmt) <= (cached.cmt_capacity or 0)
+            assert len(cached.ctp) <= (cached.ctp_capacity or 0)
+            assert pages_after <= set(cached.ctp)
+            assert entries_after <= set(cached.cmt)
+        else:
+            assert all(cached.cached(entry) for entry in entries_after)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_larger_lru_cache_never_hits_less_under_noop(seed: int) -> None:
     config, trace = plain(seed, scheduler="noop", ftl="dftl", cache_policy="lru")
