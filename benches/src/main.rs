@@ -44,7 +44,7 @@ fn base() -> Settings {
             awareness: "full".into(),
             alternate: false,
         },
-        device: Device { scheduler: "noop".into(), queue_depth: 1, fill: true },
+        device: Device { scheduler: "noop".into(), queue_depth: 1, max_passed: 128, fill: true },
         ftl: Ftl {
             kind: "dftl".into(),
             mapping_cache_bytes: Some(16 << 10),
@@ -71,6 +71,7 @@ fn base() -> Settings {
             erase_ns: 1_500_000,
             transfer_ps: 0,
             pe_cycles: 0,
+            variation: None,
         },
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::flash::Step;
 use crate::sim::clock::{Clock, NEVER};
-use crate::util::NONE;
+use crate::util::{Bits, NONE};
 
 /// What a chip is doing with the step at the head of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ struct Queued {
 #[derive(Clone, Debug)]
 pub struct Array {
     chips: Vec<Chip>,
+    /// Chips that have something to do.
+    busy: Bits,
     channels: Vec<Channel>,
     clock: Clock,
     steps: Vec<Queued>,
@@ -70,6 +72,7 @@ impl Array {
         let chip = Chip { phase: Phase::Idle, head: NONE, tail: NONE, busy_ns: 0 };
         Array {
             chips: vec![chip; chips as usize],
+            busy: Bits::new(chips as usize),
             channels: vec![Channel::default(); channels as usize],
             clock: Clock::new(chips + channels),
             steps: Vec::with_capacity(1024),
@@ -84,6 +87,12 @@ impl Array {
     #[inline]
     pub fn is_idle(&self, chip: u32) -> bool {
         self.chips[chip as usize].head == NONE
+    }
+
+    /// Chips that have something to do.
+    #[inline]
+    pub fn busy(&self) -> &Bits {
+        &self.busy
     }
 
     /// Whether no chip has anything to do.
@@ -120,6 +129,7 @@ impl Array {
             if chip.head == NONE {
                 chip.head = slot;
                 chip.tail = slot;
+                self.busy.set(step.chip);
                 self.begin(step.chip, now_ns);
             } else {
                 let tail = std::mem::replace(&mut chip.tail, slot);
@@ -238,6 +248,7 @@ impl Array {
         if behind == NONE {
             self.chips[chip as usize].tail = NONE;
             self.chips[chip as usize].phase = Phase::Idle;
+            self.busy.clear(chip);
         } else {
             self.begin(chip, now_ns);
         }

@@ -4,6 +4,8 @@
 //! a chip, a duration and a cause, and the device ([`crate::device`]) decides
 //! *when* each step runs.
 
+pub mod variation;
+
 use crate::config::Flash;
 use crate::util::NONE;
 
@@ -68,7 +70,7 @@ pub struct Counts {
 pub struct Timing {
     /// Page read, cells only.
     pub read_ns: u64,
-    /// Page program, cells only.
+    /// Page program, cells only; of a block at the nominal step, where blocks differ.
     pub program_ns: u64,
     /// Block erase.
     pub erase_ns: u64,
@@ -119,12 +121,24 @@ pub struct Work {
     last: u32,
     fence: u32,
     counts: Counts,
+    /// By chip: the work in which requests behind the current one last waited for it.
+    hurry: Vec<u64>,
+    /// Number of the current request's work, from 1.
+    current: u64,
 }
 
 impl Work {
     /// An empty sink.
     pub fn new(timing: Timing) -> Work {
-        Work { timing, steps: Vec::with_capacity(1024), last: NONE, fence: NONE, counts: Counts::default() }
+        Work {
+            timing,
+            steps: Vec::with_capacity(1024),
+            last: NONE,
+            fence: NONE,
+            counts: Counts::default(),
+            hurry: Vec::new(),
+            current: 1,
+        }
     }
 
     /// Operations emitted since the start of the run.
@@ -143,6 +157,20 @@ impl Work {
         self.steps.clear();
         self.last = NONE;
         self.fence = NONE;
+        self.current += 1;
+    }
+
+    /// Marks a chip that requests behind the current one wait for.
+    pub fn hurry(&mut self, chip: u32) {
+        if chip as usize >= self.hurry.len() {
+            self.hurry.resize(chip as usize + 1, 0);
+        }
+        self.hurry[chip as usize] = self.current;
+    }
+
+    /// Whether requests behind the current one wait for a chip.
+    pub fn hurries(&self, chip: u32) -> bool {
+        self.hurry.get(chip as usize) == Some(&self.current)
     }
 
     /// Forgets counts and steps: what came before is not part of the run.
@@ -198,31 +226,42 @@ impl Work {
         self.read_with(chip, cause, out_ns);
     }
 
-    /// Programs a page.
+    /// Programs a page of a block whose cells take `program_ns`.
     #[inline]
-    pub fn program(&mut self, chip: u32, cause: Cause) {
+    pub fn program(&mut self, chip: u32, cause: Cause, program_ns: u64) {
         let cause = cause as usize;
         self.counts.programs[cause] += 1;
-        self.counts.busy_ns[cause] += self.timing.program_ns + self.timing.page_transfer_ns;
-        self.push(chip, self.timing.page_transfer_ns, self.timing.program_ns, 0);
+        self.counts.busy_ns[cause] += program_ns + self.timing.page_transfer_ns;
+        self.push(chip, self.timing.page_transfer_ns, program_ns, 0);
     }
 
-    /// Reads `reads` pages and programs `programs` pages of the same chip, data through the controller.
-    pub fn copy(&mut self, chip: u32, cause: Cause, reads: u32, programs: u32) {
+    /// Reads `reads` pages and programs pages of the same chip, data through the controller.
+    /// `programs` says how many, in order, and what the cells of each take, ns.
+    pub fn copy(&mut self, chip: u32, cause: Cause, mut reads: u32, programs: &[(u32, u64)]) {
         if self.timing.page_transfer_ns > 0 {
-            for page in 0..reads.max(programs) {
-                if page < reads {
-                    self.read(chip, cause);
-                }
-                if page < programs {
-                    self.program(chip, cause);
+            for &(pages, program_ns) in programs {
+                for _ in 0..pages {
+                    if reads > 0 {
+                        self.read(chip, cause);
+                        reads -= 1;
+                    }
+                    self.program(chip, cause, program_ns);
                 }
             }
-        } else if reads | programs > 0 {
-            let (reads, programs, cause) = (u64::from(reads), u64::from(programs), cause as usize);
-            let cell_ns = reads * self.timing.read_ns + programs * self.timing.program_ns;
-            self.counts.reads[cause] += reads;
-            self.counts.programs[cause] += programs;
+            for _ in 0..reads {
+                self.read(chip, cause);
+            }
+            return;
+        }
+        let (mut pages, mut cell_ns) = (0, u64::from(reads) * self.timing.read_ns);
+        for &(count, program_ns) in programs {
+            pages += u64::from(count);
+            cell_ns += u64::from(count) * program_ns;
+        }
+        if u64::from(reads) + pages > 0 {
+            let cause = cause as usize;
+            self.counts.reads[cause] += u64::from(reads);
+            self.counts.programs[cause] += pages;
             self.counts.busy_ns[cause] += cell_ns;
             self.push(chip, 0, cell_ns, 0);
         }

@@ -11,6 +11,7 @@ pub mod translation;
 
 use crate::config::{Choice, Contradiction, Key, Kind, Settings};
 use crate::flash::Work;
+use crate::flash::variation::Speeds;
 use page_mapped::PageMapped;
 pub use translation::MapStats;
 
@@ -68,6 +69,8 @@ pub trait FlashTranslation {
     fn slots_per_page(&self) -> u32;
     /// Calls back with every block's erase count.
     fn erases(&self, visit: &mut dyn FnMut(u32));
+    /// How fast the blocks are, if they differ.
+    fn speeds(&self) -> Option<&Speeds>;
     /// Check mode: the version stamp that an LPN resolves to, counted in writes and trims.
     fn version(&self, lpn: u32) -> Option<u32>;
     /// Check mode: the invariants that a request's pages take part in.

@@ -5,6 +5,7 @@ use super::pool::BlockPool;
 use super::translation::{Context, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request};
 use crate::config::{Contradiction, Settings};
+use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
 
@@ -134,7 +135,14 @@ impl<T: Translation> PageMapped<T> {
             gc: Cause::GcMap,
             ..data
         };
-        let mut pool = BlockPool::new(flash.chips(), flash.blocks_per_chip() as u32, flash.pe_cycles as u32);
+        let erases = flash.pe_cycles as u32;
+        let mut pool = BlockPool::new(
+            flash.chips(),
+            flash.blocks_per_chip() as u32,
+            erases,
+            flash.program_ns,
+            Speeds::new(flash, settings.seed, erases),
+        );
         let mut ftl = PageMapped {
             data: Log::new(data, &mut pool, check),
             pages: TranslationPages::new(map, layout.per_page, lpns, &mut pool, check && T::ON_FLASH, work),
@@ -154,6 +162,12 @@ impl<T: Translation> PageMapped<T> {
             }
             ftl.pages.adopt(&ftl.data);
         }
+        if settings.allocates_by_speed() {
+            // Only now: what lies where at time 0 is the same under every scheduler.
+            ftl.pool.sort_by_speed();
+            ftl.data.choose_by_speed(&ftl.pool);
+        }
+        ftl.pool.reset_counts();
         work.reset();
         ftl
     }
@@ -246,7 +260,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     }
 
     fn flush(&mut self, work: &mut Work) {
-        self.data.flush(work);
+        self.data.flush(&mut self.pool, work);
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
@@ -344,6 +358,10 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.pool.erases().for_each(visit);
+    }
+
+    fn speeds(&self) -> Option<&Speeds> {
+        self.pool.speeds()
     }
 
     fn version(&self, lpn: u32) -> Option<u32> {

@@ -30,7 +30,7 @@ pub fn settings() -> Settings {
             awareness: "full".into(),
             alternate: false,
         },
-        device: Device { scheduler: "noop".into(), queue_depth: 1, fill: false },
+        device: Device { scheduler: "noop".into(), queue_depth: 1, max_passed: 128, fill: false },
         ftl: Ftl {
             kind: "dftl".into(),
             mapping_cache_bytes: None,
@@ -57,6 +57,7 @@ pub fn settings() -> Settings {
             erase_ns: 1_500_000,
             transfer_ps: 0,
             pe_cycles: 0,
+            variation: None,
         },
     }
 }

@@ -131,7 +131,12 @@ impl Log {
         }
         let expected = match state.state {
             State::Absent | State::Reserve => 0,
-            State::Open => self.chips[self.slot_chip(first) as usize].next - first,
+            State::Open => {
+                let chip = self.slot_chip(first);
+                let end = first + self.slots_per_block;
+                let aside = self.aside.as_ref().and_then(|aside| aside.next_of(chip, first, end));
+                aside.unwrap_or(self.chips[chip as usize].next) - first
+            }
             State::Closed => self.slots_per_block,
         };
         if programmed != expected {
@@ -189,7 +194,7 @@ impl Log {
         for valid in 0..=self.slots_per_block {
             closed += walk(self.buckets[(base + valid) as usize].head, State::Closed)?;
         }
-        let open = u32::from(at.next != at.end);
+        let open = u32::from(at.next != at.end) + self.aside.as_ref().map_or(0, |aside| aside.count(chip));
         if reserve + open + closed != at.held {
             return Err(format!(
                 "chip {chip}: {reserve} reserve + {open} open + {closed} closed blocks are not the {} held",

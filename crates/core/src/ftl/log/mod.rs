@@ -22,8 +22,10 @@
 //! lost.)
 
 mod audit;
+mod speed;
 
 use audit::Audit;
+use speed::{Aside, Speed};
 
 use super::pool::BlockPool;
 use crate::flash::{Cause, Work};
@@ -128,6 +130,10 @@ pub struct Log {
     buckets: Vec<Ends>,
     /// Chip whose page buffer is filled next, where slots are smaller than pages.
     cursor: u32,
+    /// Partly written blocks beside the frontier, where writes choose their block by speed.
+    aside: Option<Aside>,
+    /// Pages programmed by a collection, and their time, block by block.
+    copied: Vec<(u32, u64)>,
     audit: Option<Box<Audit>>,
 }
 
@@ -161,6 +167,8 @@ impl Log {
             chips: vec![chip; shape.chips as usize],
             buckets: vec![EMPTY; (shape.chips * (slots_per_block + 1)) as usize],
             cursor: 0,
+            aside: None,
+            copied: Vec::with_capacity(16),
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
         for chip in 0..shape.chips {
@@ -239,7 +247,8 @@ impl Log {
     #[inline]
     pub fn wants_block(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        at.next == at.end && at.held < self.shape.limit
+        let aside = self.aside.as_ref().map_or(0, |aside| aside.count(chip));
+        at.next == at.end && aside == 0 && at.held < self.shape.limit
     }
 
     /// Writes the owner's new version and invalidates the old one, collecting garbage first if
@@ -254,6 +263,10 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let chip = self.write_chip(owner);
+        if self.aside.is_some() {
+            let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
+            self.choose_frontier(chip, wanted, true, pool);
+        }
         if self.chips[chip as usize].next == self.chips[chip as usize].end {
             self.open_frontier(chip, pool, work, moved);
         }
@@ -264,12 +277,12 @@ impl Log {
         if old != NONE {
             self.invalidate(old);
         }
-        let slot = self.place(chip, owner);
+        let (slot, block) = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
-            work.program(chip, cause);
+            work.program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
         } else if self.by_page.rem(slot + 1) == 0 {
-            work.program(chip, cause);
+            work.program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
             self.advance_cursor();
         }
@@ -288,12 +301,13 @@ impl Log {
     }
 
     /// Programs every part-full page buffer (cause pad).
-    pub fn flush(&mut self, work: &mut Work) {
+    pub fn flush(&mut self, pool: &mut BlockPool, work: &mut Work) {
         if self.shape.slots_per_page > 1 {
             for chip in 0..self.shape.chips {
                 if self.pad(chip) {
                     work.chain();
-                    work.program(chip, Cause::Pad);
+                    let block = self.by_block.div(self.chips[chip as usize].next - 1);
+                    work.program(chip, Cause::Pad, pool.programmed(block, 1));
                     self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();
@@ -332,21 +346,22 @@ impl Log {
         unreachable!("the user capacity leaves room on some chip");
     }
 
-    /// Puts an owner's data into the next slot of the frontier.
-    #[inline]
-    fn place(&mut self, chip: u32, owner: u32) -> u32 {
+    /// Puts an owner's data into the next slot of the frontier; that slot, and its block.
+    #[inline(always)]
+    fn place(&mut self, chip: u32, owner: u32) -> (u32, u32) {
         let at = &mut self.chips[chip as usize];
         let slot = at.next;
         at.next += 1;
         at.live += 1;
         self.spare[slot as usize] = owner;
         self.valid.set(slot);
-        self.blocks[self.by_block.div(slot) as usize].valid += 1;
+        let block = self.by_block.div(slot);
+        self.blocks[block as usize].valid += 1;
         self.map[owner as usize] = slot;
         if let Some(audit) = &mut self.audit {
             audit.program(slot, owner);
         }
-        slot
+        (slot, block)
     }
 
     #[inline]
@@ -382,6 +397,8 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         while self.chips[chip as usize].next == self.chips[chip as usize].end {
+            // Where writes choose by speed there is nothing to take the first time; later, what
+            // the collection erased is the only choice.
             let may_take = self.chips[chip as usize].held < self.shape.limit;
             match may_take.then(|| pool.take(chip)).flatten() {
                 Some(block) => {
@@ -410,6 +427,11 @@ impl Log {
         let mut slot = victim * self.slots_per_block;
         let mut pages_read = 0;
         let mut last_page = NONE;
+        let mut here = 0;
+        self.copied.clear();
+        if self.aside.is_some() {
+            self.choose_frontier(chip, Speed::Slowest, false, pool);
+        }
         while let Some(live) = self.valid.next_set(slot, end) {
             let owner = self.spare[live as usize];
             if let Some(audit) = &mut self.audit {
@@ -417,10 +439,11 @@ impl Log {
             }
             self.valid.clear(live);
             if self.chips[chip as usize].next == self.chips[chip as usize].end {
-                let block = self.reserve_pop(chip);
-                self.open(chip, block);
+                self.note_copies(chip, &mut here, pool);
+                self.next_for_copies(chip, pool);
             }
             self.place(chip, owner);
+            here += 1;
             self.close_if_full(chip);
             moved(owner);
             let page = self.by_page.div(live);
@@ -429,12 +452,32 @@ impl Log {
             slot = live + 1;
         }
         self.chips[chip as usize].live -= copies;
+        self.note_copies(chip, &mut here, pool);
         // Copies are programmed before the block they come from is erased.
         if self.pad(chip) {
             self.close_if_full(chip);
         }
-        work.copy(chip, self.shape.gc, pages_read, copies.div_ceil(self.shape.slots_per_page));
+        work.copy(chip, self.shape.gc, pages_read, &self.copied);
         self.erase(chip, victim, pool, work);
+    }
+
+    /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
+    fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool) {
+        if *slots > 0 {
+            let pages = std::mem::take(slots).div_ceil(self.shape.slots_per_page);
+            let block = self.by_block.div(self.chips[chip as usize].next - 1);
+            self.copied.push((pages, pool.programmed(block, pages)));
+        }
+    }
+
+    /// Gives a chip whose frontier is full another one for copies.
+    fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
+        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        if self.chips[chip as usize].next == self.chips[chip as usize].end {
+            let block =
+                if self.aside.is_some() { self.slowest_reserve(chip, pool) } else { self.reserve_pop(chip) };
+            self.open(chip, block);
+        }
     }
 
     fn erase(&mut self, chip: u32, block: u32, pool: &mut BlockPool, work: &mut Work) {
