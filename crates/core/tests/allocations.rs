@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::settings;
 use ftlab_core::config::Replay;
+use ftlab_core::flash::variation::Variation;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
@@ -97,12 +98,29 @@ impl Source for CountAtEnd<'_> {
     }
 }
 
+const VARIATION: Variation = Variation {
+    growth_mean: 3.7e-4,
+    growth_stddev: 9e-5,
+    growth_bound: 3.0,
+    fresh_ber: 1.3e-6,
+    ecc_limit: 1.3e-3,
+    sensitivity: 15.0,
+    nominal_step: 0.3,
+    max_step: 0.6,
+    step_decrement: 0.03,
+};
+
 // One test, since the counter is the whole process's.
 #[test]
 fn the_steady_state_allocates_nothing() {
     for kind in ["page", "dftl", "cdftl"] {
         for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
-            for (channels, transfer_ps, replay) in [(1, 0, Replay::Open), (4, 10_000, Replay::Closed)] {
+            for (channels, transfer_ps, replay, device) in [
+                (1, 0, Replay::Open, "noop"),
+                (4, 10_000, Replay::Closed, "noop"),
+                (4, 10_000, Replay::Closed, "piq"),
+                (4, 0, Replay::Closed, "vios"),
+            ] {
                 let mut settings = settings();
                 settings.ftl.kind = kind.into();
                 settings.ftl.mapping_cache_bytes = Some(16 << 10);
@@ -112,6 +130,9 @@ fn the_steady_state_allocates_nothing() {
                 settings.host.deadline_ns = Some(10_000_000);
                 settings.workload.replay = replay;
                 settings.device.fill = true;
+                settings.device.scheduler = device.into();
+                settings.flash.variation = (device == "vios").then_some(VARIATION);
+                settings.flash.pe_cycles = 12_000;
                 settings.device.queue_depth = channels * 4;
                 settings.flash.channels = channels;
                 settings.flash.blocks_per_plane = 256 / channels;
@@ -124,7 +145,7 @@ fn the_steady_state_allocates_nothing() {
                 run(&settings, &mut CountAtEnd(random, &mut at_end), &mut middle, false)
                     .expect("a sound run");
                 let allocated = at_end - middle.allocations;
-                assert_eq!(allocated, 0, "{kind}, {scheduler}, {channels} channels");
+                assert_eq!(allocated, 0, "{kind}, {scheduler}, {channels} channels, {device}");
             }
         }
     }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use common::settings;
 use ftlab_core::config::Settings;
+use ftlab_core::flash::variation::Variation;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
 use ftlab_core::sim::run;
@@ -16,13 +17,30 @@ use proptest::test_runner::FileFailurePersistence;
 
 const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
 
+const AGEING: Variation = Variation {
+    growth_mean: 0.01,
+    growth_stddev: 0.002,
+    growth_bound: 3.0,
+    fresh_ber: 1e-6,
+    ecc_limit: 1e-3,
+    sensitivity: 15.0,
+    nominal_step: 0.3,
+    max_step: 0.6,
+    step_decrement: 0.03,
+};
+
 /// A geometry, from roomy down to the least number of blocks that is accepted.
 fn device() -> impl Strategy<Value = Settings> {
     let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
     let cache = (0usize..3, prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
-    (geometry, cache, 1u32..3).prop_filter_map(
+    (geometry, cache, 1u32..3, any::<bool>()).prop_filter_map(
         "needs more blocks",
-        |((channels, ways, slots, pages_per_block, entries, spare), (kind, cache, lru, batch), reserve)| {
+        |(
+            (channels, ways, slots, pages_per_block, entries, spare),
+            (kind, cache, lru, batch),
+            reserve,
+            vary,
+        )| {
             let mut settings = settings();
             settings.ftl.kind = KINDS[kind].into();
             settings.flash.channels = channels;
@@ -34,6 +52,14 @@ fn device() -> impl Strategy<Value = Settings> {
             settings.ftl.gc_free_blocks = reserve;
             settings.ftl.cache_policy = if lru { "lru" } else { "slru" }.into();
             settings.ftl.batch_update = batch;
+            if vary {
+                // Blocks differ at once and age quickly; under vios they are chosen by speed.
+                settings.flash.pe_cycles = 500;
+                settings.flash.variation = Some(AGEING);
+                if slots == 1 {
+                    settings.device.scheduler = "vios".into();
+                }
+            }
             let least = if kind == 2 { u64::from(settings.flash.page_bytes) } else { 0 };
             settings.ftl.mapping_cache_bytes =
                 (cache > 0).then(|| least + cache * u64::from(settings.ftl.entry_bytes));
@@ -78,6 +104,8 @@ impl Oracle {
     fn operate(&mut self, op: Op, first: u32, pages: u32) {
         let request = Request { first, pages, head_partial: false, tail_partial: false };
         self.work.clear();
+        // Where blocks are chosen by speed: some chips are waited for, some are not.
+        (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
         let work = &mut self.work;
         each!(&mut self.ftl, ftl => match op {
             Op::Read => ftl.read(request, work),
@@ -171,6 +199,8 @@ proptest! {
     fn the_whole_stack_keeps_every_invariant(
         settings in device(),
         scheduler in prop::sample::select(vec!["noop", "row", "amphibian", "hp", "rb", "map", "map+"]),
+        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        max_passed in prop::sample::select(vec![0u32, 3, 128, u32::MAX]),
         awareness in prop::sample::select(vec!["full", "polled", "lru", "none"]),
         (depth, device_depth, deadline, transfer) in (1u32..40, 1u32..12, 0u64..3, 0u64..3),
         background: bool,
@@ -182,6 +212,10 @@ proptest! {
         settings.host.queue_depth = depth;
         settings.host.deadline_ns = (deadline > 0).then(|| (deadline - 1) * 10_000_000);
         settings.device.queue_depth = device_depth;
+        settings.device.max_passed = max_passed;
+        // Piq and vios go by static allocation.
+        let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
+        settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
         settings.flash.transfer_ps = transfer * 10_000;
         settings.ftl.background_flush = background;
         settings.ftl.read_modify_write = background;

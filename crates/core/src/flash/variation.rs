@@ -50,7 +50,7 @@ pub struct Variation {
 }
 
 /// Most steps there may be, since sets of them are words.
-const MOST_STEPS: usize = 32;
+const MOST_STEPS: usize = 64;
 /// Longest program, as of every flash operation.
 const LONGEST_PROGRAM_NS: f64 = 1e9;
 

@@ -27,7 +27,7 @@ pub struct BlockPool {
     /// By chip and, if `by_speed`, class of speed.
     lists: Vec<List>,
     /// Classes of each chip whose list has a block.
-    classes: Vec<u32>,
+    classes: Vec<u64>,
     /// Erased blocks of each chip.
     free: Vec<u32>,
     blocks_per_chip: u32,
@@ -133,7 +133,7 @@ impl BlockPool {
 
     /// Classes of speed in which a chip has erased blocks, as a bit set; only where they are kept by
     /// speed. Class 0 is the fastest.
-    pub fn free_classes(&self, chip: u32) -> u32 {
+    pub fn free_classes(&self, chip: u32) -> u64 {
         self.classes[chip as usize]
     }
 

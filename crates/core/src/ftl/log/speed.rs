@@ -24,7 +24,7 @@ pub(super) struct Aside {
     /// Next slot of each such block, by chip and class of speed; [`NONE`]: no block.
     next: Vec<u32>,
     /// Classes with such a block, by chip.
-    classes: Vec<u32>,
+    classes: Vec<u64>,
     per_chip: u32,
 }
 
@@ -62,7 +62,7 @@ pub(super) enum Speed {
 }
 
 impl Speed {
-    fn of(self, classes: u32) -> u32 {
+    fn of(self, classes: u64) -> u32 {
         match self {
             Speed::Fastest => classes.trailing_zeros(),
             Speed::Slowest => classes.ilog2(),
@@ -88,7 +88,7 @@ impl Log {
         let Some(aside) = &mut self.aside else { return };
         let at = &mut self.chips[chip as usize];
         let active = (at.next != at.end).then(|| pool.class(self.by_block.div(at.next)));
-        let partly = aside.classes[chip as usize] | active.map_or(0, |class| 1 << class);
+        let partly = aside.classes[chip as usize] | active.map_or(0, |class| 1u64 << class);
         let may_take = erased && at.held < self.shape.limit;
         let classes = partly | if may_take { pool.free_classes(chip) } else { 0 };
         if classes == 0 {
