@@ -139,7 +139,7 @@ fn stream(seed: u64, name: &str) -> Xoshiro256PlusPlus {
 /// `bound` / 2^64, is left alone).
 #[inline]
 fn below(bits: u64, bound: u64) -> u64 {
-    (u128::from(bits) * u128::from(bound) >> 64) as u64
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }
 
 /// A bijection of `0..slots`, so that the ranks of a zipf distribution are spread over the region.
