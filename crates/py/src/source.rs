@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use ftlab_core::config::Settings;
-
 use ftlab_core::workload::{Generator, Record, Source, SourceError, SourceSummary};
 use ftlab_trace::{Chunk, ChunkIter, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
