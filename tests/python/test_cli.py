@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import Cli
+from front import Cli
 
 SCHEDULERS = "noop,row,amphibian,hp,rb,map,map+"
 WORK = ("--set", "workload.synthetic.requests=20000", "--set", "workload.synthetic.interarrival=400us")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TRACE, Cli
+from front import TRACE, Cli
 
 MOST_LINES = 12
 

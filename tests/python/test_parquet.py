@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ftlab
-from conftest import Cli
+from front import Cli
 from ftlab import traces
 
 TYPES = {
