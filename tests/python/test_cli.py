@@ -336,6 +336,35 @@ def test_fault_of_ftlab_is_exit_status_1(cli: Cli, error: str) -> None:
     assert "Traceback" in done.stderr
 
 
+def test_panic_is_a_fault_of_ftlab_and_prints_nothing_itself(cli: Cli) -> None:
+    code = """
+from ftlab import _core, cli, traces
+chunks = _core.trace_chunks(traces.trace_config("a.csv"), 1 << 62)
+try:
+    next(chunks)
+except _core.InternalError as error:
+    assert not isinstance(error, _core.UserError)
+    print(error)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=cli.directory, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert re.match(r"panic at .*\.rs:\d+: capacity overflow\n", done.stdout)
+
+
+def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
+    os.mkfifo(cli.directory / "pipe")
+    command = [sys.executable, "-m", "ftlab", "trace", "info", "pipe", "--format", "csv"]
+    process = subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True)
+    with (cli.directory / "pipe").open("w") as pipe:
+        pipe.write("time_ns,op,offset,size\n")
+        pipe.flush()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20)[1] == ""
+    assert process.returncode == -signal.SIGINT
+
+
 def traces() -> Path:
     """The recorded traces, which are not the project's to ship."""
     beside = Path(__file__).resolve().parents[2].parent / "shared" / "traces"

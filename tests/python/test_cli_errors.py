@@ -74,6 +74,12 @@ def test_bad_trace_of_compare(bad: Cli, name: str, where: str, what: str) -> Non
     assert sorted(os.listdir(bad.directory)) == before
 
 
+def test_error_of_one_variant_names_it(bad: Cli) -> None:
+    arguments = ["--vary", "workload.out_of_range=wrap,error", "--json", "r.json"]
+    done = bad("compare", "map-plus", "--trace", "far.csv", *arguments)
+    check(done, "far.csv:10", "in the variant error")
+
+
 @pytest.mark.parametrize(("name", "where", "what"), [case for case in TRACES if case[0] != "far.csv"])
 @pytest.mark.parametrize("command", ["info", "convert"])
 def test_bad_trace_of_trace(bad: Cli, command: str, name: str, where: str, what: str) -> None:
