@@ -137,8 +137,9 @@ class Simulation:
         self.counters = Counters()
         self.cache = caches.make(config, self)
         self.scheduler = Scheduler(config, self.is_hit)
-        capacity = None if config.cache_bytes is None else config.cache_bytes // config.entry_bytes
-        self.host_lru = HostLru(capacity)
+        # Reading: as many entries as the device can hold; under ``page`` that is the whole map.
+        unlimited = config.cache_bytes is None or config.ftl == "page"
+        self.host_lru = HostLru(None if unlimited else (config.cache_bytes or 0) // config.entry_bytes)
         self.polled: caches.Known | None = None
         self.busy_until = 0
         self.requests: list[Request] = []
@@ -177,8 +178,7 @@ class Simulation:
         awareness = self.config.awareness
         if awareness == "none":
             return False  # every request, a flush too
-        if self.config.ftl == "page":
-            return True
+        # Under ``page`` the device's cache holds everything; the host's own LRU what it was fed.
         known: caches.Known = self.cache
         if awareness == "polled":
             assert self.polled is not None
