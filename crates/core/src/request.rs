@@ -29,7 +29,7 @@ pub struct Request {
     pub size: u64,
     /// Operation.
     pub op: Op,
-    /// Its logical pages (none for a flush).
+    /// Its logical pages (none for a flush, nor for a trim that covers no page whole).
     pub pages: ftl::Request,
     /// Translation page of its first LPN.
     pub translation_page: u32,

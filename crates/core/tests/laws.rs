@@ -225,3 +225,17 @@ fn greedy_meets_the_closed_form_within_2_percent() {
         assert!(error.abs() < 0.02, "N = {blocks}, b = {b}: off by {:.2} %", error * 100.0);
     }
 }
+
+/// Regression: a flush alone in a batch has no translation page; rb once asked the device to
+/// prefetch page `u32::MAX` for it and overflowed.
+#[test]
+fn a_flush_in_a_batch_prefetches_nothing() {
+    for scheduler in ["rb", "map", "map+"] {
+        let mut settings = small("dftl", 1);
+        settings.host.scheduler = scheduler.into();
+        settings.host.awareness = "none".into();
+        let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0 };
+        let (report, done) = checked(&settings, vec![flush, pages(0, Op::Read, 4096, 3, 1), flush]);
+        assert_eq!((report.mapping.prefetches, done.len()), (1, 3), "{scheduler}");
+    }
+}

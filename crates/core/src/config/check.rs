@@ -99,7 +99,7 @@ fn capacity(settings: &Settings, stated: u64) -> Result<(), Contradiction> {
     }
     let one_block_each = raw / u64::from(settings.flash.blocks_per_plane);
     let fitting = stated / one_block_each;
-    let advice = if fitting > 0 && stated % one_block_each == 0 {
+    let advice = if fitting > 0 && stated.is_multiple_of(one_block_each) {
         format!("flash.blocks_per_plane = {fitting} would fit")
     } else {
         format!(

@@ -4,10 +4,7 @@
 //! dispatches to the registered ones. To add an FTL: one file here with `NAME`,
 //! `DOC`, `KEYS` and the type, and one line in the registry below.
 
-pub mod cdftl;
-pub mod dftl;
 pub mod log;
-pub mod page;
 pub mod page_mapped;
 pub mod translation;
 
@@ -36,7 +33,7 @@ pub trait FlashTranslation {
     fn read(&mut self, request: Request, work: &mut Work) -> u32;
     /// Writes; returns the mapping-cache misses.
     fn write(&mut self, request: Request, work: &mut Work) -> u32;
-    /// Trims the pages covered whole; returns the mapping-cache misses.
+    /// Trims; returns the mapping-cache misses.
     fn trim(&mut self, request: Request, work: &mut Work) -> u32;
     /// Makes everything written before durable.
     fn flush(&mut self, work: &mut Work);
@@ -86,6 +83,8 @@ pub trait FlashTranslation {
 /// `Variant = module: Type, constructor, whether it keeps translation pages on flash, own check`.
 macro_rules! registry {
     ($($variant:ident = $module:ident: $type:ty, $new:expr, $on_flash:literal, $check:expr;)*) => {
+        $(pub mod $module;)*
+
         /// A registered FTL.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]

@@ -226,10 +226,8 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     }
 
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
-        let first = request.first + u32::from(request.head_partial);
-        let whole_end = request.first + request.pages - u32::from(request.tail_partial);
         let mut misses = 0;
-        for lpn in first..whole_end {
+        for lpn in request.first..request.first + request.pages {
             work.chain();
             misses += self.translate(lpn, true, work);
             self.data.trim(lpn);

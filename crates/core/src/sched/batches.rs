@@ -147,7 +147,8 @@ impl Batches {
             pool[id].prioritized = true;
             id = pool.behind(id);
         }
-        pool[queue.head()].prefetch = true;
+        let first = &mut pool[queue.head()];
+        first.prefetch = first.pages.pages > 0;
         queue
     }
 

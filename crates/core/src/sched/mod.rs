@@ -4,15 +4,8 @@
 //! it never sees the device. To add one: a file here with `NAME`, `DOC`, `KEYS` and
 //! a type that implements [`Scheduler`], and one line in the registry below.
 
-mod amphibian;
 mod batches;
 mod halves;
-mod hp;
-mod map;
-mod map_plus;
-mod noop;
-mod rb;
-mod row;
 
 use crate::config::{Choice, Host, Key};
 use crate::request::{Pool, Queue};
@@ -57,6 +50,8 @@ pub trait Scheduler: Sized {
 /// Makes the enum, its dispatch and its lists from one line per scheduler: `Variant = module::Type;`.
 macro_rules! registry {
     ($($variant:ident = $module:ident :: $type:ident;)*) => {
+        $(mod $module;)*
+
         /// A registered scheduler.
         #[derive(Clone, Debug)]
         #[allow(missing_docs, private_interfaces)]

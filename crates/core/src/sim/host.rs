@@ -94,15 +94,20 @@ impl<'a> Arrivals<'a> {
                 self.user_bytes
             )));
         };
-        let first = offset / self.logical_page;
-        let last = (end - 1) / self.logical_page;
+        let (head_partial, tail_partial) =
+            (!offset.is_multiple_of(self.logical_page), !end.is_multiple_of(self.logical_page));
+        // A trim takes the pages it covers whole, everything else each page it touches.
+        let (first, pages_end) = if op == Op::Trim {
+            (offset.div_ceil(self.logical_page), end / self.logical_page)
+        } else {
+            (offset / self.logical_page, end.div_ceil(self.logical_page))
+        };
+        let pages = pages_end.saturating_sub(first) as u32;
         let pages = ftl::Request {
-            first: first as u32,
-            pages: (last - first) as u32 + 1,
-            head_partial: !offset.is_multiple_of(self.logical_page)
-                || (first == last && !end.is_multiple_of(self.logical_page)),
-            tail_partial: !end.is_multiple_of(self.logical_page)
-                || (first == last && !offset.is_multiple_of(self.logical_page)),
+            first: if pages > 0 { first as u32 } else { 0 },
+            pages,
+            head_partial: head_partial || (pages == 1 && tail_partial),
+            tail_partial: tail_partial || (pages == 1 && head_partial),
         };
         Ok(Request::new(id, arrival_ns, op, offset, size, pages))
     }

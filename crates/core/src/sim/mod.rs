@@ -102,10 +102,10 @@ pub fn run(
         recorder: Recorder::new(lpns),
         completed: 0,
         background_flush: settings.ftl.background_flush,
-        check: check.then(|| Checker { lpns, next_whole: 1 }),
+        check: check.then_some(Checker { lpns, next_whole: 1 }),
     };
     let first_ns = run.arrivals.next_ns().unwrap_or(0);
-    run.to_the_end(observer)?;
+    run.drive(observer)?;
     let page = u64::from(settings.flash.page_bytes);
     Ok(Report::new(&Sources {
         recorder: &run.recorder,
@@ -143,7 +143,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+    fn drive(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         loop {
             self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
             self.complete(observer)?;
