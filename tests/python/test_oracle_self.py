@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+
 from oracle import cache, cases, generate, mapplus, rules, theory
 
 SEEDS = range(300)
