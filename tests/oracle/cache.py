@@ -193,23 +193,21 @@ class Dftl:
         if self.entries.full():
             victim = self.entries.pop_victim()
             if victim in self.dirty:
-                self.write_back(victim, whole_page=self.batch_update)
+                self.write_back(victim)
 
-    def write_back(self, lpn: int, whole_page: bool) -> None:
+    def write_back(self, lpn: int) -> None:
         """One read and one program; cleans the whole translation page, or the entry alone."""
         self.cost.map_read()
         self.cost.map_program()
         self.dirty.discard(lpn)
-        if whole_page:
+        if self.batch_update:
             page = lpn // self.entries_per_page
             self.dirty = {other for other in self.dirty if other // self.entries_per_page != page}
 
     def flush_one(self) -> bool:
         for lpn in self.entries.coldest_first():
             if lpn in self.dirty:
-                # Reading: "one translation page at a time", whatever ftl.batch_update says of
-                # victims.
-                self.write_back(lpn, whole_page=True)
+                self.write_back(lpn)
                 return True
         return False
 
@@ -224,8 +222,8 @@ class Cdftl:
     - a hit in the CMT leaves the CTP's order alone; a hit in the CTP refreshes the page;
     - on a miss the page enters the CTP first, then the entry enters the CMT, so the CMT's
       victim may be merged into the page just loaded;
-    - a CTP page that is written back takes along the dirty CMT entries of that page and cleans
-      them, whatever ftl.batch_update says of dftl's victims (it costs nothing: the page is whole);
+    - a CTP page that is written back carries only what was merged into it;
+      dirty CMT entries of that page stay dirty;
     - a page loaded because no CMT entry qualified costs one read, and its own CTP victim's
       write where that is dirty.
     """
@@ -234,11 +232,13 @@ class Cdftl:
         self,
         cmt_capacity: int | None,
         ctp_capacity: int | None,
+        batch_update: bool,
         entries_per_page: int,
         cost: Cost,
     ) -> None:
         self.cmt_capacity = cmt_capacity  # entries; None: unlimited
         self.ctp_capacity = ctp_capacity  # pages
+        self.batch_update = batch_update
         self.entries_per_page = entries_per_page
         self.cost = cost
         self.cmt: list[int] = []
@@ -285,7 +285,7 @@ class Cdftl:
             victim = self.ctp.pop()
             if victim in self.dirty_pages:
                 self.cost.map_program()
-                self.clean(victim)
+                self.dirty_pages.remove(victim)
         self.cost.map_read()
         self.ctp.insert(0, page)
 
@@ -314,26 +314,27 @@ class Cdftl:
         self.dirty_entries.remove(lpn)
         self.dirty_pages.add(lpn // self.entries_per_page)
 
-    def clean(self, page: int) -> None:
-        """The page was programmed, the CMT's entries of it included."""
-        self.dirty_pages.discard(page)
-        self.dirty_entries = {lpn for lpn in self.dirty_entries if lpn // self.entries_per_page != page}
-
     def flush_one(self) -> bool:
         """Reading: CMT entries from the tail, then CTP pages from the tail; a page that the
-        CTP holds is programmed without a read, and every dirty entry of the page goes along."""
+        CTP holds is programmed without a read. The program takes along every dirty CMT entry
+        of the page (ftl.batch_update) or the one entry."""
         for lpn in reversed(self.cmt):
             if lpn in self.dirty_entries:
                 page = lpn // self.entries_per_page
                 if page not in self.ctp:
                     self.cost.map_read()
                 self.cost.map_program()
-                self.clean(page)
+                self.dirty_pages.discard(page)
+                self.dirty_entries.discard(lpn)
+                if self.batch_update:
+                    self.dirty_entries = {
+                        other for other in self.dirty_entries if other // self.entries_per_page != page
+                    }
                 return True
         for page in reversed(self.ctp):
             if page in self.dirty_pages:
                 self.cost.map_program()
-                self.clean(page)
+                self.dirty_pages.discard(page)
                 return True
         return False
 
@@ -353,8 +354,8 @@ def make(config: Config, cost: Cost) -> Cache:
         return Dftl(entries, config.cache_policy, config.batch_update, entries_per_page, cost)
     assert config.ftl == "cdftl"
     if capacity is None:
-        return Cdftl(None, None, entries_per_page, cost)
+        return Cdftl(None, None, config.batch_update, entries_per_page, cost)
     pages = max(1, capacity // 2 // config.page_bytes)
     entries = (capacity - pages * config.page_bytes) // config.entry_bytes
     assert entries >= 1, "the cache has no room for an entry beside one translation page"
-    return Cdftl(entries, pages, entries_per_page, cost)
+    return Cdftl(entries, pages, config.batch_update, entries_per_page, cost)

@@ -137,9 +137,8 @@ class Simulation:
         self.counters = Counters()
         self.cache = caches.make(config, self)
         self.scheduler = Scheduler(config, self.is_hit)
-        # Reading: as many entries as the device can hold; under ``page`` that is the whole map.
-        unlimited = config.cache_bytes is None or config.ftl == "page"
-        self.host_lru = HostLru(None if unlimited else (config.cache_bytes or 0) // config.entry_bytes)
+        capacity = None if config.cache_bytes is None else config.cache_bytes // config.entry_bytes
+        self.host_lru = HostLru(capacity)
         self.polled: caches.Known | None = None
         self.busy_until = 0
         self.requests: list[Request] = []
@@ -178,7 +177,8 @@ class Simulation:
         awareness = self.config.awareness
         if awareness == "none":
             return False  # every request, a flush too
-        # Under ``page`` the device's cache holds everything; the host's own LRU what it was fed.
+        if self.config.ftl == "page":
+            return True  # every entry counts as cached
         known: caches.Known = self.cache
         if awareness == "polled":
             assert self.polled is not None
