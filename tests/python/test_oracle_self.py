@@ -476,7 +476,7 @@ def test_no_update_of_the_map_is_lost(seed: int) -> None:
     batch_update = rng.random() < 0.5
     cached: cache.Cdftl | cache.Dftl
     if rng.random() < 0.5:
-        cached = cache.Cdftl(rng.choice([1, 2, 5, 20]), rng.choice([1, 2, 3]), batch_update, 8, cost)
+        cached = cache.Cdftl(rng.choice([1, 2, 5, 20]), rng.choice([1, 2, 3]), 8, cost)
     else:
         policy = rng.choice(["slru", "lru"])
         cached = cache.Dftl(rng.choice([1, 2, 9, 20]), policy, batch_update, 8, cost)
