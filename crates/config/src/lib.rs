@@ -1,1 +1,39 @@
 //! Configuration: TOML with presets, units, strict keys; errors for people; JSON Schema.
+//!
+//! [`resolve`] lays defaults, a preset, a file and options over each other and checks the
+//! whole; what comes out, [`Resolved`], holds every value, where it came from, and the
+//! typed settings the stack reads. The keys themselves are declared by the parts that
+//! read them (`ftlab_core::config`); nothing here knows one by name.
+//!
+//! ```
+//! use ftlab_config::{Base, Override, resolve};
+//!
+//! let slower = Override {
+//!     origin: "--set flash.read=70us".into(),
+//!     key: "flash.read".into(),
+//!     value: "70us".into(),
+//! };
+//! let resolved = resolve(Base::Preset("map-plus"), &[slower]).unwrap();
+//! assert_eq!(resolved.settings.flash.read_ns, 70_000);
+//!
+//! let text = "[host]\nschduler = \"noop\"\n";
+//! let error = resolve(Base::Text { name: "a.toml", text }, &[]).unwrap_err();
+//! assert_eq!(error.headline(), "a.toml:2: host.schduler: unknown key; did you mean host.scheduler?");
+//! ```
+
+mod catalog;
+mod document;
+mod error;
+mod input;
+mod presets;
+mod resolve;
+mod schema;
+mod suggest;
+mod value;
+mod write;
+
+pub use error::ConfigError;
+pub use input::{Input, open};
+pub use presets::{Preset, presets};
+pub use resolve::{Base, Override, Resolved, resolve};
+pub use schema::{components, reference_markdown, schema};

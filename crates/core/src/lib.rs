@@ -10,8 +10,11 @@
 pub mod config;
 pub mod coop;
 pub mod device;
+pub mod flash;
 pub mod ftl;
 pub mod metrics;
+pub mod request;
 pub mod sched;
 pub mod sim;
+pub mod util;
 pub mod workload;

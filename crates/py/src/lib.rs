@@ -1,1 +1,33 @@
-//! The Python extension module ftlab._core.
+//! The Python extension module `ftlab._core`: thin glue between the Python package and the Rust
+//! crates. Nothing is simulated or decided here.
+
+mod columns;
+mod config;
+mod errors;
+mod observe;
+mod run;
+mod source;
+mod trace;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::columns::Column;
+    #[pymodule_export]
+    use crate::config::{Config, components, presets, reference, resolve, resolve_text, schema};
+    #[pymodule_export]
+    use crate::errors::{InternalError, OutputError, UserError};
+    #[pymodule_export]
+    use crate::run::{RunResult, run};
+    #[pymodule_export]
+    use crate::trace::{TraceChunks, trace_chunks, trace_convert_csv, trace_head, trace_info};
+
+    #[pymodule_init]
+    fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
+        use pyo3::prelude::PyModuleMethods;
+        crate::errors::install_panic_hook();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

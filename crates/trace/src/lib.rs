@@ -1,1 +1,127 @@
-//! Trace readers: every supported format, compressed or not, as one stream of records.
+//! Trace readers: every supported layout, compressed or not, as one stream of requests.
+//!
+//! [`open`] gives a trace as the simulator takes it. What happens to a row, in this order:
+//!
+//! 1. its line is parsed (a line that does not parse is an error, or counted as `bad_line`
+//!    while `skip_bad` allows it);
+//! 2. a read, write or trim of size 0 is dropped (`zero_size`);
+//! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within
+//!    `dedup_ns` of the one last kept;
+//! 4. a stamp smaller than one before it is raised to it and counted (`out_of_order`); a trace
+//!    in whole seconds has the requests of a second spread evenly over it;
+//! 5. the first kept arrival becomes 0 (ftlab's own csv and parquet keep their stamps);
+//! 6. gaps between arrivals longer than `max_gap_ns` are shortened to it;
+//! 7. pass k of `repeat` starts k times (span + mean gap) later, so that the rate is kept;
+//! 8. times are divided by `speed` and rounded to the nearest nanosecond;
+//! 9. addresses beyond the capacity are refused, wrapped or packed (`out_of_range`).
+//!
+//! A trace of several devices (or files, in a fio log) gives each its own address range of
+//! [`DEVICE_STRIDE`] bytes, in order of first appearance; a trace of one device keeps its
+//! addresses.
+//!
+//! A trace streams: memory is set by the duplicate window, by the requests of one second (whole
+//! second layouts) and, for `compact`, by the pages touched, never by the length of the file.
+
+pub mod atomic;
+mod chunks;
+mod convert;
+mod dedup;
+mod detect;
+mod devices;
+mod fields;
+mod footprint;
+mod formats;
+mod info;
+mod input;
+mod lines;
+mod number;
+mod options;
+mod pipeline;
+mod range;
+mod requests;
+mod rwbs;
+mod text;
+mod times;
+mod zstd;
+
+pub use chunks::{Chunk, ChunkIter, MakeChunks};
+pub use convert::{convert_csv, write_csv};
+pub use devices::DEVICE_STRIDE;
+pub use info::{Info, SizeCount, info, info_chunks};
+pub use options::Options;
+pub use requests::RequestsCsv;
+
+use ftlab_core::workload::{Record, Source, SourceError};
+use pipeline::Pipeline;
+
+/// Opens a trace file and applies all of `options`.
+///
+/// The beginning is read at once (the layout, a header), and with `compact` the whole file.
+///
+/// # Errors
+/// [`SourceError::Input`] if the file cannot be read, its layout is not recognised, an option
+/// contradicts it (`notimes` in open replay), or with `compact` a line is at fault or the
+/// touched pages exceed the capacity.
+pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source + Send>, SourceError> {
+    Ok(Box::new(Pipeline::new(input::Input::file(path, options)?, options)?))
+}
+
+/// Opens rows that the caller reads (Parquet, by the Python side) and applies all of `options`.
+///
+/// `name` stands in messages; `make` starts the rows anew for each pass (`repeat`, `compact`).
+///
+/// # Errors
+/// As [`open`]; an error in the chunks is passed on.
+pub fn open_chunks(
+    name: &str,
+    make: MakeChunks,
+    options: &Options,
+) -> Result<Box<dyn Source + Send>, SourceError> {
+    Ok(Box::new(Pipeline::new(input::Input::chunks(name, make, options)?, options)?))
+}
+
+/// The first `n` requests of a trace, at their own addresses (no `out_of_range`, any replay).
+///
+/// # Errors
+/// As [`open`].
+pub fn head(path: &str, options: &Options, n: usize) -> Result<Vec<Record>, SourceError> {
+    let options = options.as_recorded();
+    take(&mut *open(path, &options)?, n)
+}
+
+/// As [`head`], for rows that the caller reads.
+///
+/// # Errors
+/// As [`open_chunks`].
+pub fn head_chunks(
+    name: &str,
+    make: MakeChunks,
+    options: &Options,
+    n: usize,
+) -> Result<Vec<Record>, SourceError> {
+    let options = options.as_recorded();
+    take(&mut *open_chunks(name, make, &options)?, n)
+}
+
+fn take(source: &mut dyn Source, n: usize) -> Result<Vec<Record>, SourceError> {
+    let mut records = Vec::new();
+    while records.len() < n {
+        match source.next()? {
+            Some(record) => records.push(record),
+            None => break,
+        }
+    }
+    Ok(records)
+}
+
+/// Whether the file begins as a Parquet file does; such a file goes to [`open_chunks`].
+///
+/// A file that cannot be read is none: [`open`] then says why.
+pub fn is_parquet(path: &str) -> bool {
+    use std::io::Read;
+    let mut magic = [0; 4];
+    // A pipe must not lose its beginning to a look at it.
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
+        && std::fs::File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
+        && magic == *b"PAR1"
+}

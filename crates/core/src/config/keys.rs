@@ -27,6 +27,8 @@ const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
 
+/// A flash operation: at most a second, so that 2^34 of them fit 64 bits.
+const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
 const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
 
 fn choices(list: &[(&'static str, &'static str)]) -> Vec<Choice> {
@@ -187,7 +189,7 @@ pub const GENERAL: &[Key] = &[
     key("ftl.kind", Kind::Choice(crate::ftl::choices), "page", "Flash translation layer."),
     or_word(
         "ftl.mapping_cache",
-        Kind::Bytes { min: 1, max: TIB },
+        Kind::Bytes { min: 0, max: TIB },
         &["unlimited"],
         "unlimited",
         "Capacity of the mapping cache.",
@@ -231,9 +233,15 @@ pub const GENERAL: &[Key] = &[
     key("flash.blocks_per_plane", count(1, 1 << 24), "4096", "Erase blocks in each plane."),
     key("flash.pages_per_block", count(1, 65_536), "64", "Pages in each erase block."),
     key("flash.page", Kind::Bytes { min: 512, max: 1 << 24 }, "4KiB", "Data bytes of a NAND page."),
-    key("flash.read", ANY_TIME, "35us", "Time to read a page from the cells."),
-    key("flash.program", ANY_TIME, "350us", "Time to program a page."),
-    key("flash.erase", ANY_TIME, "1.5ms", "Time to erase a block."),
+    key(
+        "flash.capacity",
+        Kind::Bytes { min: 1, max: 1 << 60 },
+        "",
+        "Raw capacity; the geometry states it, and where this is given both must agree.",
+    ),
+    key("flash.read", OPERATION, "35us", "Time to read a page from the cells."),
+    key("flash.program", OPERATION, "350us", "Time to program a page."),
+    key("flash.erase", OPERATION, "1.5ms", "Time to erase a block."),
     key("flash.transfer", Kind::TimePerByte, "0ns", "Time of one byte on the channel bus."),
     key("flash.pe_cycles", count(0, 1 << 30), "0", "Erases each block has behind it at time 0."),
 ];

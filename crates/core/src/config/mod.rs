@@ -4,13 +4,18 @@
 //! From these declarations come strict checking, units, `ftlab schema`, the
 //! configuration reference and the resolved configuration in every result.
 
+mod check;
 mod keys;
 mod typed;
+pub mod units;
 
 pub use keys::{GENERAL, RESERVED, all};
 pub use typed::{Contradiction, Device, Flash, Ftl, Host, OutOfRange, Replay, Settings, Synthetic, Workload};
 
 use std::collections::BTreeMap;
+
+/// Most a [`Kind::TimePerByte`] may state, picoseconds: 1 us, a bus of 1 MB/s.
+pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000;
 
 /// One configuration key.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +64,7 @@ pub enum Kind {
         /// Most, nanoseconds.
         max_ns: u64,
     },
-    /// A time per byte, kept in picoseconds: "1.25ns".
+    /// A time per byte, kept in picoseconds, at most [`MAX_TIME_PER_BYTE_PS`]: "1.25ns".
     TimePerByte,
     /// A share, kept in parts per million: "7%".
     Percent {

@@ -8,7 +8,9 @@ use super::{Value, Values};
 pub struct Contradiction {
     /// The key to point at.
     pub key: &'static str,
-    /// What is wrong and what to do.
+    /// What is wrong and what to do. Other keys it speaks of stand in it with their
+    /// full paths (`flash.page`), or their table's name for all of them (`[flash]`): the
+    /// configuration front lists those the user wrote, with their values and places.
     pub message: String,
 }
 
@@ -236,58 +238,8 @@ impl Settings {
             ftl: get.ftl(page_bytes),
             flash: get.flash(page_bytes),
         };
-        settings.check()?;
+        super::check::check(&settings, values)?;
         Ok(settings)
-    }
-
-    fn check(&self) -> Result<(), Contradiction> {
-        let fail = |key, message: String| Err(Contradiction { key, message });
-        let page = self.flash.page_bytes;
-        let logical = self.ftl.logical_page_bytes;
-        if logical > page || page % logical != 0 {
-            return fail(
-                "ftl.logical_page",
-                format!("{logical} B does not divide the NAND page of {page} B (flash.page)"),
-            );
-        }
-        if self.ftl.entry_bytes > page {
-            return fail("ftl.entry", format!("an entry must fit in the NAND page of {page} B (flash.page)"));
-        }
-        if self.flash.pages() > u64::from(u32::MAX) / u64::from(page / logical) / 2 {
-            return fail(
-                "flash.blocks_per_plane",
-                "the geometry has more than 2^31 logical pages; choose fewer blocks or larger pages".into(),
-            );
-        }
-        if self.workload.replay == Replay::Closed && self.host.queue_depth == u32::MAX {
-            return fail(
-                "host.queue_depth",
-                "closed replay keeps host.queue_depth requests outstanding, so it needs a number".into(),
-            );
-        }
-        if let Some(s) = &self.workload.synthetic {
-            if s.read_ppm + s.trim_ppm > 1_000_000 {
-                return fail(
-                    "workload.synthetic.trim_share",
-                    "read_share and trim_share exceed 100% together".into(),
-                );
-            }
-            let region = s.region.unwrap_or_else(|| self.user_bytes());
-            if region > self.user_bytes() {
-                let have = self.user_bytes();
-                return fail(
-                    "workload.synthetic.region",
-                    format!("{region} B is beyond the user capacity of {have} B"),
-                );
-            }
-            if s.size > region {
-                return fail(
-                    "workload.synthetic.size",
-                    format!("a request of {} B does not fit in the region of {region} B", s.size),
-                );
-            }
-        }
-        crate::ftl::check(self)
     }
 }
 

@@ -1,8 +1,208 @@
-//! The device: its queue, its chips and channel buses.
+//! The device: its queue, its chips and channel buses, and when each step runs.
+//!
+//! The host hands requests over while there is room; the device's scheduler
+//! decides which may issue; issuing runs the FTL, whose steps then run on the
+//! chips in the order of emission. A chip serves one step at a time: data in over
+//! its channel's bus, cells, data out. A channel's bus serves chips first come,
+//! first served.
+//!
+//! A step waits at its chip for the step of the same chain before it, even if that
+//! runs on another chip: so each block is programmed in the order the FTL decided,
+//! and a block is programmed again only after its erasure has finished.
 
-use crate::config::Choice;
+mod array;
+mod noop;
+
+use std::collections::VecDeque;
+
+use crate::config::{Choice, Settings};
+use crate::flash::Work;
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl};
+use crate::request::Pool;
+use crate::workload::Op;
+pub use array::Array;
 
 /// Names for `device.scheduler`.
 pub fn choices() -> Vec<Choice> {
-    vec![Choice { name: "noop", doc: "the oldest request issues once the chips it touches are idle" }]
+    vec![Choice { name: noop::NAME, doc: noop::DOC }]
+}
+
+/// Owner of the steps of a background write-back.
+const BACKGROUND: u32 = u32::MAX - 1;
+
+/// Requests that met a busy or awaited chip on arrival at the device (VIOS, Table 1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conflicts {
+    /// By half: reads, and writes with trims.
+    pub requests: [u64; 2],
+}
+
+/// The device.
+#[derive(Clone, Debug)]
+pub struct Device {
+    depth: u32,
+    held: u32,
+    waiting: VecDeque<u32>,
+    /// Requests waiting for each chip (NR of VIOS, eq. (2)).
+    wanted: Vec<u32>,
+    array: Array,
+    /// Unfinished steps of the write-back in the background.
+    background_steps: u32,
+    conflicts: Conflicts,
+}
+
+impl Device {
+    /// An idle device.
+    pub fn new(settings: &Settings) -> Device {
+        let chips = settings.flash.chips();
+        Device {
+            depth: settings.device.queue_depth,
+            held: 0,
+            waiting: VecDeque::with_capacity(settings.device.queue_depth.min(1024) as usize),
+            wanted: vec![0; chips as usize],
+            array: Array::new(chips, settings.flash.channels),
+            background_steps: 0,
+            conflicts: Conflicts::default(),
+        }
+    }
+
+    /// Whether the queue can take another request.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.held < self.depth
+    }
+
+    /// Whether nothing is held, in the background either.
+    pub fn is_idle(&self) -> bool {
+        self.held == 0
+    }
+
+    /// When the next resource is due, or [`crate::sim::clock::NEVER`].
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.array.next_ns()
+    }
+
+    /// Conflicts so far.
+    pub fn conflicts(&self) -> Conflicts {
+        self.conflicts
+    }
+
+    /// The chips and buses.
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// Takes a request into the queue.
+    #[inline]
+    pub fn accept(&mut self, id: u32, pool: &Pool, ftl: &Ftl) {
+        self.held += 1;
+        self.waiting.push_back(id);
+        let request = &pool[id];
+        let mut conflict = false;
+        let chips = self.wanted.len() as u32;
+        for page in 0..request.pages.pages.min(chips) {
+            let chip = with_ftl!(ftl, ftl => ftl.home_chip(request.pages.first + page));
+            conflict |= self.wanted[chip as usize] > 0 || !self.array.is_idle(chip);
+            self.wanted[chip as usize] += 1;
+        }
+        self.conflicts.requests[request.half() as usize] += u64::from(conflict);
+    }
+
+    /// Issues what may issue; ids of requests that completed at once go to `done`.
+    pub fn issue(
+        &mut self,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut Ftl,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        while let Some(&id) = self.waiting.front() {
+            if !noop::may_issue(&pool[id], &self.array, ftl) {
+                return;
+            }
+            self.waiting.pop_front();
+            self.begin(id, now_ns, pool, ftl, work, done);
+        }
+    }
+
+    /// Runs a request through the FTL and starts its steps.
+    fn begin(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut Ftl,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        work.clear();
+        let request = pool[id];
+        let chips = self.wanted.len() as u32;
+        for page in 0..request.pages.pages.min(chips) {
+            let chip = with_ftl!(&*ftl, ftl => ftl.home_chip(request.pages.first + page));
+            self.wanted[chip as usize] -= 1;
+        }
+        if request.prefetch {
+            let mut at = id;
+            let mut needs = std::iter::from_fn(|| {
+                let request = (at != crate::util::NONE).then(|| pool[at].pages)?;
+                at = pool.behind(at);
+                Some(request)
+            });
+            with_ftl!(ftl, ftl => ftl.prefetch(request.translation_page, &mut needs, work));
+        }
+        let misses = with_ftl!(ftl, ftl => match request.op {
+            Op::Read => ftl.read(request.pages, work),
+            Op::Write => ftl.write(request.pages, work),
+            Op::Trim => ftl.trim(request.pages, work),
+            Op::Flush => {
+                ftl.flush(work);
+                0
+            }
+        });
+        let request = &mut pool[id];
+        request.misses = misses;
+        request.steps_left = work.steps().len() as u32;
+        if request.steps_left == 0 {
+            self.held -= 1;
+            done.push(id);
+        } else {
+            self.array.start(id, work.steps(), now_ns);
+        }
+    }
+
+    /// Starts one background write-back on an idle device; false if nothing is dirty.
+    pub fn write_back(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) -> bool {
+        debug_assert!(self.is_idle());
+        work.clear();
+        if !with_ftl!(ftl, ftl => ftl.write_back(work)) {
+            return false;
+        }
+        self.held += 1;
+        self.background_steps = work.steps().len() as u32;
+        self.array.start(BACKGROUND, work.steps(), now_ns);
+        true
+    }
+
+    /// Lets every resource that is due at `now_ns` move on; completed requests go to `done`.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
+        while let Some(owner) = self.array.advance(now_ns) {
+            let Some(owner) = owner else { continue };
+            if owner == BACKGROUND {
+                self.background_steps -= 1;
+                self.held -= u32::from(self.background_steps == 0);
+                continue;
+            }
+            let request = &mut pool[owner];
+            request.steps_left -= 1;
+            if request.steps_left == 0 {
+                self.held -= 1;
+                done.push(owner);
+            }
+        }
+    }
 }

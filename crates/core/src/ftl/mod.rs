@@ -1,15 +1,147 @@
 //! Flash translation layers.
+//!
+//! [`FlashTranslation`] is what the device asks of one; [`Ftl`] is the enum that
+//! dispatches to the registered ones. To add an FTL: one file here with `NAME`,
+//! `DOC`, `KEYS` and the type, and one line in the registry below.
+
+pub mod log;
+pub mod page_mapped;
+pub mod translation;
 
 use crate::config::{Choice, Contradiction, Key, Kind, Settings};
+use crate::flash::Work;
+use page_mapped::PageMapped;
+pub use translation::MapStats;
 
-/// Names for `ftl.kind`.
-pub fn choices() -> Vec<Choice> {
-    const LIST: &[(&str, &str)] = &[
-        ("page", "full page map in RAM"),
-        ("dftl", "demand-cached page map (Gupta et al., ASPLOS 2009)"),
-        ("cdftl", "two-level demand-cached page map (Qin et al., RTAS 2011)"),
-    ];
-    LIST.iter().map(|&(name, doc)| Choice { name, doc }).collect()
+/// The logical pages of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// First LPN.
+    pub first: u32,
+    /// Number of pages.
+    pub pages: u32,
+    /// The first page is covered in part only.
+    pub head_partial: bool,
+    /// The last page is covered in part only (of a one-page request, at either end).
+    pub tail_partial: bool,
+}
+
+/// What the device asks of an FTL. Every operation emits its steps into a [`Work`], state changes
+/// at once; the device decides when the steps run, in this order on each chip.
+pub trait FlashTranslation {
+    /// Reads; returns the mapping-cache misses.
+    fn read(&mut self, request: Request, work: &mut Work) -> u32;
+    /// Writes; returns the mapping-cache misses.
+    fn write(&mut self, request: Request, work: &mut Work) -> u32;
+    /// Trims; returns the mapping-cache misses.
+    fn trim(&mut self, request: Request, work: &mut Work) -> u32;
+    /// Makes everything written before durable.
+    fn flush(&mut self, work: &mut Work);
+    /// Brings in the mappings of one translation page that these requests miss.
+    fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work);
+    /// Writes one translation page back in the background; false if there is nothing to write.
+    fn write_back(&mut self, work: &mut Work) -> bool;
+    /// Whether an LPN's mapping is cached.
+    fn cached(&self, lpn: u32) -> bool;
+    /// Calls back with every LPN whose mapping is cached.
+    fn each_cached(&self, visit: &mut dyn FnMut(u32));
+    /// Mappings the cache can hold; `None`: no bound.
+    fn cache_capacity(&self) -> Option<u32>;
+    /// Translation page of an LPN.
+    fn translation_page(&self, lpn: u32) -> u32;
+    /// LPNs the user may address.
+    fn logical_pages(&self) -> u32;
+    /// Chip a read of this LPN goes to.
+    fn read_chip(&self, lpn: u32) -> u32;
+    /// Chip a write goes to, of the `page`-th page of a request that begins at LPN `first`.
+    fn write_chip(&self, first: u32, page: u32) -> u32;
+    /// Chip where static allocation puts an LPN.
+    fn home_chip(&self, lpn: u32) -> u32;
+    /// Counters of the mapping.
+    fn map_stats(&self) -> MapStats;
+    /// Logical pages the host wrote.
+    fn host_slots(&self) -> u64;
+    /// Logical pages in a NAND page.
+    fn slots_per_page(&self) -> u32;
+    /// Calls back with every block's erase count.
+    fn erases(&self, visit: &mut dyn FnMut(u32));
+    /// Check mode: the version stamp that an LPN resolves to, counted in writes and trims.
+    fn version(&self, lpn: u32) -> Option<u32>;
+    /// Check mode: the invariants that a request's pages take part in.
+    ///
+    /// # Errors
+    /// The first broken one, in words.
+    fn verify_request(&self, request: Request) -> Result<(), String>;
+    /// Check mode: all invariants.
+    ///
+    /// # Errors
+    /// The first broken one, in words.
+    fn verify(&self) -> Result<(), String>;
+}
+
+/// Makes the enum, its dispatch and its lists from one line per FTL:
+/// `Variant = module: Type, constructor, whether it keeps translation pages on flash, own check`.
+macro_rules! registry {
+    ($($variant:ident = $module:ident: $type:ty, $new:expr, $on_flash:literal, $check:expr;)*) => {
+        $(pub mod $module;)*
+
+        /// A registered FTL.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
+        pub enum Ftl { $($variant($type)),* }
+
+        /// Evaluates an expression on whichever FTL it is.
+        macro_rules! with_ftl {
+            ($ftl:expr, $name:ident => $body:expr) => {
+                match $ftl { $($crate::ftl::Ftl::$variant($name) => $body),* }
+            };
+        }
+
+        pub(crate) use with_ftl;
+
+        impl Ftl {
+            /// The FTL that `settings` name; its preparation is not charged.
+            ///
+            /// # Panics
+            /// If the settings were not checked.
+            pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
+                match settings.ftl.kind.as_str() {
+                    $($module::NAME => Ftl::$variant(PageMapped::new(settings, check, work, $new)),)*
+                    other => panic!("unregistered FTL {other}"),
+                }
+            }
+        }
+
+        /// Names for `ftl.kind`.
+        pub fn choices() -> Vec<Choice> {
+            vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
+        }
+
+        fn own_keys() -> Vec<Key> {
+            [$($module::KEYS),*].concat()
+        }
+
+        /// Checks that the chosen FTL fits the geometry.
+        ///
+        /// # Errors
+        /// [`Contradiction`] naming the key to change.
+        pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+            match settings.ftl.kind.as_str() {
+                $($module::NAME => {
+                    page_mapped::check(settings, $on_flash)?;
+                    let own: fn(&Settings) -> Result<(), Contradiction> = $check;
+                    own(settings)
+                })*
+                other => panic!("unregistered FTL {other}"),
+            }
+        }
+    };
+}
+
+registry! {
+    Page = page: PageMapped<page::FullMap>, |_, _| page::FullMap, false, |_| Ok(());
+    Dftl = dftl: PageMapped<dftl::Dftl>, dftl::Dftl::new, true, |_| Ok(());
+    Cdftl = cdftl: PageMapped<cdftl::Cdftl>, cdftl::Cdftl::new, true, cdftl::check;
 }
 
 /// Names for `ftl.gc`.
@@ -17,27 +149,13 @@ pub fn gc_choices() -> Vec<Choice> {
     vec![Choice { name: "greedy", doc: "the block with the fewest valid pages" }]
 }
 
-fn cache_policies() -> Vec<Choice> {
-    vec![
-        Choice { name: "slru", doc: "segmented LRU, protected : probationary = 1 : 7" },
-        Choice { name: "lru", doc: "one LRU list" },
-    ]
-}
-
 fn flush_choices() -> Vec<Choice> {
     vec![Choice { name: "eviction", doc: "when a dirty entry leaves the mapping cache" }]
 }
 
-/// Keys of the registered FTLs.
+/// Keys of the registered FTLs, and of the mapping they share.
 pub fn keys() -> Vec<Key> {
-    vec![
-        Key {
-            path: "ftl.cache_policy",
-            kind: Kind::Choice(cache_policies),
-            default: "slru",
-            words: &[],
-            doc: "Replacement in the mapping cache of dftl.",
-        },
+    let mut keys = vec![
         Key {
             path: "ftl.flush",
             kind: Kind::Choice(flush_choices),
@@ -46,26 +164,13 @@ pub fn keys() -> Vec<Key> {
             doc: "When dirty mappings are written back.",
         },
         Key {
-            path: "ftl.batch_update",
-            kind: Kind::Bool,
-            default: "true",
-            words: &[],
-            doc: "A write-back cleans every cached dirty entry of its translation page.",
-        },
-        Key {
             path: "ftl.background_flush",
             kind: Kind::Bool,
             default: "false",
             words: &[],
-            doc: "Write dirty entries back while nothing is pending.",
+            doc: "Write dirty mappings back while nothing is pending.",
         },
-    ]
-}
-
-/// Checks that the chosen FTL fits the geometry.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
-pub fn check(_settings: &Settings) -> Result<(), Contradiction> {
-    Ok(())
+    ];
+    keys.extend(own_keys());
+    keys
 }

@@ -1,8 +1,60 @@
 //! What a run reports.
 
-use serde::Serialize;
+mod histogram;
+mod report;
 
-/// The measured part of a result; `ftlab run --json` prints it after `schema`, `config` and
-/// before `engine`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {}
+pub use histogram::Histogram;
+pub use report::{
+    ByCause, Conflicts, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler, Sources, Summary, Trace,
+    Utilization, Waf, Wear,
+};
+
+use crate::request::Request;
+use crate::util::Bits;
+use crate::workload::Op;
+
+/// Gathers the requests' figures during a run.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    /// Latency, wait and access, each of reads and of writes.
+    times: [[Histogram; 2]; 3],
+    /// Requests by operation.
+    requests: [u64; 4],
+    bytes: [u64; 2],
+    touched: Bits,
+    prioritized: u64,
+    expired: u64,
+}
+
+impl Recorder {
+    /// For `lpns` logical pages.
+    pub fn new(lpns: u32) -> Recorder {
+        Recorder {
+            times: Default::default(),
+            requests: [0; 4],
+            bytes: [0; 2],
+            touched: Bits::new(lpns as usize),
+            prioritized: 0,
+            expired: 0,
+        }
+    }
+
+    /// A request completed.
+    #[inline]
+    pub fn complete(&mut self, request: &Request, complete_ns: u64) {
+        self.requests[request.op as usize] += 1;
+        self.prioritized += u64::from(request.prioritized);
+        self.expired += u64::from(request.expired);
+        let pages = request.pages;
+        for lpn in pages.first..pages.first + pages.pages {
+            self.touched.set(lpn);
+        }
+        if matches!(request.op, Op::Read | Op::Write) {
+            let half = request.half() as usize;
+            self.bytes[half] += request.size;
+            self.times[0][half].add(complete_ns - request.arrival_ns);
+            self.times[1][half].add(request.dispatch_ns - request.arrival_ns);
+            self.times[2][half].add(complete_ns - request.dispatch_ns);
+        }
+    }
+}

@@ -1,8 +1,18 @@
 //! The one loop: clock, host, device.
 
+pub mod clock;
+mod host;
+
 use crate::config::Settings;
-use crate::metrics::Report;
+use crate::coop::DeviceView;
+use crate::device::Device;
+use crate::flash::{Timing, Work};
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl};
+use crate::metrics::{Recorder, Report, Sources};
 use crate::workload::{Op, Source, SourceError};
+use clock::NEVER;
+use host::{Arrivals, Host};
 
 /// A finished request, as the per-request file shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,15 +70,171 @@ pub enum RunError {
     Check(String),
 }
 
+/// Completions between two calls of [`Observer::progress`].
+const PROGRESS_INTERVAL: u64 = 4096;
+
+/// Devices up to this many logical pages are verified whole after every request in check mode;
+/// larger ones whole at doubling intervals and at the end, and each request's pages and blocks always.
+const VERIFY_WHOLE: u32 = 2048;
+
 /// Runs one simulation to its end.
 ///
 /// # Errors
 /// [`RunError`] if the source fails or, with `check`, an invariant does not hold.
 pub fn run(
-    _settings: &Settings,
-    _source: &mut dyn Source,
-    _observer: &mut dyn Observer,
-    _check: bool,
+    settings: &Settings,
+    source: &mut dyn Source,
+    observer: &mut dyn Observer,
+    check: bool,
 ) -> Result<Report, RunError> {
-    unimplemented!("lands with the engine")
+    let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes));
+    let ftl = Ftl::new(settings, check, &mut work);
+    let lpns = with_ftl!(&ftl, ftl => ftl.logical_pages());
+    let mut run = Run {
+        now_ns: 0,
+        last_ns: 0,
+        arrivals: Arrivals::new(source, settings)?,
+        host: Host::new(settings, DeviceView::new(&ftl)),
+        device: Device::new(settings),
+        ftl,
+        work,
+        done: Vec::with_capacity(256),
+        recorder: Recorder::new(lpns),
+        completed: 0,
+        background_flush: settings.ftl.background_flush,
+        check: check.then_some(Checker { lpns, next_whole: 1 }),
+    };
+    let first_ns = run.arrivals.next_ns().unwrap_or(0);
+    run.drive(observer)?;
+    let page = u64::from(settings.flash.page_bytes);
+    Ok(Report::new(&Sources {
+        recorder: &run.recorder,
+        source: run.arrivals.summary(),
+        scheduler: (&settings.host.scheduler, run.host.batches()),
+        device: &run.device,
+        ftl: &run.ftl,
+        counts: run.work.counts(),
+        elapsed_ns: run.last_ns.saturating_sub(first_ns),
+        page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
+    }))
+}
+
+/// When check mode looks at everything.
+struct Checker {
+    lpns: u32,
+    next_whole: u64,
+}
+
+/// A simulation under way.
+struct Run<'a> {
+    now_ns: u64,
+    /// Time of the last completion.
+    last_ns: u64,
+    arrivals: Arrivals<'a>,
+    host: Host,
+    device: Device,
+    ftl: Ftl,
+    work: Work,
+    done: Vec<u32>,
+    recorder: Recorder,
+    completed: u64,
+    background_flush: bool,
+    check: Option<Checker>,
+}
+
+impl Run<'_> {
+    fn drive(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        loop {
+            self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
+            self.complete(observer)?;
+            while self.hand_over()? {
+                self.complete(observer)?;
+            }
+            if self.background_flush
+                && self.device.is_idle()
+                && !self.arrivals.ended()
+                && self.arrivals.next_ns().is_none_or(|at| at > self.now_ns)
+            {
+                self.device.write_back(self.now_ns, &mut self.ftl, &mut self.work);
+            }
+            let arrival_ns = if self.device.has_room() { self.arrivals.next_ns() } else { None };
+            let next_ns = self.device.next_ns().min(arrival_ns.unwrap_or(NEVER));
+            if next_ns == NEVER {
+                break;
+            }
+            self.now_ns = self.now_ns.max(next_ns);
+        }
+        debug_assert!(self.arrivals.ended() && self.host.waiting() == 0 && self.device.is_idle());
+        match &self.check {
+            Some(_) => self.verify_whole(),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands over all the device has room for, then lets the device choose; whether requests
+    /// completed at once, so that there may be room again at this instant.
+    #[inline]
+    fn hand_over(&mut self) -> Result<bool, RunError> {
+        while self.device.has_room() {
+            let view = DeviceView::new(&self.ftl);
+            let Some(id) = self.host.next(self.now_ns, &mut self.arrivals, view)? else { break };
+            self.device.accept(id, &self.host.pool, &self.ftl);
+        }
+        let Run { device, host, ftl, work, done, now_ns, .. } = self;
+        device.issue(*now_ns, &mut host.pool, ftl, work, done);
+        Ok(!self.done.is_empty())
+    }
+
+    /// Records and reports what has completed.
+    #[inline]
+    fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        for index in 0..self.done.len() {
+            let id = self.done[index];
+            let request = self.host.pool[id];
+            self.recorder.complete(&request, self.now_ns);
+            observer.complete(&Completion {
+                id: request.id,
+                arrival_ns: request.arrival_ns,
+                dispatch_ns: request.dispatch_ns,
+                complete_ns: self.now_ns,
+                op: request.op,
+                offset: request.offset,
+                size: request.size,
+                mapping_misses: request.misses,
+                prioritized: request.prioritized,
+                expired: request.expired,
+                batch: request.batch,
+                channel_batch: 0,
+            });
+            self.host.pool.release(id);
+            self.arrivals.completed(self.now_ns);
+            self.last_ns = self.now_ns;
+            self.completed += 1;
+            if self.check.is_some() {
+                self.verify(request.pages)?;
+            }
+            if self.completed.is_multiple_of(PROGRESS_INTERVAL) && !observer.progress(self.completed) {
+                return Err(SourceError::Interrupted.into());
+            }
+        }
+        self.done.clear();
+        Ok(())
+    }
+
+    fn verify(&mut self, pages: crate::ftl::Request) -> Result<(), RunError> {
+        let Some(checker) = &mut self.check else { return Ok(()) };
+        if checker.lpns <= VERIFY_WHOLE || self.completed >= checker.next_whole {
+            checker.next_whole = self.completed * 2;
+            return self.verify_whole();
+        }
+        with_ftl!(&self.ftl, ftl => ftl.verify_request(pages)).map_err(|fault| self.broken(&fault))
+    }
+
+    fn verify_whole(&self) -> Result<(), RunError> {
+        with_ftl!(&self.ftl, ftl => ftl.verify()).map_err(|fault| self.broken(&fault))
+    }
+
+    fn broken(&self, fault: &str) -> RunError {
+        RunError::Check(format!("{fault} (after {} requests, at {} ns)", self.completed, self.now_ns))
+    }
 }

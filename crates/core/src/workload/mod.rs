@@ -1,5 +1,9 @@
 //! What enters the stack: block requests, from a trace or a generator.
 
+mod synthetic;
+
+pub use synthetic::Generator;
+
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]

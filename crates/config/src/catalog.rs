@@ -1,0 +1,87 @@
+//! The key table in the shapes the front asks for.
+
+use ftlab_core::config::{self, Key};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// Every key of this build, found by path and by table.
+pub(crate) struct Catalog {
+    /// In the order of the stack: root keys, then table by table.
+    pub keys: Vec<Key>,
+    /// Dotted names of the tables, parents before children.
+    pub tables: Vec<String>,
+    by_path: BTreeMap<&'static str, usize>,
+}
+
+/// The catalog; built at first use.
+pub(crate) fn catalog() -> &'static Catalog {
+    static CATALOG: OnceLock<Catalog> = OnceLock::new();
+    CATALOG.get_or_init(|| Catalog::new(config::all()))
+}
+
+/// The table of a path: "host" of "host.scheduler", "" of "seed".
+pub(crate) fn table_of(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(table, _)| table)
+}
+
+/// The last part of a path: "scheduler" of "host.scheduler".
+pub(crate) fn leaf_of(path: &str) -> &str {
+    path.rsplit_once('.').map_or(path, |(_, leaf)| leaf)
+}
+
+impl Catalog {
+    fn new(mut keys: Vec<Key>) -> Catalog {
+        let mut tables: Vec<String> = Vec::new();
+        for key in &keys {
+            let table = table_of(key.path);
+            let ends = table.match_indices('.').map(|(end, _)| end).chain([table.len()]);
+            for end in ends.filter(|end| *end > 0) {
+                if !tables.iter().any(|known| known == &table[..end]) {
+                    tables.push(table[..end].to_owned());
+                }
+            }
+        }
+        // The registries' keys come last in the core's list; here they join their tables.
+        keys.sort_by_key(|key| {
+            tables.iter().position(|table| table == table_of(key.path)).map_or(0, |n| n + 1)
+        });
+        let by_path = keys.iter().enumerate().map(|(index, key)| (key.path, index)).collect();
+        Catalog { keys, tables, by_path }
+    }
+
+    /// The key of this path.
+    pub fn key(&self, path: &str) -> Option<&Key> {
+        self.by_path.get(path).map(|&index| &self.keys[index])
+    }
+
+    /// Whether this path names a table.
+    pub fn is_table(&self, path: &str) -> bool {
+        self.tables.iter().any(|table| table == path)
+    }
+
+    /// The keys directly in a table ("" for the root).
+    pub fn in_table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Key> + 'a {
+        self.keys.iter().filter(move |key| table_of(key.path) == table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_unique_and_no_key_is_a_table() {
+        let catalog = catalog();
+        assert_eq!(catalog.by_path.len(), catalog.keys.len());
+        for key in &catalog.keys {
+            assert!(!catalog.is_table(key.path), "{}", key.path);
+            assert_ne!(key.path, "preset", "preset is the front's own key");
+        }
+    }
+
+    #[test]
+    fn tables_stand_in_the_order_of_the_stack() {
+        assert_eq!(catalog().tables, ["workload", "workload.synthetic", "host", "device", "ftl", "flash"]);
+        assert_eq!(catalog().keys[0].path, "seed");
+    }
+}

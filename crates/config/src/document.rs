@@ -1,0 +1,197 @@
+//! A TOML text as a list of known keys with their values and places.
+
+use crate::catalog::{Catalog, catalog, leaf_of, table_of};
+use crate::error::{ConfigError, Text, clean};
+use crate::suggest::{self, nearest};
+use crate::value::{self, Literal};
+use ftlab_core::config::Value;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// Where something stands in a text, bytes.
+pub(crate) type Span = Range<usize>;
+
+/// What a text states.
+#[derive(Default)]
+pub(crate) struct Document {
+    /// Name of the preset it starts from.
+    pub preset: Option<(String, Span)>,
+    /// Checked values of known keys.
+    pub values: BTreeMap<&'static str, (Value, Span)>,
+}
+
+/// Reads a text strictly: every key is known and every value suits its key.
+///
+/// # Errors
+/// The first mistake in the order of the text.
+pub(crate) fn read(source: &Text) -> Result<Document, ConfigError> {
+    let (table, errors) = DeTable::parse_recoverable(&source.text);
+    if let Some(error) = errors.iter().min_by_key(|error| error.span().map_or(0, |span| span.start)) {
+        return Err(syntax(source, error.message(), error.span().unwrap_or(0..0)));
+    }
+    let mut reader = Reader { source, catalog: catalog(), document: Document::default(), errors: Vec::new() };
+    reader.table("", table.get_ref());
+    match reader.errors.into_iter().min_by_key(|(start, _)| *start) {
+        Some((_, error)) => Err(error),
+        None => Ok(reader.document),
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Text,
+    catalog: &'static Catalog,
+    document: Document,
+    /// By position, as tables are visited in the order of their names.
+    errors: Vec<(usize, ConfigError)>,
+}
+
+impl Reader<'_> {
+    fn fail(&mut self, span: Span, message: &str, notes: &[String]) {
+        self.errors.push((span.start, ConfigError::in_text(self.source, span, message, notes)));
+    }
+
+    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        for (name, value) in table.iter() {
+            let path = if prefix.is_empty() {
+                name.get_ref().to_string()
+            } else {
+                format!("{prefix}.{}", name.get_ref())
+            };
+            if name.get_ref().contains('.') {
+                self.quoted_path(prefix, name.get_ref(), name.span());
+                continue;
+            }
+            match value.get_ref() {
+                DeValue::Table(inner) if self.catalog.is_table(&path) => self.table(&path, inner),
+                DeValue::Table(_) => self.not_a_table(&path, name.span()),
+                leaf => self.leaf(&path, Literal::of_toml(leaf), name.span(), value.span()),
+            }
+        }
+    }
+
+    fn leaf(&mut self, path: &str, literal: Literal, name: Span, place: Span) {
+        if path == "preset" {
+            match literal {
+                Literal::Text(preset) => self.document.preset = Some((preset, place)),
+                _ => self.fail(place, "preset: expected the name of a preset in quotes", &[]),
+            }
+        } else if let Some(key) = self.catalog.key(path) {
+            match value::read(key, &literal) {
+                Ok(value) => {
+                    self.document.values.insert(key.path, (value, place));
+                }
+                Err(fault) => self.fail(place, &format!("{path}: {}", fault.message), fault.note.as_slice()),
+            }
+        } else if self.catalog.is_table(path) {
+            let note = suggest::keys_of(self.catalog, path);
+            self.fail(place, &format!("{path}: a table; write [{path}] and its keys below it"), &[note]);
+        } else {
+            let (message, notes) = unknown_key(self.catalog, path);
+            self.fail(name, &message, &notes);
+        }
+    }
+
+    /// A table under a name that is none.
+    fn not_a_table(&mut self, path: &str, name: Span) {
+        if let Some(key) = self.catalog.key(path) {
+            return self.fail(
+                name,
+                &format!("{path}: a table, where {} is expected", value::expected(key)),
+                &[],
+            );
+        }
+        if path == "preset" {
+            return self.fail(name, "preset: a table, where the name of a preset is expected", &[]);
+        }
+        let tables = || self.catalog.tables.iter().map(String::as_str);
+        let meant = nearest(path, tables().filter(|table| !path.starts_with(table)))
+            .or_else(|| tables().find(|table| leaf_of(table) == leaf_of(path)));
+        let advice = meant.map_or(String::new(), |table| format!("; did you mean [{table}]?"));
+        let note = format!("tables: {}", suggest::tables(self.catalog));
+        self.fail(name, &format!("[{}]: unknown table{advice}", clean(path, 60)), &[note]);
+    }
+
+    /// `"host.scheduler" = ...`: TOML takes a quoted key as one name, dots and all.
+    fn quoted_path(&mut self, prefix: &str, name: &str, span: Span) {
+        let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+        if self.catalog.key(&path).is_some() || self.catalog.key(name).is_some() {
+            let message =
+                format!("\"{name}\": a quoted name with a dot is no path; write {name} without quotes");
+            return self.fail(span, &message, &[]);
+        }
+        let (message, notes) = unknown_key(self.catalog, &path);
+        self.fail(span, &message, &notes);
+    }
+}
+
+/// `host.schduler: unknown key; did you mean host.scheduler?`
+fn unknown_key(catalog: &Catalog, path: &str) -> (String, Vec<String>) {
+    let advice = suggest::key(catalog, path);
+    let shown = clean(path, 80);
+    let hint = match advice.keys.as_slice() {
+        [] => String::new(),
+        [key] if advice.misplaced => format!("; it belongs in [{}]: {key}", table_of(key)),
+        keys => format!("; did you mean {}?", keys.join(" or ")),
+    };
+    (format!("{shown}: unknown key{hint}"), advice.note.into_iter().collect())
+}
+
+/// A text that is no TOML. The parser's words are kept except where a common slip has clearer ones.
+fn syntax(source: &Text, message: &str, span: Span) -> ConfigError {
+    let before = &source.text[..span.start.min(source.text.len())];
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = source.text[start..].lines().next().unwrap_or_default();
+    let header = line.trim_start().starts_with('[');
+    if message == "duplicate key" {
+        let name = source.text.get(span.clone()).unwrap_or_default();
+        let name = if header { line.trim().to_owned() } else { inside(&source.text[..start], name) };
+        return ConfigError::in_text(source, span, &format!("{name}: given twice"), &[]);
+    }
+    if let Some((name, bare)) = unquoted(line) {
+        let from = start + line.find('=').map_or(0, |equals| equals + 1);
+        let from = from + source.text[from..].find(bare).unwrap_or(0);
+        let path = inside(&source.text[..start], name);
+        let (message, notes) = without_quotes(&path, name, bare);
+        return ConfigError::in_text(source, from..from + bare.len(), &message, &notes);
+    }
+    if let Some(name) = line.trim_end().strip_suffix('=').map(str::trim).filter(|name| !name.is_empty()) {
+        let name = inside(&source.text[..start], name);
+        return ConfigError::in_text(source, span, &format!("{name}: no value after \"=\""), &[]);
+    }
+    let note = "A configuration is a TOML file; a trace is given with --trace FILE.".to_owned();
+    let notes = if start == 0 { vec![note] } else { Vec::new() };
+    let message = message.replace('\n', ", ");
+    ConfigError::in_text(source, span, &format!("not valid TOML: {message}"), &notes)
+}
+
+/// The path of a key that follows `before`: under the last table header in it.
+fn inside(before: &str, name: &str) -> String {
+    let header = before.lines().rev().map(str::trim_start).find(|line| line.starts_with('['));
+    match header.and_then(|line| line.trim_start_matches('[').split_once(']')) {
+        Some((table, _)) => format!("{}.{name}", table.trim()),
+        None => name.to_owned(),
+    }
+}
+
+/// What to say of a bare word: it lacks its quotes if its key would take it with them.
+fn without_quotes(path: &str, name: &str, bare: &str) -> (String, Vec<String>) {
+    let catalog = catalog();
+    match catalog.key(path).map(|key| value::read(key, &Literal::Text(bare.to_owned()))) {
+        Some(Err(fault)) => (format!("{path}: {}", fault.message), fault.note.into_iter().collect()),
+        None if path != "preset" => unknown_key(catalog, path),
+        _ => (format!("{path}: {bare} needs quotes: {name} = {}", value::quoted(bare)), Vec::new()),
+    }
+}
+
+/// The key and the value of a line `key = value` whose value only lacks its quotes.
+fn unquoted(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line.split_once('=')?;
+    let name = name.trim();
+    let bare = rest.split('#').next().unwrap_or_default().trim();
+    let plain = |text: &str, more: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || more.contains(c))
+    };
+    let lacks_quotes = plain(name, "._-") && plain(bare, "._-+%/ ") && DeValue::parse(bare).is_err();
+    lacks_quotes.then_some((name, bare))
+}

@@ -1,0 +1,41 @@
+//! Configurations that come with ftlab, to start from.
+
+/// A configuration under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// Name, for `ftlab run NAME` and `preset = "NAME"`.
+    pub name: &'static str,
+    /// One line: what it is, and its source.
+    pub doc: &'static str,
+    /// The file itself, with its comments.
+    pub text: &'static str,
+}
+
+/// One line adds a preset: its name, its file's first comment, its file.
+const PRESETS: &[Preset] = &[Preset {
+    name: "map-plus",
+    doc: "MAP+ (Ji et al., TCAD 2018): one eMMC chip, DFTL, 16 KiB mapping cache",
+    text: include_str!("../presets/map-plus.toml"),
+}];
+
+/// Every preset, in the order in which `ftlab presets` shows them.
+pub fn presets() -> &'static [Preset] {
+    PRESETS
+}
+
+/// The preset of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// `no preset is called "map-pls"; did you mean "map-plus"?`, and the names.
+pub(crate) fn unknown(name: &str) -> (String, String) {
+    let names = || PRESETS.iter().map(|preset| preset.name);
+    let meant = crate::suggest::nearest(name, names());
+    let hint = meant.map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"));
+    let shown = crate::error::clean(name, 60);
+    (
+        format!("no preset is called \"{shown}\"{hint}"),
+        format!("presets: {}", names().collect::<Vec<_>>().join(", ")),
+    )
+}

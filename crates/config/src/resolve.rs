@@ -1,0 +1,259 @@
+//! Defaults, then the preset, then the file, then the options: the later wins.
+
+use crate::catalog::catalog;
+use crate::document::{self, Span};
+use crate::error::{ConfigError, Text, clean};
+use crate::value::{self, Literal};
+use crate::{presets, suggest};
+use ftlab_core::config::{Contradiction, Key, Settings, Value, Values};
+use std::collections::BTreeMap;
+
+/// What a configuration starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base<'a> {
+    /// A preset, by name.
+    Preset(&'a str),
+    /// The text of a configuration file.
+    Text {
+        /// How messages name it, its path for example.
+        name: &'a str,
+        /// TOML.
+        text: &'a str,
+    },
+}
+
+/// A key set from outside the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The option as the user gave it, for messages: `--set host.scheduler=noop`,
+    /// `--dedup 50ms`, `keyword 'seed'`.
+    pub origin: String,
+    /// Dotted key, or `preset`.
+    pub key: String,
+    /// Value without the quotes a file needs: `16KiB`, `map+`, `128`; quotes are taken too.
+    pub value: String,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq)]
+enum Place {
+    Default,
+    Preset(Span),
+    File(Span),
+    Option(String),
+}
+
+/// A complete configuration, every key with its value and where it was stated.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The preset it started from.
+    pub preset: Option<String>,
+    /// Every key that has a value.
+    pub values: Values,
+    /// The same in the form the stack reads.
+    pub settings: Settings,
+    layers: Layers,
+}
+
+/// The places of the values, and the texts they point into.
+#[derive(Clone, Debug, Default)]
+struct Layers {
+    places: BTreeMap<&'static str, Place>,
+    preset: Option<Text>,
+    file: Option<Text>,
+}
+
+/// Resolves a configuration.
+///
+/// # Errors
+/// The first mistake: of the file in the order of its lines, then of the options in
+/// theirs, then what does not fit together.
+pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, ConfigError> {
+    let mut layers = Layers::default();
+    let mut document = document::Document::default();
+    let mut preset = None;
+    match base {
+        Base::Preset(name) => preset = Some(named(name, name)?),
+        Base::Text { name, text } => {
+            let source = Text::new(name, text);
+            document = document::read(&source)?;
+            if let Some((name, span)) = document.preset.take() {
+                let found = presets::find(&name).ok_or_else(|| {
+                    let (message, note) = presets::unknown(&name);
+                    ConfigError::in_text(&source, span, &format!("preset: {message}"), &[note])
+                });
+                preset = Some(found?);
+            }
+            layers.file = Some(source);
+        }
+    }
+    let mut options = Vec::new();
+    for option in overrides {
+        if option.key.trim() == "preset" {
+            let name = value::unquoted(&option.value);
+            preset = Some(named(&name, &option.origin)?);
+        } else {
+            options.push(read_option(option)?);
+        }
+    }
+
+    let mut values = Values::new();
+    for key in &catalog().keys {
+        if !key.default.is_empty() {
+            set(&mut values, &mut layers, key.path, default(key), Place::Default);
+        }
+    }
+    if let Some(preset) = preset {
+        let source = Text::new(&format!("preset {}", preset.name), preset.text);
+        for (path, (value, span)) in document::read(&source)?.values {
+            set(&mut values, &mut layers, path, value, Place::Preset(span));
+        }
+        layers.preset = Some(source);
+    }
+    for (path, (value, span)) in document.values {
+        set(&mut values, &mut layers, path, value, Place::File(span));
+    }
+    for (path, value, origin) in options {
+        set(&mut values, &mut layers, path, value, Place::Option(origin));
+    }
+
+    let settings = Settings::from_values(&values)
+        .map_err(|Contradiction { key, message }| layers.complain(&values, key, &message))?;
+    Ok(Resolved { preset: preset.map(|preset| preset.name.to_owned()), values, settings, layers })
+}
+
+fn set(values: &mut Values, layers: &mut Layers, path: &'static str, value: Value, place: Place) {
+    values.insert(path, value);
+    layers.places.insert(path, place);
+}
+
+/// A key's default; a test reads every one, so a fault here is ftlab's own.
+fn default(key: &Key) -> Value {
+    match value::read(key, &Literal::of_option(&key.kind, key.default)) {
+        Ok(value) => value,
+        Err(fault) => panic!("default of {}: {}", key.path, fault.message),
+    }
+}
+
+fn named(name: &str, location: &str) -> Result<&'static presets::Preset, ConfigError> {
+    presets::find(name).ok_or_else(|| {
+        let (message, note) = presets::unknown(name);
+        ConfigError::plain(location, &message, &[note])
+    })
+}
+
+/// Reads one option.
+fn read_option(option: &Override) -> Result<(&'static str, Value, String), ConfigError> {
+    let catalog = catalog();
+    let path = option.key.trim();
+    let fail = |message: &str, notes: &[String]| Err(ConfigError::plain(&option.origin, message, notes));
+    let Some(key) = catalog.key(path) else {
+        let shown = clean(path, 80);
+        if path.is_empty() {
+            return fail("no key; write KEY=VALUE, host.scheduler=noop for example", &[]);
+        }
+        if catalog.is_table(path) {
+            let note = suggest::keys_of(catalog, path);
+            return fail(&format!("{shown} is a table; name one of its keys"), &[note]);
+        }
+        let advice = suggest::key(catalog, path);
+        let hint = match advice.keys.as_slice() {
+            [] => String::new(),
+            keys => format!("; did you mean {}?", keys.join(" or ")),
+        };
+        return fail(&format!("unknown key {shown}{hint}"), advice.note.as_slice());
+    };
+    match value::read(key, &Literal::of_option(&key.kind, &option.value)) {
+        Ok(value) => Ok((key.path, value, option.origin.clone())),
+        Err(fault) => {
+            // The origin has just shown the key and the value: neither is said twice.
+            let value = format!("{}: ", clean(option.value.trim(), 60));
+            let shown = option.origin.ends_with(option.value.trim());
+            let message = fault.message.strip_prefix(&value).filter(|_| shown).unwrap_or(&fault.message);
+            fail(&format!("{}{message}", named_once(&option.origin, key.path)), fault.note.as_slice())
+        }
+    }
+}
+
+/// `key: `, or nothing where the origin shows the key already.
+fn named_once(origin: &str, key: &str) -> String {
+    if origin.contains(key) { String::new() } else { format!("{key}: ") }
+}
+
+impl Layers {
+    /// A message about a key at the place the user can change: where the key was
+    /// written by the user; else where the user wrote another key of the message; else
+    /// the preset's line or the default.
+    fn complain(&self, values: &Values, key: &str, message: &str) -> ConfigError {
+        let by_user = |path: &&str| matches!(self.places.get(*path), Some(Place::File(_) | Place::Option(_)));
+        let mut involved = involved(key, message);
+        for table in catalog().tables.iter().filter(|table| message.contains(&format!("[{table}]"))) {
+            involved.extend(catalog().in_table(table).map(|key| key.path).filter(by_user));
+        }
+        let mut seen = Vec::new();
+        involved.retain(|path| {
+            !seen.contains(path) && {
+                seen.push(*path);
+                true
+            }
+        });
+        let spot = involved.iter().copied().find(by_user).unwrap_or(key);
+        let notes: Vec<String> = involved
+            .iter()
+            .filter_map(|path| {
+                Some(format!("{path} = {} ({})", value::to_toml(values.get(path)?), self.place(path)?))
+            })
+            .collect();
+        let full = format!("{key}: {message}");
+        match (self.places.get(spot), &self.preset, &self.file) {
+            (Some(Place::File(span)), _, Some(file)) => {
+                ConfigError::in_text(file, span.clone(), &full, &notes)
+            }
+            (Some(Place::Preset(span)), Some(preset), _) => {
+                ConfigError::in_text(preset, span.clone(), &full, &notes)
+            }
+            (Some(Place::Option(origin)), ..) => {
+                ConfigError::plain(origin, &format!("{}{message}", named_once(origin, key)), &notes)
+            }
+            (Some(_), ..) => ConfigError::plain(&format!("default of {key}"), message, &notes),
+            (None, ..) => ConfigError::plain(key, message, &notes),
+        }
+    }
+
+    fn place(&self, path: &str) -> Option<String> {
+        Some(match (self.places.get(path)?, &self.preset, &self.file) {
+            (Place::File(span), _, Some(text)) | (Place::Preset(span), Some(text), _) => {
+                text.place(span.start)
+            }
+            (Place::Option(origin), ..) => clean(origin, 120),
+            _ => "default".into(),
+        })
+    }
+}
+
+/// `key` and the other keys that `message` names in full.
+fn involved(key: &str, message: &str) -> Vec<&'static str> {
+    let in_key = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let words = message.split(|c| !in_key(c)).map(|word| word.trim_matches('.'));
+    let mut found = Vec::new();
+    for word in std::iter::once(key).chain(words) {
+        if let Some(key) = catalog().key(word).filter(|key| !found.contains(&key.path)) {
+            found.push(key.path);
+        }
+    }
+    found
+}
+
+impl Resolved {
+    /// Where a key's value was stated: `default`, `preset map-plus:12`, `device.toml:3`
+    /// or the option; `None` if the key has no value.
+    pub fn origin(&self, key: &str) -> Option<String> {
+        self.layers.place(key)
+    }
+
+    /// An error about a key's value found later (a trace that cannot be opened, say),
+    /// located as [`resolve`] locates its own.
+    pub fn complain(&self, key: &str, message: &str) -> ConfigError {
+        self.layers.complain(&self.values, key, message)
+    }
+}

@@ -1,0 +1,159 @@
+//! What may be configured, for editors, for the command line and for the documentation;
+//! all of it from the key table and the registries.
+
+use crate::catalog::{catalog, leaf_of};
+use crate::presets::presets;
+use crate::value::{self, Literal};
+use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
+use ftlab_core::config::{Choice, Key, Kind};
+use serde_json::{Map, Value as Json, json};
+
+/// JSON Schema (draft 2020-12) of a configuration file.
+pub fn schema() -> Json {
+    let names: Vec<_> = presets().iter().map(|p| Choice { name: p.name, doc: p.doc }).collect();
+    let mut preset = enumeration(&names);
+    preset["description"] = "Preset to start from; what the file states comes over it.".into();
+    let mut properties = Map::new();
+    properties.insert("preset".into(), preset);
+    let mut root = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ftlab configuration",
+        "description": "One TOML file: a workload, and the stack it runs on.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+    });
+    for key in &catalog().keys {
+        let mut object = &mut root;
+        let mut names = key.path.split('.').peekable();
+        while let Some(name) = names.next() {
+            if names.peek().is_none() {
+                object["properties"][name] = property(key);
+                break;
+            }
+            let inner = &mut object["properties"][name];
+            if inner.is_null() {
+                *inner = json!({"type": "object", "additionalProperties": false, "properties": {}});
+            }
+            object = inner;
+        }
+    }
+    root
+}
+
+/// The schema of one key.
+fn property(key: &Key) -> Json {
+    let value = match key.kind {
+        Kind::Bool => json!({"type": "boolean"}),
+        Kind::Count { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Number { min: 0.0, max } => {
+            json!({"type": "number", "exclusiveMinimum": 0, "maximum": max})
+        }
+        Kind::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
+        Kind::Bytes { .. } => quantity(&BYTES),
+        Kind::Duration { .. } => quantity(&NANOS),
+        Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
+        Kind::Percent { .. } => quantity(&PPM),
+        Kind::Path => json!({"type": "string", "minLength": 1}),
+        Kind::Choice(list) => enumeration(&list()),
+    };
+    let mut schema = match key.words {
+        [] => value,
+        words => json!({"anyOf": [{"enum": words}, value]}),
+    };
+    schema["description"] = key.doc.into();
+    if let Some(default) = default(key) {
+        schema["default"] = default;
+    }
+    schema
+}
+
+/// Text with a unit; limits are beyond a schema's reach and stay with the reader.
+fn quantity(unit: &Unit) -> Json {
+    let names: Vec<_> = unit.names.iter().map(|&(name, _)| name).collect();
+    json!({"type": "string", "pattern": format!("^[0-9]+(_[0-9]+)*(\\.[0-9]+(_[0-9]+)*)? *({})$", names.join("|"))})
+}
+
+/// One of a registry's names; editors built on taplo show the descriptions.
+fn enumeration(list: &[Choice]) -> Json {
+    let names: Vec<_> = list.iter().map(|choice| choice.name).collect();
+    let docs: Vec<_> = list.iter().map(|choice| choice.doc).collect();
+    json!({"enum": names, "x-taplo": {"docs": {"enumValues": docs}}})
+}
+
+/// A key's default in its canonical spelling.
+fn default(key: &Key) -> Option<Json> {
+    let literal = Literal::of_option(&key.kind, key.default);
+    let read = (!key.default.is_empty()).then(|| value::read(key, &literal));
+    read?.ok().map(|value| value::to_json(&value))
+}
+
+/// Every exchangeable part: `{"host.scheduler": [{"name", "doc"}, ...], ...}`, from the registries.
+pub fn components() -> Json {
+    let mut parts = Map::new();
+    for key in &catalog().keys {
+        if let Kind::Choice(list) = key.kind {
+            let entries: Vec<_> =
+                list().iter().map(|choice| json!({"name": choice.name, "doc": choice.doc})).collect();
+            parts.insert(key.path.into(), entries.into());
+        }
+    }
+    Json::Object(parts)
+}
+
+/// The configuration reference in Markdown: a table of keys for each table of the file,
+/// and the names each choice offers.
+pub fn reference_markdown() -> String {
+    let mut text = String::from(
+        "<!-- Made from the key table by ftlab_config::reference_markdown; not edited by hand. -->\n",
+    );
+    for table in std::iter::once("").chain(catalog().tables.iter().map(String::as_str)) {
+        let heading = if table.is_empty() { "Outside tables".into() } else { format!("`[{table}]`") };
+        text.push_str(&format!("\n## {heading}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"));
+        if table.is_empty() {
+            text.push_str("| `preset` | name | | Preset to start from. |\n");
+        }
+        for key in catalog().in_table(table) {
+            let default = match key.default {
+                "" => String::new(),
+                default => format!("`{default}`"),
+            };
+            let row =
+                format!("| `{}` | {} | {default} | {} |\n", leaf_of(key.path), takes(key), cell(key.doc));
+            text.push_str(&row);
+        }
+        for key in catalog().in_table(table) {
+            if let Kind::Choice(list) = key.kind {
+                text.push_str(&format!("\n`{}`:\n\n", key.path));
+                for choice in list() {
+                    text.push_str(&format!("- `{}`: {}\n", choice.name, choice.doc));
+                }
+            }
+        }
+    }
+    text
+}
+
+/// The values of a key in a few words.
+fn takes(key: &Key) -> String {
+    let limits = |unit: &Unit, min: u64, max: u64| format!("{} to {}", unit.format(min), unit.format(max));
+    let value = match key.kind {
+        Kind::Bool => "`true`, `false`".into(),
+        Kind::Count { min, max } => format!("{min} to {max}"),
+        Kind::Number { min: 0.0, max } => format!("above 0, to {max:?}"),
+        Kind::Number { min, max } => format!("{min:?} to {max:?}"),
+        Kind::Bytes { min, max } if min == max => BYTES.format(min),
+        Kind::Bytes { min, max } => limits(&BYTES, min, max),
+        Kind::Duration { max_ns } => limits(&NANOS, 0, max_ns),
+        Kind::TimePerByte => limits(&PICOS_PER_BYTE, 0, ftlab_core::config::MAX_TIME_PER_BYTE_PS),
+        Kind::Percent { min_ppm, max_ppm } => limits(&PPM, min_ppm, max_ppm),
+        Kind::Path => "path".into(),
+        Kind::Choice(_) => "name, see below".into(),
+    };
+    key.words.iter().fold(value, |value, word| format!("{value}, `{word}`"))
+}
+
+/// Text inside a Markdown table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

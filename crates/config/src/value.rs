@@ -1,0 +1,327 @@
+//! One value: from what stands in a file or an option to what a key holds, and back.
+
+use crate::error::clean;
+use crate::suggest::nearest;
+use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
+use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, Value};
+use toml::de::DeValue;
+
+/// A value as written, before its key is asked what it makes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Literal {
+    /// A string, or the bare text of an option.
+    Text(String),
+    /// An integer's digits (with a sign) and radix.
+    Integer(String, u32),
+    /// A float as written.
+    Float(String),
+    /// true or false.
+    Bool(bool),
+    /// What no key takes: "an array", "a date".
+    Other(&'static str),
+}
+
+/// Why a value does not suit its key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fault {
+    /// What is wrong and what would be right, without the key.
+    pub message: String,
+    /// More to choose from.
+    pub note: Option<String>,
+}
+
+fn fault<T>(message: String) -> Result<T, Fault> {
+    Err(Fault { message, note: None })
+}
+
+impl Literal {
+    /// A leaf of a TOML document.
+    pub fn of_toml(value: &DeValue<'_>) -> Literal {
+        match value {
+            DeValue::String(text) => Literal::Text(text.to_string()),
+            DeValue::Integer(number) => Literal::Integer(number.as_str().to_owned(), number.radix()),
+            DeValue::Float(number) => Literal::Float(number.as_str().to_owned()),
+            DeValue::Boolean(flag) => Literal::Bool(*flag),
+            DeValue::Datetime(_) => Literal::Other("a date"),
+            DeValue::Array(_) => Literal::Other("an array"),
+            DeValue::Table(_) => Literal::Other("a table"),
+        }
+    }
+
+    /// The text of an option, read as its key demands; quotes are optional.
+    pub fn of_option(kind: &Kind, text: &str) -> Literal {
+        // A path may begin or end with blanks.
+        let keep = matches!(kind, Kind::Path) && !text.trim_start().starts_with(['"', '\'']);
+        let bare = if keep { text.to_owned() } else { unquoted(text) };
+        if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. }) {
+            if let Ok(value) = DeValue::parse(&bare) {
+                if matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_)) {
+                    return Literal::of_toml(value.get_ref());
+                }
+            }
+        }
+        Literal::Text(bare)
+    }
+
+    /// As a message shows it.
+    fn shown(&self) -> String {
+        match self {
+            Literal::Text(text) => clean(text, 60),
+            Literal::Integer(digits, radix) => {
+                let prefix = match radix {
+                    2 => "0b",
+                    8 => "0o",
+                    16 => "0x",
+                    _ => "",
+                };
+                clean(&format!("{prefix}{digits}"), 60)
+            }
+            Literal::Float(text) => clean(text, 60),
+            Literal::Bool(flag) => flag.to_string(),
+            Literal::Other(what) => (*what).to_owned(),
+        }
+    }
+}
+
+/// The text of an option without the quotes a file would need.
+pub(crate) fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    if text.starts_with(['"', '\'']) {
+        if let Ok(value) = DeValue::parse(text) {
+            if let DeValue::String(inside) = value.get_ref() {
+                return inside.to_string();
+            }
+        }
+    }
+    text.to_owned()
+}
+
+/// What a key takes: `a size such as "16KiB", or "unlimited"`.
+pub(crate) fn expected(key: &Key) -> String {
+    let takes = match key.kind {
+        Kind::Bool => "true or false",
+        Kind::Count { .. } => "a whole number such as 128",
+        Kind::Number { .. } => "a number such as 1.5",
+        Kind::Bytes { .. } => "a size such as \"16KiB\"",
+        Kind::Duration { .. } => "a time such as \"35us\"",
+        Kind::TimePerByte => "a time per byte such as \"1.25ns\"",
+        Kind::Percent { .. } => "a share such as \"7%\"",
+        Kind::Path => "the path of a file, in quotes",
+        Kind::Choice(_) => "a name in quotes",
+    };
+    format!("{takes}{}", or_words(key))
+}
+
+fn or_words(key: &Key) -> String {
+    key.words.iter().map(|word| format!(", or \"{word}\"")).collect()
+}
+
+/// Reads a value as its key demands and checks its limits.
+pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
+    if let Literal::Text(text) = literal {
+        if let Some(word) = key.words.iter().find(|word| *word == text) {
+            return Ok(Value::Word(word));
+        }
+    }
+    match key.kind {
+        Kind::Bool => match literal {
+            Literal::Bool(flag) => Ok(Value::Bool(*flag)),
+            _ => unsuited(key, literal),
+        },
+        Kind::Count { min, max } => count(key, literal, min, max),
+        Kind::Number { min, max } => number(key, literal, min, max),
+        Kind::Bytes { min, max } => quantity(key, literal, &BYTES, min, max).map(Value::Bytes),
+        Kind::Duration { max_ns } => quantity(key, literal, &NANOS, 0, max_ns).map(Value::Nanos),
+        Kind::TimePerByte => {
+            quantity(key, literal, &PICOS_PER_BYTE, 0, MAX_TIME_PER_BYTE_PS).map(Value::PicosPerByte)
+        }
+        Kind::Percent { min_ppm, max_ppm } => quantity(key, literal, &PPM, min_ppm, max_ppm).map(Value::Ppm),
+        Kind::Path => match literal {
+            Literal::Text(path) if path.is_empty() => {
+                fault(format!("an empty path; expected {}", expected(key)))
+            }
+            Literal::Text(path) if path.contains('\0') => fault("a path cannot hold a NUL character".into()),
+            Literal::Text(path) => Ok(Value::Text(path.clone())),
+            _ => unsuited(key, literal),
+        },
+        Kind::Choice(list) => choice(key, literal, &list()),
+    }
+}
+
+/// The fault of a value of the wrong kind.
+fn unsuited<T>(key: &Key, literal: &Literal) -> Result<T, Fault> {
+    if let Literal::Text(text) = literal {
+        if let Some(word) = nearest(text, key.words.iter().copied()) {
+            return fault(format!("{}: did you mean \"{word}\"?", clean(text, 60)));
+        }
+        let inner = Literal::of_option(&key.kind, text);
+        if !matches!(inner, Literal::Text(_)) && read(key, &inner).is_ok() {
+            return fault(format!("\"{}\" is text; write it without quotes", clean(text, 60)));
+        }
+    }
+    match literal {
+        Literal::Text(text) if text.trim().is_empty() => fault(format!("empty; expected {}", expected(key))),
+        _ => fault(format!("{}: expected {}", literal.shown(), expected(key))),
+    }
+}
+
+fn too_small<T>(key: &Key, literal: &Literal, least: &str) -> Result<T, Fault> {
+    fault(format!("{}: too small; the least is {least}{}", literal.shown(), or_words(key)))
+}
+
+fn too_large<T>(key: &Key, literal: &Literal, most: &str) -> Result<T, Fault> {
+    fault(format!("{}: too large; the most is {most}{}", literal.shown(), or_words(key)))
+}
+
+fn negative<T>(literal: &Literal) -> Result<T, Fault> {
+    fault(format!("{}: must not be negative", literal.shown()))
+}
+
+fn count(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, Fault> {
+    match literal {
+        Literal::Integer(digits, radix) => {
+            if digits.starts_with('-') && digits.bytes().any(|digit| (b'1'..=b'9').contains(&digit)) {
+                return negative(literal);
+            }
+            let digits = digits.trim_start_matches(['-', '+']);
+            // Digits alone, so the one way to fail is to be too large.
+            let Ok(n) = u64::from_str_radix(digits, *radix) else {
+                return too_large(key, literal, &max.to_string());
+            };
+            match n {
+                _ if n < min => too_small(key, literal, &min.to_string()),
+                _ if n > max => too_large(key, literal, &max.to_string()),
+                _ => Ok(Value::Count(n)),
+            }
+        }
+        Literal::Float(_) => fault(format!("{}: not a whole number", literal.shown())),
+        _ => unsuited(key, literal),
+    }
+}
+
+fn number(key: &Key, literal: &Literal, min: f64, max: f64) -> Result<Value, Fault> {
+    let parsed = match literal {
+        Literal::Float(text) => text.parse::<f64>().ok(),
+        // i128 holds what any sensible integer needs; a longer one is beyond every limit.
+        Literal::Integer(digits, radix) => {
+            Some(i128::from_str_radix(digits, *radix).map_or(f64::MAX, |n| n as f64))
+        }
+        _ => None,
+    };
+    let Some(n) = parsed else { return unsuited(key, literal) };
+    // A float too large for 64 bits parses as infinite although it names no infinity.
+    let overflown = n.is_infinite() && !literal.shown().contains("inf");
+    if !n.is_finite() && !overflown {
+        return fault(format!("{}: not a finite number", literal.shown()));
+    }
+    if n < 0.0 {
+        return negative(literal);
+    }
+    match n {
+        _ if min == 0.0 && n == 0.0 => fault(format!("{}: must be above 0", literal.shown())),
+        _ if n < min => too_small(key, literal, &format!("{min:?}")),
+        _ if n > max => too_large(key, literal, &format!("{max:?}")),
+        _ => Ok(Value::Number(n)),
+    }
+}
+
+fn quantity(key: &Key, literal: &Literal, unit: &Unit, min: u64, max: u64) -> Result<u64, Fault> {
+    let (Literal::Text(whole) | Literal::Float(whole) | Literal::Integer(whole, 10)) = literal else {
+        return unsuited(key, literal);
+    };
+    let text = literal.shown();
+    let fault = |message: String| fault(format!("{text}: {message}"));
+    let noted = |message: String| {
+        let units: Vec<_> = unit.listed().collect();
+        let note = (units.len() > 1).then(|| format!("units: {}", units.join(", ")));
+        Err(Fault { message: format!("{text}: {message}"), note })
+    };
+    let steps = match unit.parse(whole) {
+        Ok(steps) => steps,
+        Err(QuantityError::NotANumber) => {
+            let word = whole.trim_start_matches(['+', '-']).to_ascii_lowercase();
+            if word.starts_with("inf") || word == "nan" {
+                return fault("not a finite number".into());
+            }
+            return unsuited(key, literal);
+        }
+        Err(QuantityError::Negative) => return negative(literal),
+        Err(QuantityError::NoUnit(texts)) => {
+            return noted(format!("no unit; write {}", alternatives(&texts)));
+        }
+        Err(QuantityError::Ambiguous(a, b)) => return fault(format!("ambiguous, write {a} or {b}")),
+        Err(QuantityError::UnknownUnit(name)) => {
+            let meant =
+                nearest(&name, unit.listed()).map_or(String::new(), |unit| format!("; did you mean {unit}?"));
+            return noted(format!("unknown unit {}{meant}", clean(&name, 20)));
+        }
+        Err(QuantityError::NotWhole(counted)) => return fault(format!("not a whole number of {counted}")),
+        Err(QuantityError::TooLarge) => return too_large(key, literal, &unit.format(max)),
+    };
+    match steps {
+        _ if steps != min && min == max => {
+            fault(format!("only {} is possible: {}", unit.format(min), key.doc))
+        }
+        _ if steps < min => too_small(key, literal, &unit.format(min)),
+        _ if steps > max => too_large(key, literal, &unit.format(max)),
+        _ => Ok(steps),
+    }
+}
+
+fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault> {
+    let Literal::Text(text) = literal else { return unsuited(key, literal) };
+    if list.iter().any(|choice| choice.name == text) {
+        return Ok(Value::Text(text.clone()));
+    }
+    let names: Vec<_> = list.iter().map(|choice| choice.name).collect();
+    let all = names.join(", ");
+    let (hint, note) = match nearest(text, names.iter().copied().chain(key.words.iter().copied())) {
+        Some(name) => (format!("; did you mean \"{name}\"?"), Some(format!("names: {all}"))),
+        None if names.len() == 1 => (format!("; the only one is \"{all}\""), None),
+        None if names.len() <= 8 => (format!("; the names are {all}"), None),
+        None => (String::new(), Some(format!("names: {all}"))),
+    };
+    Err(Fault { message: format!("{}: unknown name{hint}", literal.shown()), note })
+}
+
+/// "a, b or c".
+fn alternatives(texts: &[String]) -> String {
+    match texts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
+}
+
+/// A value as JSON holds it: quantities as texts with units, counts as numbers.
+pub(crate) fn to_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Bool(flag) => (*flag).into(),
+        Value::Count(n) => (*n).into(),
+        Value::Number(n) => (*n).into(),
+        Value::Bytes(n) => BYTES.format(*n).into(),
+        Value::Nanos(n) => NANOS.format(*n).into(),
+        Value::PicosPerByte(n) => PICOS_PER_BYTE.format(*n).into(),
+        Value::Ppm(n) => PPM.format(*n).into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::Word(word) => (*word).into(),
+    }
+}
+
+/// A value as a TOML file holds it.
+pub(crate) fn to_toml(value: &Value) -> String {
+    match value {
+        // Rust prints the shortest text that reads back as the same float, always with a point or exponent.
+        Value::Number(n) => format!("{n:?}"),
+        _ => match to_json(value) {
+            serde_json::Value::String(text) => quoted(&text),
+            other => other.to_string(),
+        },
+    }
+}
+
+/// A basic TOML string.
+pub(crate) fn quoted(text: &str) -> String {
+    use toml_writer::ToTomlValue;
+    toml_writer::TomlStringBuilder::new(text).as_basic().to_toml_value()
+}

@@ -1,0 +1,61 @@
+//! The resolved configuration as text: in results, and as a file that resolves to itself.
+
+use crate::Resolved;
+use crate::catalog::{catalog, leaf_of};
+use crate::value;
+use ftlab_core::config::Values;
+use serde_json::{Map, Value as Json};
+use sha2::{Digest, Sha256};
+
+impl Resolved {
+    /// Nested tables in the order of the stack, `preset` first where there is one.
+    /// Values are as a file would write them: "16KiB", "35us", 128, true.
+    pub fn to_json(&self) -> Json {
+        let mut root = Map::new();
+        if let Some(preset) = &self.preset {
+            root.insert("preset".into(), preset.as_str().into());
+        }
+        for key in &catalog().keys {
+            let Some(value) = self.values.get(key.path) else { continue };
+            let mut table = &mut root;
+            let mut names = key.path.split('.').peekable();
+            while let Some(name) = names.next() {
+                if names.peek().is_none() {
+                    table.insert(name.into(), value::to_json(value));
+                    break;
+                }
+                let inner = table.entry(name).or_insert_with(|| Json::Object(Map::new()));
+                table = inner.as_object_mut().expect("no key's path is a table's");
+            }
+        }
+        Json::Object(root)
+    }
+
+    /// A TOML file that states every value, and so resolves to the same values.
+    pub fn to_toml(&self) -> String {
+        let preset = self.preset.as_ref().map(|name| format!("preset = {}\n", value::quoted(name)));
+        preset.unwrap_or_default() + &canonical(&self.values)
+    }
+
+    /// 32 hexadecimal digits that are equal for equal values, whatever preset, file and
+    /// options they came from.
+    pub fn hash(&self) -> String {
+        let digest = Sha256::digest(canonical(&self.values).as_bytes());
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Every value, table by table, each in its one canonical spelling.
+fn canonical(values: &Values) -> String {
+    let mut text = String::new();
+    for table in std::iter::once("").chain(catalog().tables.iter().map(String::as_str)) {
+        let mut header = if table.is_empty() { String::new() } else { format!("\n[{table}]\n") };
+        for key in catalog().in_table(table) {
+            if let Some(value) = values.get(key.path) {
+                text.push_str(&std::mem::take(&mut header));
+                text.push_str(&format!("{} = {}\n", leaf_of(key.path), value::to_toml(value)));
+            }
+        }
+    }
+    text
+}

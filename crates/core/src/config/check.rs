@@ -1,0 +1,208 @@
+//! Checks across keys: values that are each legal but do not fit together.
+//!
+//! A message names every other key it speaks of by its full path, or by its table's
+//! name in brackets; the configuration front lists those keys with their values and
+//! where they stand.
+
+use super::units::BYTES;
+use super::{Contradiction, Replay, Settings, Values};
+
+/// Most logical pages of a device: their numbers, and those of the physical
+/// pages beside them, are kept in 32 bits.
+const MAX_LOGICAL_PAGES: u128 = 1 << 31;
+const HUNDRED_YEARS_NS: u128 = 100 * 365 * 86_400 * 1_000_000_000;
+
+/// Checks `settings`, read out of `values`, as a whole.
+pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
+    pages(settings)?;
+    geometry(settings)?;
+    if let Some(super::Value::Bytes(stated)) = values.get("flash.capacity") {
+        capacity(settings, *stated)?;
+    }
+    space(settings)?;
+    mapping_cache(settings)?;
+    replay(settings)?;
+    generator(settings)?;
+    crate::ftl::check(settings)
+}
+
+fn fail<T>(key: &'static str, message: String) -> Result<T, Contradiction> {
+    Err(Contradiction { key, message })
+}
+
+fn pages(settings: &Settings) -> Result<(), Contradiction> {
+    let (page, logical) = (settings.flash.page_bytes, settings.ftl.logical_page_bytes);
+    let shown = |bytes: u32| BYTES.format(bytes.into());
+    if logical > page || page % logical != 0 {
+        let message = format!(
+            "{} does not divide the NAND page of {} (flash.page); choose a whole fraction of it",
+            shown(logical),
+            shown(page)
+        );
+        return fail("ftl.logical_page", message);
+    }
+    let entry = settings.ftl.entry_bytes;
+    if entry > page {
+        let message = format!("an entry of {} does not fit in a NAND page of {}", shown(entry), shown(page));
+        return fail("ftl.entry", format!("{message} (flash.page)"));
+    }
+    Ok(())
+}
+
+/// Refuses a geometry beyond the 32-bit page numbers, before anything multiplies in 64 bits.
+fn geometry(settings: &Settings) -> Result<(), Contradiction> {
+    let flash = &settings.flash;
+    let per_plane = u128::from(flash.blocks_per_plane) * u128::from(flash.pages_per_block);
+    let per_page = u128::from(flash.page_bytes / settings.ftl.logical_page_bytes);
+    let logical = u128::from(planes(settings)) * per_plane * per_page;
+    if logical > MAX_LOGICAL_PAGES {
+        let message = format!(
+            "the geometry ({}) has {logical} logical pages of {} (ftl.logical_page); \
+             the most is {MAX_LOGICAL_PAGES}: choose fewer blocks or larger pages",
+            product(settings),
+            BYTES.format(settings.ftl.logical_page_bytes.into()),
+        );
+        return fail("flash.blocks_per_plane", message);
+    }
+    Ok(())
+}
+
+/// Planes in the device; their limits keep the product far within 64 bits.
+fn planes(settings: &Settings) -> u64 {
+    let flash = &settings.flash;
+    u64::from(flash.channels)
+        * u64::from(flash.chips_per_channel)
+        * u64::from(flash.dies_per_chip)
+        * u64::from(flash.planes_per_die)
+}
+
+/// The geometry in words: "[flash]: 1 channel x 2 chips x ... x 4KiB".
+fn product(settings: &Settings) -> String {
+    let flash = &settings.flash;
+    let part = |n: u32, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let parts = [
+        part(flash.channels, "channel"),
+        part(flash.chips_per_channel, "chip"),
+        part(flash.dies_per_chip, "die"),
+        part(flash.planes_per_die, "plane"),
+        part(flash.blocks_per_plane, "block"),
+        part(flash.pages_per_block, "page"),
+        BYTES.format(flash.page_bytes.into()),
+    ];
+    format!("[flash]: {}", parts.join(" x "))
+}
+
+fn capacity(settings: &Settings, stated: u64) -> Result<(), Contradiction> {
+    let raw = settings.flash.raw_bytes();
+    if raw == stated {
+        return Ok(());
+    }
+    let one_block_each = raw / u64::from(settings.flash.blocks_per_plane);
+    let fitting = stated / one_block_each;
+    let advice = if fitting > 0 && stated.is_multiple_of(one_block_each) {
+        format!("flash.blocks_per_plane = {fitting} would fit")
+    } else {
+        format!(
+            "no flash.blocks_per_plane fits, each block of every plane adds {}: {fitting} would give {}",
+            BYTES.format(one_block_each),
+            BYTES.format(fitting.saturating_mul(one_block_each))
+        )
+    };
+    let message = format!(
+        "{} contradicts the geometry, which holds {} ({}); {advice}",
+        BYTES.format(stated),
+        BYTES.format(raw),
+        product(settings)
+    );
+    fail("flash.capacity", message)
+}
+
+fn space(settings: &Settings) -> Result<(), Contradiction> {
+    if settings.user_pages() > 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "leaves the user nothing of the raw capacity of {} ({}); \
+         withhold less or raise flash.blocks_per_plane",
+        BYTES.format(settings.flash.raw_bytes()),
+        product(settings)
+    );
+    fail("ftl.over_provisioning", message)
+}
+
+fn mapping_cache(settings: &Settings) -> Result<(), Contradiction> {
+    let Some(cache) = settings.ftl.mapping_cache_bytes else { return Ok(()) };
+    let entry = u64::from(settings.ftl.entry_bytes);
+    // A kind without a cache ignores the key, except for a zero that nobody can mean.
+    let has_cache = settings.ftl.kind != "page";
+    if cache == 0 || (has_cache && cache < entry) {
+        let message = format!(
+            "{} holds no mapping entry of {} (ftl.entry); give at least {}, or \"unlimited\"",
+            BYTES.format(cache),
+            BYTES.format(entry),
+            BYTES.format(entry)
+        );
+        return fail("ftl.mapping_cache", message);
+    }
+    Ok(())
+}
+
+fn replay(settings: &Settings) -> Result<(), Contradiction> {
+    let workload = &settings.workload;
+    if workload.replay == Replay::Closed && settings.host.queue_depth == u32::MAX {
+        let message = "closed replay (workload.replay) keeps host.queue_depth requests outstanding, \
+                       so it needs a number here, not \"unlimited\"";
+        return fail("host.queue_depth", message.into());
+    }
+    if workload.replay == Replay::Open && workload.format == "notimes" && workload.trace.is_some() {
+        let message = "a trace of workload.format \"notimes\" has no arrival times, \
+                       so it can only be replayed \"closed\"";
+        return fail("workload.replay", message.into());
+    }
+    if workload.fio_time_unit_ns == Some(0) {
+        return fail("workload.fio_time_unit", "a unit of 0ns; write 1us or 1ns".into());
+    }
+    Ok(())
+}
+
+fn generator(settings: &Settings) -> Result<(), Contradiction> {
+    let Some(generator) = &settings.workload.synthetic else { return Ok(()) };
+    if settings.workload.trace.is_some() {
+        let message =
+            "a trace is given beside a generator (workload.synthetic.requests); remove one of the two";
+        return fail("workload.trace", message.into());
+    }
+    if generator.read_ppm + generator.trim_ppm > 1_000_000 {
+        let message = "more than 100% together with workload.synthetic.read_share";
+        return fail("workload.synthetic.trim_share", message.into());
+    }
+    let user = settings.user_bytes();
+    let region = generator.region.unwrap_or(user);
+    if region > user {
+        let message = format!(
+            "{} is beyond the user capacity of {} (raw {}, less ftl.over_provisioning)",
+            BYTES.format(region),
+            BYTES.format(user),
+            BYTES.format(settings.flash.raw_bytes())
+        );
+        return fail("workload.synthetic.region", message);
+    }
+    if generator.size > region {
+        let message = format!(
+            "a request of {} does not fit in the region of {} (workload.synthetic.region)",
+            BYTES.format(generator.size),
+            BYTES.format(region)
+        );
+        return fail("workload.synthetic.size", message);
+    }
+    if u128::from(generator.requests) * u128::from(generator.interarrival_ns) > HUNDRED_YEARS_NS {
+        let message =
+            "with workload.synthetic.requests this many, the last arrives after more than 100 years";
+        return fail("workload.synthetic.interarrival", message.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,253 @@
+//! Chips and channel buses: when steps run.
+
+use std::collections::VecDeque;
+
+use crate::flash::Step;
+use crate::sim::clock::{Clock, NEVER};
+use crate::util::NONE;
+
+/// What a chip is doing with the step at the head of its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// Waits for a step on another chip.
+    Stalled,
+    /// Waits for, or uses, the bus before its cells work.
+    In,
+    Cell,
+    /// Waits for, or uses, the bus after its cells worked.
+    Out,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Chip {
+    phase: Phase,
+    head: u32,
+    tail: u32,
+    busy_ns: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    /// The chip that has the bus, if any.
+    user: Option<u32>,
+    queue: VecDeque<u32>,
+    busy_ns: u64,
+}
+
+/// A step in a chip's queue.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    step: Step,
+    owner: u32,
+    behind: u32,
+    /// Grows when the slot is freed, so that an old reference is known to be finished.
+    version: u32,
+    /// The step to wait for: slot and version.
+    after: u32,
+    after_version: u32,
+    /// A chip is stalled on this step.
+    awaited: bool,
+}
+
+/// All chips and buses of a device. Resources of the clock: the chips, then the channels.
+#[derive(Clone, Debug)]
+pub struct Array {
+    chips: Vec<Chip>,
+    channels: Vec<Channel>,
+    clock: Clock,
+    steps: Vec<Queued>,
+    free: Vec<u32>,
+    stalled: Vec<u32>,
+    /// Slots of the steps being started, by index in their work.
+    started: Vec<u32>,
+    active: u32,
+}
+
+impl Array {
+    /// Idle chips, spread over the channels: channel(chip) = chip mod channels.
+    pub fn new(chips: u32, channels: u32) -> Array {
+        let chip = Chip { phase: Phase::Idle, head: NONE, tail: NONE, busy_ns: 0 };
+        Array {
+            chips: vec![chip; chips as usize],
+            channels: vec![Channel::default(); channels as usize],
+            clock: Clock::new(chips + channels),
+            steps: Vec::with_capacity(1024),
+            free: Vec::with_capacity(1024),
+            stalled: Vec::with_capacity(chips as usize),
+            started: Vec::with_capacity(1024),
+            active: 0,
+        }
+    }
+
+    /// Whether a chip has nothing to do.
+    #[inline]
+    pub fn is_idle(&self, chip: u32) -> bool {
+        self.chips[chip as usize].head == NONE
+    }
+
+    /// Whether no chip has anything to do.
+    #[inline]
+    pub fn all_idle(&self) -> bool {
+        self.active == 0
+    }
+
+    /// When the next resource is due, or [`NEVER`].
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.clock.next().0
+    }
+
+    /// Time each chip worked or used its bus, ns.
+    pub fn chip_busy_ns(&self) -> impl Iterator<Item = u64> + '_ {
+        self.chips.iter().map(|chip| chip.busy_ns)
+    }
+
+    /// Time each channel's bus was used, ns.
+    pub fn channel_busy_ns(&self) -> impl Iterator<Item = u64> + '_ {
+        self.channels.iter().map(|channel| channel.busy_ns)
+    }
+
+    /// Puts the steps of one owner into their chips' queues.
+    #[inline]
+    pub fn start(&mut self, owner: u32, steps: &[Step], now_ns: u64) {
+        self.started.clear();
+        for &step in steps {
+            let slot = self.store(step, owner);
+            self.started.push(slot);
+            self.active += 1;
+            let chip = &mut self.chips[step.chip as usize];
+            if chip.head == NONE {
+                chip.head = slot;
+                chip.tail = slot;
+                self.begin(step.chip, now_ns);
+            } else {
+                let tail = std::mem::replace(&mut chip.tail, slot);
+                self.steps[tail as usize].behind = slot;
+            }
+        }
+    }
+
+    fn store(&mut self, step: Step, owner: u32) -> u32 {
+        let (after, after_version) = match step.after {
+            NONE => (NONE, 0),
+            index => {
+                let slot = self.started[index as usize];
+                (slot, self.steps[slot as usize].version)
+            }
+        };
+        let queued = Queued { step, owner, behind: NONE, version: 0, after, after_version, awaited: false };
+        match self.free.pop() {
+            Some(slot) => {
+                let version = self.steps[slot as usize].version;
+                self.steps[slot as usize] = Queued { version, ..queued };
+                slot
+            }
+            None => {
+                self.steps.push(queued);
+                self.free.reserve(self.steps.len());
+                self.steps.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Begins the step at the head of a chip's queue, if what it waits for is finished.
+    #[inline]
+    fn begin(&mut self, chip: u32, now_ns: u64) {
+        let Queued { step, after, after_version, .. } = self.steps[self.chips[chip as usize].head as usize];
+        if after != NONE && self.steps[after as usize].version == after_version {
+            self.steps[after as usize].awaited = true;
+            self.chips[chip as usize].phase = Phase::Stalled;
+            self.stalled.push(chip);
+        } else if step.in_ns > 0 {
+            self.chips[chip as usize].phase = Phase::In;
+            self.request_bus(chip, now_ns);
+        } else {
+            self.work_cells(chip, step.cell_ns, now_ns);
+        }
+    }
+
+    #[inline]
+    fn work_cells(&mut self, chip: u32, cell_ns: u64, now_ns: u64) {
+        let state = &mut self.chips[chip as usize];
+        state.phase = Phase::Cell;
+        state.busy_ns += cell_ns;
+        self.clock.set(chip, now_ns + cell_ns);
+    }
+
+    fn request_bus(&mut self, chip: u32, now_ns: u64) {
+        let channel = chip as usize % self.channels.len();
+        if self.channels[channel].user.is_some() {
+            self.channels[channel].queue.push_back(chip);
+        } else {
+            self.grant_bus(channel, chip, now_ns);
+        }
+    }
+
+    fn grant_bus(&mut self, channel: usize, chip: u32, now_ns: u64) {
+        let state = &mut self.chips[chip as usize];
+        let step = &self.steps[state.head as usize].step;
+        let ns = if state.phase == Phase::In { step.in_ns } else { step.out_ns };
+        state.busy_ns += ns;
+        self.channels[channel].user = Some(chip);
+        self.channels[channel].busy_ns += ns;
+        self.clock.set(self.chips.len() as u32 + channel as u32, now_ns + ns);
+    }
+
+    /// Moves on the first resource due at `now_ns` or before; `None` if none is, else the owner of
+    /// the step that finished, if one did.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64) -> Option<Option<u32>> {
+        let (due_ns, resource) = self.clock.next();
+        if due_ns > now_ns {
+            return None;
+        }
+        self.clock.set(resource, NEVER);
+        let chips = self.chips.len() as u32;
+        if resource < chips {
+            let head = self.chips[resource as usize].head;
+            if self.steps[head as usize].step.out_ns == 0 {
+                return Some(Some(self.finish(resource, now_ns)));
+            }
+            self.chips[resource as usize].phase = Phase::Out;
+            self.request_bus(resource, now_ns);
+            return Some(None);
+        }
+        let channel = (resource - chips) as usize;
+        let chip = self.channels[channel].user.take().expect("the bus was in use");
+        if let Some(next) = self.channels[channel].queue.pop_front() {
+            self.grant_bus(channel, next, now_ns);
+        }
+        if self.chips[chip as usize].phase == Phase::In {
+            let head = self.chips[chip as usize].head;
+            self.work_cells(chip, self.steps[head as usize].step.cell_ns, now_ns);
+            return Some(None);
+        }
+        Some(Some(self.finish(chip, now_ns)))
+    }
+
+    /// Ends the step at the head of a chip's queue and begins the one behind it.
+    #[inline]
+    fn finish(&mut self, chip: u32, now_ns: u64) -> u32 {
+        let slot = self.chips[chip as usize].head;
+        let Queued { owner, behind, awaited, .. } = self.steps[slot as usize];
+        self.steps[slot as usize].version = self.steps[slot as usize].version.wrapping_add(1);
+        self.free.push(slot);
+        self.active -= 1;
+        self.chips[chip as usize].head = behind;
+        if behind == NONE {
+            self.chips[chip as usize].tail = NONE;
+            self.chips[chip as usize].phase = Phase::Idle;
+        } else {
+            self.begin(chip, now_ns);
+        }
+        if awaited {
+            for _ in 0..self.stalled.len() {
+                // Those that still wait stall again, at the end.
+                let waiting = self.stalled.remove(0);
+                self.begin(waiting, now_ns);
+            }
+        }
+        owner
+    }
+}

@@ -1,0 +1,238 @@
+//! The flash: timing of its operations and the sink an FTL emits them into.
+//!
+//! An FTL decides *what* happens, in an order; [`Work`] records it as steps with
+//! a chip, a duration and a cause, and the device ([`crate::device`]) decides
+//! *when* each step runs.
+
+use crate::config::Flash;
+use crate::util::NONE;
+
+/// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
+/// and `flash.busy_ns` in a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// The host's own data.
+    Host = 0,
+    /// Mappings programmed or read by lookup, eviction, flush, or GC's updates of mappings.
+    Map = 1,
+    /// User data moved by garbage collection.
+    Gc = 2,
+    /// Translation pages moved by garbage collection of translation blocks.
+    GcMap = 3,
+    /// The directory of translation pages (GTD, MSD).
+    Dir = 4,
+    /// Merges of hybrid FTLs.
+    Merge = 5,
+    /// Padding: pages programmed part-full.
+    Pad = 6,
+    /// Wear levelling.
+    Wear = 7,
+}
+
+impl Cause {
+    /// All causes, in the order of results.
+    pub const ALL: [Cause; 8] =
+        [Cause::Host, Cause::Map, Cause::Gc, Cause::GcMap, Cause::Dir, Cause::Merge, Cause::Pad, Cause::Wear];
+
+    /// Name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Host => "host",
+            Cause::Map => "map",
+            Cause::Gc => "gc",
+            Cause::GcMap => "gc-map",
+            Cause::Dir => "dir",
+            Cause::Merge => "merge",
+            Cause::Pad => "pad",
+            Cause::Wear => "wear",
+        }
+    }
+}
+
+/// Flash operations by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Page reads.
+    pub reads: [u64; 8],
+    /// Page programs.
+    pub programs: [u64; 8],
+    /// Block erases.
+    pub erases: [u64; 8],
+    /// Time of cells and bus, ns, without waiting.
+    pub busy_ns: [u64; 8],
+}
+
+/// Durations of the flash operations of one configuration, ns.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// Page read, cells only.
+    pub read_ns: u64,
+    /// Page program, cells only.
+    pub program_ns: u64,
+    /// Block erase.
+    pub erase_ns: u64,
+    /// A whole page on the channel bus.
+    pub page_transfer_ns: u64,
+    /// One logical page on the channel bus.
+    pub logical_transfer_ns: u64,
+}
+
+impl Timing {
+    /// Timing of `flash` with logical pages of `logical_page_bytes`.
+    pub fn new(flash: &Flash, logical_page_bytes: u32) -> Timing {
+        Timing {
+            read_ns: flash.read_ns,
+            program_ns: flash.program_ns,
+            erase_ns: flash.erase_ns,
+            page_transfer_ns: flash.transfer_ns(u64::from(flash.page_bytes)),
+            logical_transfer_ns: flash.transfer_ns(u64::from(logical_page_bytes)),
+        }
+    }
+}
+
+/// One stretch of work on one chip: data in over the bus, then cells, then data out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Chip it runs on.
+    pub chip: u32,
+    /// Index in the same [`Work`] of the step that must have finished before, or [`NONE`].
+    pub after: u32,
+    /// Bus time before the cells work, ns.
+    pub in_ns: u64,
+    /// Cell time, ns.
+    pub cell_ns: u64,
+    /// Bus time after the cells worked, ns.
+    pub out_ns: u64,
+}
+
+/// Collects the steps of one request, in order.
+///
+/// Steps form chains: within a chain each step waits for the one before; chains
+/// (one per logical page) run side by side on different chips. Steps of one chip
+/// always run in the order of emission. Neighbours on one chip that need no bus
+/// are merged, which changes no time and saves events.
+#[derive(Clone, Debug)]
+pub struct Work {
+    timing: Timing,
+    steps: Vec<Step>,
+    last: u32,
+    fence: u32,
+    counts: Counts,
+}
+
+impl Work {
+    /// An empty sink.
+    pub fn new(timing: Timing) -> Work {
+        Work { timing, steps: Vec::with_capacity(256), last: NONE, fence: NONE, counts: Counts::default() }
+    }
+
+    /// Operations emitted since the start of the run.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Steps of the current request.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Forgets the steps (not the counts): the next request begins.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.steps.clear();
+        self.last = NONE;
+        self.fence = NONE;
+    }
+
+    /// Forgets counts and steps: what came before is not part of the run.
+    pub fn reset(&mut self) {
+        self.clear();
+        self.counts = Counts::default();
+    }
+
+    /// Begins a chain that waits for nothing but the last fence.
+    #[inline]
+    pub fn chain(&mut self) {
+        self.last = self.fence;
+    }
+
+    /// Lets every later chain wait for the step emitted last.
+    pub fn fence(&mut self) {
+        self.fence = self.last;
+    }
+
+    #[inline]
+    fn push(&mut self, chip: u32, in_ns: u64, cell_ns: u64, out_ns: u64) {
+        if let Some(step) = self.steps.last_mut()
+            && step.chip == chip
+            && in_ns | out_ns | step.in_ns | step.out_ns == 0
+        {
+            // In emission order on the same chip it runs right behind anyway.
+            step.cell_ns += cell_ns;
+        } else {
+            self.steps.push(Step { chip, after: self.last, in_ns, cell_ns, out_ns });
+        }
+        self.last = self.steps.len() as u32 - 1;
+    }
+
+    /// Reads one page; `out_ns` of bus time bring out what is wanted of it.
+    #[inline]
+    fn read_with(&mut self, chip: u32, cause: Cause, out_ns: u64) {
+        let cause = cause as usize;
+        self.counts.reads[cause] += 1;
+        self.counts.busy_ns[cause] += self.timing.read_ns + out_ns;
+        self.push(chip, 0, self.timing.read_ns, out_ns);
+    }
+
+    /// Reads a whole page.
+    #[inline]
+    pub fn read(&mut self, chip: u32, cause: Cause) {
+        self.read_with(chip, cause, self.timing.page_transfer_ns);
+    }
+
+    /// Reads `count` logical pages out of one NAND page.
+    #[inline]
+    pub fn read_part(&mut self, chip: u32, cause: Cause, count: u32) {
+        let out_ns = (self.timing.logical_transfer_ns * u64::from(count)).min(self.timing.page_transfer_ns);
+        self.read_with(chip, cause, out_ns);
+    }
+
+    /// Programs a page.
+    #[inline]
+    pub fn program(&mut self, chip: u32, cause: Cause) {
+        let cause = cause as usize;
+        self.counts.programs[cause] += 1;
+        self.counts.busy_ns[cause] += self.timing.program_ns + self.timing.page_transfer_ns;
+        self.push(chip, self.timing.page_transfer_ns, self.timing.program_ns, 0);
+    }
+
+    /// Reads `reads` pages and programs `programs` pages of the same chip, data through the controller.
+    pub fn copy(&mut self, chip: u32, cause: Cause, reads: u32, programs: u32) {
+        if self.timing.page_transfer_ns > 0 {
+            for page in 0..reads.max(programs) {
+                if page < reads {
+                    self.read(chip, cause);
+                }
+                if page < programs {
+                    self.program(chip, cause);
+                }
+            }
+        } else if reads | programs > 0 {
+            let (reads, programs, cause) = (u64::from(reads), u64::from(programs), cause as usize);
+            let cell_ns = reads * self.timing.read_ns + programs * self.timing.program_ns;
+            self.counts.reads[cause] += reads;
+            self.counts.programs[cause] += programs;
+            self.counts.busy_ns[cause] += cell_ns;
+            self.push(chip, 0, cell_ns, 0);
+        }
+    }
+
+    /// Erases a block.
+    pub fn erase(&mut self, chip: u32, cause: Cause) {
+        let cause = cause as usize;
+        self.counts.erases[cause] += 1;
+        self.counts.busy_ns[cause] += self.timing.erase_ns;
+        self.push(chip, 0, self.timing.erase_ns, 0);
+    }
+}

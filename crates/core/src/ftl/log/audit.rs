@@ -1,0 +1,206 @@
+//! Check mode of a log: a medium that polices its caller, and the invariants of the model.
+//!
+//! "Version stamp per page, L2P and P2L a bijection, valid + invalid + free = all,
+//! no page programmed twice or out of order within its block" (the model's contract).
+
+use super::{Log, State};
+use crate::util::NONE;
+
+/// What the medium remembers beside the log's own state.
+#[derive(Clone, Debug)]
+pub(super) struct Audit {
+    /// Slots programmed (or skipped) in each block, in order.
+    programmed: Vec<u32>,
+    /// Version stamp in each slot.
+    stamps: Vec<u32>,
+    /// Newest version of each owner; it grows with every write and trim.
+    newest: Vec<u32>,
+    slots_per_block: u32,
+    fault: Option<String>,
+}
+
+impl Audit {
+    pub fn new(owners: u32, slots: u32, slots_per_block: u32) -> Audit {
+        Audit {
+            programmed: vec![0; (slots / slots_per_block) as usize],
+            stamps: vec![0; slots as usize],
+            newest: vec![0; owners as usize],
+            slots_per_block,
+            fault: None,
+        }
+    }
+
+    fn fail(&mut self, message: String) {
+        self.fault.get_or_insert(message);
+    }
+
+    /// A new version of an owner comes into being.
+    pub fn write(&mut self, owner: u32) {
+        self.newest[owner as usize] += 1;
+    }
+
+    /// A slot is programmed with the newest version of an owner.
+    pub fn program(&mut self, slot: u32, owner: u32) {
+        self.advance(slot, 1);
+        self.stamps[slot as usize] = self.newest[owner as usize];
+    }
+
+    /// Slots left unwritten when their page is programmed part-full.
+    pub fn skip(&mut self, slot: u32, count: u32) {
+        self.advance(slot, count);
+    }
+
+    fn advance(&mut self, slot: u32, count: u32) {
+        let (block, offset) = (slot / self.slots_per_block, slot % self.slots_per_block);
+        let at = self.programmed[block as usize];
+        if at != offset {
+            self.fail(format!("block {block}: slot {offset} programmed where slot {at} was due"));
+        }
+        self.programmed[block as usize] = offset + count;
+    }
+
+    /// A live slot is about to be copied.
+    pub fn copy(&mut self, slot: u32, owner: u32) {
+        let (found, newest) = (self.stamps[slot as usize], self.newest[owner as usize]);
+        if found != newest {
+            self.fail(format!("slot {slot} is valid with version {found} of owner {owner}, newest {newest}"));
+        }
+    }
+
+    /// A block is erased; `valid` is a slot of it that is still valid.
+    pub fn erase(&mut self, block: u32, valid: Option<u32>) {
+        if let Some(slot) = valid {
+            self.fail(format!("block {block} erased while its slot {slot} is valid"));
+        }
+        self.programmed[block as usize] = 0;
+    }
+}
+
+impl Log {
+    /// Check mode: the version stamp in an owner's slot, counted in writes and trims; `None` for an
+    /// owner without data, and outside check mode.
+    pub fn version(&self, owner: u32) -> Option<u32> {
+        let slot = self.map[owner as usize];
+        (slot != NONE).then_some(())?;
+        self.audit.as_ref().map(|audit| audit.stamps[slot as usize])
+    }
+
+    /// Checks one owner's mapping and the block it points into.
+    ///
+    /// # Errors
+    /// The first broken invariant, in words. Always `Ok` outside check mode.
+    pub fn verify_owner(&self, owner: u32) -> Result<(), String> {
+        let Some(audit) = &self.audit else { return Ok(()) };
+        if let Some(fault) = &audit.fault {
+            return Err(fault.clone());
+        }
+        let slot = self.map[owner as usize];
+        if slot == NONE {
+            return Ok(());
+        }
+        if !self.valid.get(slot) {
+            return Err(format!("owner {owner} maps to slot {slot}, which is not valid"));
+        }
+        let back = self.spare[slot as usize];
+        if back != owner {
+            return Err(format!("owner {owner} maps to slot {slot}, which belongs to owner {back}"));
+        }
+        let (found, newest) = (audit.stamps[slot as usize], audit.newest[owner as usize]);
+        if found != newest {
+            return Err(format!("owner {owner} resolves to version {found}, newest {newest}"));
+        }
+        self.verify_block(self.by_block.div(slot))
+    }
+
+    fn verify_block(&self, block: u32) -> Result<(), String> {
+        let Some(audit) = &self.audit else { return Ok(()) };
+        let state = &self.blocks[block as usize];
+        let first = block * self.slots_per_block;
+        let programmed = audit.programmed[block as usize];
+        let mut valid = 0;
+        let mut from = first;
+        while let Some(slot) = self.valid.next_set(from, first + self.slots_per_block) {
+            if slot - first >= programmed {
+                return Err(format!("block {block}: slot {} is valid but not programmed", slot - first));
+            }
+            valid += 1;
+            from = slot + 1;
+        }
+        if valid != state.valid {
+            return Err(format!("block {block} counts {} valid slots, has {valid}", state.valid));
+        }
+        let chip = &self.chips[(block / self.shape.blocks_per_chip) as usize];
+        let expected = match state.state {
+            State::Free => 0,
+            State::Open => chip.next - first,
+            State::Closed => self.slots_per_block,
+        };
+        if programmed != expected {
+            return Err(format!(
+                "block {block} ({:?}) has {programmed} programmed slots, not {expected}",
+                state.state
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks every owner, every block and every list.
+    ///
+    /// # Errors
+    /// The first broken invariant, in words. Always `Ok` outside check mode.
+    pub fn verify(&self) -> Result<(), String> {
+        if self.audit.is_none() {
+            return Ok(());
+        }
+        let mut mapped = 0;
+        for owner in 0..self.shape.owners {
+            self.verify_owner(owner)?;
+            mapped += u64::from(self.map[owner as usize] != NONE);
+        }
+        if self.valid.count() != mapped {
+            return Err(format!("{} valid slots for {mapped} mapped owners", self.valid.count()));
+        }
+        for block in 0..self.blocks.len() as u32 {
+            self.verify_block(block)?;
+        }
+        (0..self.shape.chips).try_for_each(|chip| self.verify_lists(chip))
+    }
+
+    /// Free, open and closed blocks of a chip are all of its blocks, each in the list it belongs to.
+    fn verify_lists(&self, chip: u32) -> Result<(), String> {
+        let at = &self.chips[chip as usize];
+        let walk = |mut block: u32, wanted: State| {
+            let mut count = 0;
+            while block != NONE {
+                let state = &self.blocks[block as usize];
+                if state.state != wanted || block / self.shape.blocks_per_chip != chip {
+                    return Err(format!("block {block} is {:?} in a list of {wanted:?} blocks", state.state));
+                }
+                count += 1;
+                block = state.next;
+            }
+            Ok(count)
+        };
+        let free = walk(at.free.head, State::Free)?;
+        if free != at.free_len {
+            return Err(format!("chip {chip} counts {} free blocks, has {free}", at.free_len));
+        }
+        let mut closed = 0;
+        let base = chip * (self.slots_per_block + 1);
+        for valid in 0..=self.slots_per_block {
+            closed += walk(self.buckets[(base + valid) as usize].head, State::Closed)?;
+        }
+        let open = u32::from(at.next != at.end);
+        if free + open + closed != self.shape.blocks_per_chip {
+            return Err(format!(
+                "chip {chip}: {free} free + {open} open + {closed} closed blocks are not all"
+            ));
+        }
+        let blocks = chip * self.shape.blocks_per_chip..(chip + 1) * self.shape.blocks_per_chip;
+        let live: u32 = blocks.map(|block| self.blocks[block as usize].valid).sum();
+        if live != at.live {
+            return Err(format!("chip {chip} counts {} live slots, has {live}", at.live));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,467 @@
+//! A log-structured store on erase blocks: out-of-place writes and garbage collection.
+//!
+//! Every page-mapped FTL keeps its user data in one [`Log`] (owners are LPNs) and
+//! its translation pages in a second one (owners are translation pages); the
+//! blocks of a chip are divided between them at start. A slot is the unit of the
+//! mapping: the NAND page, or a logical page where that is smaller.
+//!
+//! **Garbage collection never deadlocks.** Per chip, one frontier block takes
+//! user writes and copies alike, `reserve` erased blocks (at least one) are kept,
+//! and collection starts when the frontier is full and only the reserve is left.
+//! All other blocks are then closed and full: they hold `(blocks - reserve) *
+//! slots_per_block` slots, more than the live ones ([`blocks_at_least`]), so the
+//! greedy victim has at least one invalid slot, its live slots fit into the one
+//! erased block that becomes the frontier, and its erasure restores the reserve.
+//! (Where slots are smaller than pages, copies end on a page boundary, so up to
+//! `slots_per_page - 1` slots of each block count as lost.) Moving data never writes into another log, so collections do not nest.
+
+mod audit;
+
+use audit::Audit;
+
+use crate::flash::{Cause, Work};
+use crate::util::{Bits, Divider, NONE};
+
+/// Size and behaviour of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Chips it spans.
+    pub chips: u32,
+    /// Erase blocks on each chip.
+    pub blocks_per_chip: u32,
+    /// NAND pages per erase block.
+    pub pages_per_block: u32,
+    /// Slots per NAND page.
+    pub slots_per_page: u32,
+    /// Number of owners (LPNs or translation pages).
+    pub owners: u32,
+    /// Erased blocks kept on each chip.
+    pub reserve: u32,
+    /// Cause of a copy.
+    pub gc: Cause,
+    /// Erases behind each block at time 0.
+    pub pe_cycles: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Open,
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    valid: u32,
+    erases: u32,
+    prev: u32,
+    next: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    head: u32,
+    tail: u32,
+}
+
+const EMPTY: Ends = Ends { head: NONE, tail: NONE };
+
+/// What one chip has of the log.
+#[derive(Clone, Copy, Debug)]
+struct Chip {
+    free: Ends,
+    free_len: u32,
+    /// Next slot of the frontier, and one past its last; equal when there is no frontier.
+    next: u32,
+    end: u32,
+    live: u32,
+    /// No closed block has fewer valid slots.
+    least_valid: u32,
+}
+
+/// Slots of a block that collection can count on.
+fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
+    u64::from(pages_per_block * slots_per_page - (slots_per_page - 1))
+}
+
+/// Blocks below which a chip with `live` slots could not collect garbage.
+pub fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
+    // One page more than the live slots, see `Log::room`.
+    let slots = live + if slots_per_page == 1 { 1 } else { 2 * u64::from(slots_per_page) };
+    slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve)
+}
+
+/// Blocks with which the oldest block of a sequential overwrite holds nothing valid when it is
+/// collected: one block of slack beyond the live ones.
+pub fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
+    live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
+}
+
+/// The store.
+#[derive(Clone, Debug)]
+pub struct Log {
+    shape: Shape,
+    slots_per_block: u32,
+    by_block: Divider,
+    by_chip: Divider,
+    by_page: Divider,
+    chip_of: Divider,
+    map: Vec<u32>,
+    /// Owner written in each slot's spare area.
+    spare: Vec<u32>,
+    valid: Bits,
+    blocks: Vec<Block>,
+    chips: Vec<Chip>,
+    /// Closed blocks by chip and number of valid slots.
+    buckets: Vec<Ends>,
+    /// Chip whose page buffer is filled next, where slots are smaller than pages.
+    cursor: u32,
+    audit: Option<Box<Audit>>,
+}
+
+impl Log {
+    /// An empty log; with `check`, every operation is policed.
+    pub fn new(shape: Shape, check: bool) -> Log {
+        let slots_per_block = shape.pages_per_block * shape.slots_per_page;
+        let blocks = shape.chips * shape.blocks_per_chip;
+        let slots = blocks * slots_per_block;
+        let block = Block { valid: 0, erases: shape.pe_cycles, prev: NONE, next: NONE, state: State::Free };
+        let chip = Chip { free: EMPTY, free_len: 0, next: 0, end: 0, live: 0, least_valid: slots_per_block };
+        let mut log = Log {
+            shape,
+            slots_per_block,
+            by_block: Divider::new(slots_per_block),
+            // A log without blocks (no translation pages) is never asked.
+            by_chip: Divider::new((slots_per_block * shape.blocks_per_chip).max(1)),
+            by_page: Divider::new(shape.slots_per_page),
+            chip_of: Divider::new(shape.chips),
+            map: vec![NONE; shape.owners as usize],
+            spare: vec![0; slots as usize],
+            valid: Bits::new(slots as usize),
+            blocks: vec![block; blocks as usize],
+            chips: vec![chip; shape.chips as usize],
+            buckets: vec![EMPTY; (shape.chips * (slots_per_block + 1)) as usize],
+            cursor: 0,
+            audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
+        };
+        for block in 0..blocks {
+            log.free_push(block / shape.blocks_per_chip, block);
+        }
+        log
+    }
+
+    /// Shape it was made with.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Slot of an owner, or [`NONE`].
+    #[inline]
+    pub fn slot(&self, owner: u32) -> u32 {
+        self.map[owner as usize]
+    }
+
+    /// Chip of a slot.
+    #[inline]
+    pub fn slot_chip(&self, slot: u32) -> u32 {
+        self.by_chip.div(slot)
+    }
+
+    /// NAND page of a slot.
+    #[inline]
+    pub fn slot_page(&self, slot: u32) -> u32 {
+        self.by_page.div(slot)
+    }
+
+    /// Whether the slot's page is still in the open block's page buffer.
+    #[inline]
+    pub fn buffered(&self, slot: u32) -> bool {
+        if self.shape.slots_per_page == 1 {
+            return false;
+        }
+        let next = self.chips[self.slot_chip(slot) as usize].next;
+        self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
+    }
+
+    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)).
+    #[inline]
+    pub fn home(&self, owner: u32) -> u32 {
+        self.chip_of.rem(self.by_page.div(owner))
+    }
+
+    /// Chip the next write of this owner goes to. Where slots are smaller than pages, pages go
+    /// round the chips as they fill (model, "The stack"), else allocation is static.
+    #[inline]
+    pub fn write_chip(&self, owner: u32) -> u32 {
+        if self.shape.slots_per_page == 1 { self.home(owner) } else { self.cursor }
+    }
+
+    /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as
+    /// that is known now.
+    #[inline]
+    pub fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
+        if self.shape.slots_per_page == 1 {
+            return self.home(owner);
+        }
+        let filled = self.by_page.rem(self.chips[self.cursor as usize].next);
+        self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
+    }
+
+    /// Erase counts of all blocks.
+    pub fn erases(&self) -> impl Iterator<Item = u32> + '_ {
+        self.blocks.iter().map(|block| block.erases)
+    }
+
+    /// Writes the owner's new version and invalidates the old one, collecting garbage first if
+    /// needed. `moved` hears of every owner that collection moved.
+    #[inline]
+    pub fn append(&mut self, owner: u32, cause: Cause, work: &mut Work, moved: &mut impl FnMut(u32)) {
+        let chip = self.write_chip(owner);
+        if self.chips[chip as usize].next == self.chips[chip as usize].end {
+            self.open_frontier(chip, work, moved);
+        }
+        let old = self.map[owner as usize];
+        if let Some(audit) = &mut self.audit {
+            audit.write(owner);
+        }
+        if old != NONE {
+            self.invalidate(old);
+        }
+        let slot = self.place(chip, owner);
+        if self.shape.slots_per_page == 1 {
+            work.program(chip, cause);
+        } else if self.by_page.rem(slot + 1) == 0 {
+            work.program(chip, cause);
+            self.advance_cursor();
+        }
+        self.close_if_full(chip);
+    }
+
+    /// Invalidates the owner's data, if any.
+    pub fn trim(&mut self, owner: u32) {
+        let old = self.map[owner as usize];
+        if let Some(audit) = &mut self.audit {
+            audit.write(owner);
+        }
+        if old != NONE {
+            self.invalidate(old);
+            self.map[owner as usize] = NONE;
+        }
+    }
+
+    /// Programs every part-full page buffer (cause pad).
+    pub fn flush(&mut self, work: &mut Work) {
+        if self.shape.slots_per_page > 1 {
+            for chip in 0..self.shape.chips {
+                if self.pad(chip) {
+                    work.chain();
+                    work.program(chip, Cause::Pad);
+                    self.close_if_full(chip);
+                    if chip == self.cursor {
+                        self.advance_cursor();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Skips the rest of a part-full page; whether there was one.
+    fn pad(&mut self, chip: u32) -> bool {
+        let at = &mut self.chips[chip as usize];
+        let rest = self.by_page.rem(at.next);
+        if rest == 0 {
+            return false;
+        }
+        let skipped = self.shape.slots_per_page - rest;
+        if let Some(audit) = &mut self.audit {
+            audit.skip(at.next, skipped);
+        }
+        at.next += skipped;
+        true
+    }
+
+    /// Moves the cursor to the next chip that can take data and still collect its garbage.
+    fn advance_cursor(&mut self) {
+        let Shape { blocks_per_chip, reserve, pages_per_block, slots_per_page, .. } = self.shape;
+        let sure = sure_slots(pages_per_block, slots_per_page);
+        let room = u64::from(blocks_per_chip - reserve) * sure - u64::from(slots_per_page);
+        for _ in 0..self.shape.chips {
+            self.cursor = (self.cursor + 1) % self.shape.chips;
+            if u64::from(self.chips[self.cursor as usize].live + slots_per_page) <= room {
+                return;
+            }
+        }
+        unreachable!("the user capacity leaves room on some chip");
+    }
+
+    /// Puts an owner's data into the next slot of the frontier.
+    #[inline]
+    fn place(&mut self, chip: u32, owner: u32) -> u32 {
+        let at = &mut self.chips[chip as usize];
+        let slot = at.next;
+        at.next += 1;
+        at.live += 1;
+        self.spare[slot as usize] = owner;
+        self.valid.set(slot);
+        self.blocks[self.by_block.div(slot) as usize].valid += 1;
+        self.map[owner as usize] = slot;
+        if let Some(audit) = &mut self.audit {
+            audit.program(slot, owner);
+        }
+        slot
+    }
+
+    #[inline]
+    fn close_if_full(&mut self, chip: u32) {
+        let at = self.chips[chip as usize];
+        if at.next == at.end {
+            let block = self.by_block.div(at.end - 1);
+            self.blocks[block as usize].state = State::Closed;
+            self.bucket_push(chip, block);
+        }
+    }
+
+    #[inline]
+    fn invalidate(&mut self, slot: u32) {
+        self.valid.clear(slot);
+        let block = self.by_block.div(slot);
+        let chip = self.slot_chip(slot);
+        self.chips[chip as usize].live -= 1;
+        if self.blocks[block as usize].state == State::Closed {
+            self.bucket_unlink(chip, block);
+            self.blocks[block as usize].valid -= 1;
+            self.bucket_push(chip, block);
+        } else {
+            self.blocks[block as usize].valid -= 1;
+        }
+    }
+
+    fn open_frontier(&mut self, chip: u32, work: &mut Work, moved: &mut impl FnMut(u32)) {
+        if self.chips[chip as usize].free_len > self.shape.reserve {
+            self.take_free(chip);
+        } else {
+            self.collect(chip, work, moved);
+        }
+    }
+
+    /// Moves the greedy victim's live slots into an erased block and erases it.
+    fn collect(&mut self, chip: u32, work: &mut Work, moved: &mut impl FnMut(u32)) {
+        let victim = self.greedy_victim(chip);
+        let copies = self.blocks[victim as usize].valid;
+        assert!(copies < self.slots_per_block, "no block of chip {chip} has an invalid slot");
+        self.bucket_unlink(chip, victim);
+        self.take_free(chip);
+        let end = (victim + 1) * self.slots_per_block;
+        let mut slot = victim * self.slots_per_block;
+        let mut pages_read = 0;
+        let mut last_page = NONE;
+        while let Some(live) = self.valid.next_set(slot, end) {
+            let owner = self.spare[live as usize];
+            if let Some(audit) = &mut self.audit {
+                audit.copy(live, owner);
+            }
+            self.valid.clear(live);
+            self.place(chip, owner);
+            moved(owner);
+            let page = self.by_page.div(live);
+            pages_read += u32::from(page != last_page);
+            last_page = page;
+            slot = live + 1;
+        }
+        self.chips[chip as usize].live -= copies;
+        // Copies are programmed before the block they come from is erased.
+        self.pad(chip);
+        work.copy(chip, self.shape.gc, pages_read, copies.div_ceil(self.shape.slots_per_page));
+        self.erase(chip, victim, work);
+        self.close_if_full(chip);
+        if self.chips[chip as usize].next == self.chips[chip as usize].end {
+            // Padding filled the block to its end; another victim has the space.
+            self.open_frontier(chip, work, moved);
+        }
+    }
+
+    fn erase(&mut self, chip: u32, block: u32, work: &mut Work) {
+        work.erase(chip, self.shape.gc);
+        if let Some(audit) = &mut self.audit {
+            audit.erase(
+                block,
+                self.valid.next_set(block * self.slots_per_block, (block + 1) * self.slots_per_block),
+            );
+        }
+        let state = &mut self.blocks[block as usize];
+        state.valid = 0;
+        state.erases += 1;
+        self.free_push(chip, block);
+    }
+
+    /// The closed block with the fewest valid slots; the one that came to that number first.
+    fn greedy_victim(&mut self, chip: u32) -> u32 {
+        let base = chip * (self.slots_per_block + 1);
+        let mut valid = self.chips[chip as usize].least_valid;
+        while valid <= self.slots_per_block && self.buckets[(base + valid) as usize].head == NONE {
+            valid += 1;
+        }
+        assert!(valid <= self.slots_per_block, "chip {chip} has no closed block");
+        self.chips[chip as usize].least_valid = valid;
+        self.buckets[(base + valid) as usize].head
+    }
+
+    fn take_free(&mut self, chip: u32) {
+        let at = &mut self.chips[chip as usize];
+        let block = at.free.head;
+        debug_assert!(block != NONE, "chip {chip} has no erased block");
+        at.free.head = self.blocks[block as usize].next;
+        if at.free.head == NONE {
+            at.free.tail = NONE;
+        }
+        at.free_len -= 1;
+        at.next = block * self.slots_per_block;
+        at.end = at.next + self.slots_per_block;
+        self.blocks[block as usize].state = State::Open;
+    }
+
+    fn free_push(&mut self, chip: u32, block: u32) {
+        let at = &mut self.chips[chip as usize];
+        self.blocks[block as usize].next = NONE;
+        self.blocks[block as usize].state = State::Free;
+        match at.free.tail {
+            NONE => at.free.head = block,
+            tail => self.blocks[tail as usize].next = block,
+        }
+        at.free.tail = block;
+        at.free_len += 1;
+    }
+
+    #[inline]
+    fn bucket_push(&mut self, chip: u32, block: u32) {
+        let valid = self.blocks[block as usize].valid;
+        let ends = &mut self.buckets[(chip * (self.slots_per_block + 1) + valid) as usize];
+        let tail = ends.tail;
+        ends.tail = block;
+        if tail == NONE {
+            ends.head = block;
+        } else {
+            self.blocks[tail as usize].next = block;
+        }
+        let state = &mut self.blocks[block as usize];
+        state.prev = tail;
+        state.next = NONE;
+        let least = &mut self.chips[chip as usize].least_valid;
+        *least = (*least).min(valid);
+    }
+
+    #[inline]
+    fn bucket_unlink(&mut self, chip: u32, block: u32) {
+        let Block { valid, prev, next, .. } = self.blocks[block as usize];
+        let ends = &mut self.buckets[(chip * (self.slots_per_block + 1) + valid) as usize];
+        match prev {
+            NONE => ends.head = next,
+            prev => self.blocks[prev as usize].next = next,
+        }
+        match next {
+            NONE => ends.tail = prev,
+            next => self.blocks[next as usize].prev = prev,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The full page map in RAM: every translation is free.
+//!
+//! The upper bound for every demand-cached map; also what a mapping cache as large
+//! as the map must equal once warm.
+
+use super::translation::{Context, Translation, TranslationPages};
+use crate::config::Key;
+
+/// Registered name.
+pub const NAME: &str = "page";
+/// One line for `ftlab components`.
+pub const DOC: &str = "full page map in RAM";
+/// Keys it reads.
+pub const KEYS: &[Key] = &[];
+
+/// Nothing to keep: the log's own map is the mapping.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FullMap;
+
+impl Translation for FullMap {
+    const ON_FLASH: bool = false;
+
+    #[inline]
+    fn translate(&mut self, _lpn: u32, _write: bool, _context: &mut Context) -> bool {
+        true
+    }
+
+    fn prefetch(&mut self, _page: u32, _lpns: &[u32], _context: &mut Context) {}
+
+    #[inline]
+    fn moved(&mut self, _lpn: u32, _pages: &TranslationPages) {}
+
+    #[inline]
+    fn settle(&mut self, _context: &mut Context) {}
+
+    fn write_back(&mut self, _context: &mut Context) -> bool {
+        false
+    }
+
+    #[inline]
+    fn cached(&self, _lpn: u32, _pages: &TranslationPages) -> bool {
+        true
+    }
+
+    fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32)) {
+        (0..pages.lpns()).for_each(visit);
+    }
+
+    fn capacity(&self) -> Option<u32> {
+        None
+    }
+
+    fn dirty(&self, _lpn: u32, _pages: &TranslationPages) -> bool {
+        true
+    }
+}

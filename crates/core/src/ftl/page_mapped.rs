@@ -1,0 +1,347 @@
+//! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
+
+use super::log::{self, Log, Shape};
+use super::translation::{Context, MapStats, Translation, TranslationPages};
+use super::{FlashTranslation, Request};
+use crate::config::{Contradiction, Settings};
+use crate::flash::{Cause, Work};
+use crate::util::{Divider, NONE};
+
+/// How the blocks of each chip are divided between user data and translation pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    data_blocks: u32,
+    map_blocks: u32,
+    per_page: u32,
+    map_pages: u32,
+    slots_per_page: u32,
+}
+
+impl Layout {
+    /// Gives the data what it needs at least, then the translation pages, then lets both have
+    /// slack: a sixteenth of what is left, or as much again as they need, to translation pages.
+    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, Contradiction> {
+        let flash = &settings.flash;
+        let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
+        let per_page = flash.page_bytes / settings.ftl.entry_bytes;
+        let user = settings.user_pages();
+        let chips = u64::from(flash.chips());
+        let blocks = flash.blocks_per_chip();
+        let reserve = settings.ftl.gc_free_blocks;
+        let live = user.div_ceil(chips);
+        let data_least = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
+        let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
+        let map_pages = user.div_ceil(u64::from(per_page));
+        let map_live = map_pages.div_ceil(chips);
+        let map_least =
+            if on_flash { log::blocks_at_least(map_live, flash.pages_per_block, 1, 1) } else { 0 };
+        let needed = data_least + map_least;
+        if needed > blocks {
+            return Err(too_small(settings, needed, blocks));
+        }
+        let map_blocks = if on_flash {
+            let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
+            map_least + (left / 16).max(left.min(map_least) / 2)
+        } else {
+            0
+        };
+        Ok(Layout {
+            data_blocks: (blocks - map_blocks) as u32,
+            map_blocks: map_blocks as u32,
+            per_page,
+            map_pages: map_pages as u32,
+            slots_per_page,
+        })
+    }
+}
+
+fn too_small(settings: &Settings, needed: u64, blocks: u64) -> Contradiction {
+    // Withholding the missing blocks too, rounded up to a whole percent.
+    let missing_ppm = (needed - blocks) * 1_000_000 / blocks;
+    let percent = (settings.ftl.over_provisioning_ppm + missing_ppm).div_ceil(10_000) + 1;
+    let pages = if settings.ftl.kind == "page" { "" } else { ", its translation pages" };
+    Contradiction {
+        key: "ftl.over_provisioning",
+        message: format!(
+            "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
+             {} erased for garbage collection, of {blocks} there are; withhold about {}% or raise flash.blocks_per_plane",
+            settings.ftl.kind,
+            settings.ftl.gc_free_blocks,
+            percent.min(99),
+        ),
+    }
+}
+
+/// Checks that the geometry has the blocks this FTL needs.
+///
+/// # Errors
+/// [`Contradiction`] naming `ftl.over_provisioning`.
+pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
+    if settings.user_pages() == 0 {
+        return Err(Contradiction {
+            key: "ftl.over_provisioning",
+            message: "nothing is left for the user; withhold less or make the flash larger".into(),
+        });
+    }
+    Layout::new(settings, on_flash).map(|_| ())
+}
+
+/// A page-mapped FTL with the mapping cache `T`.
+#[derive(Clone, Debug)]
+pub struct PageMapped<T> {
+    data: Log,
+    pages: TranslationPages,
+    translation: T,
+    read_modify_write: bool,
+    lpns: u32,
+    by_page: Divider,
+    /// Logical pages the host wrote.
+    host_slots: u64,
+    /// LPNs of a prefetch.
+    wanted: Vec<u32>,
+}
+
+impl<T: Translation> PageMapped<T> {
+    /// The FTL of `settings`, its flash empty or filled.
+    ///
+    /// # Panics
+    /// If the settings were not checked.
+    pub fn new(
+        settings: &Settings,
+        check: bool,
+        work: &mut Work,
+        translation: impl FnOnce(&Settings, u32) -> T,
+    ) -> PageMapped<T> {
+        let layout = Layout::new(settings, T::ON_FLASH).expect("the settings were checked");
+        let flash = &settings.flash;
+        let lpns = settings.user_pages() as u32;
+        let data = Shape {
+            chips: flash.chips(),
+            blocks_per_chip: layout.data_blocks,
+            pages_per_block: flash.pages_per_block,
+            slots_per_page: layout.slots_per_page,
+            owners: lpns,
+            reserve: settings.ftl.gc_free_blocks,
+            gc: Cause::Gc,
+            pe_cycles: flash.pe_cycles as u32,
+        };
+        let map = Shape {
+            blocks_per_chip: layout.map_blocks,
+            slots_per_page: 1,
+            owners: if T::ON_FLASH { layout.map_pages } else { 0 },
+            reserve: 1,
+            gc: Cause::GcMap,
+            ..data
+        };
+        let mut ftl = PageMapped {
+            data: Log::new(data, check),
+            pages: TranslationPages::new(map, layout.per_page, lpns, check && T::ON_FLASH, work),
+            translation: translation(settings, layout.map_pages),
+            read_modify_write: settings.ftl.read_modify_write,
+            lpns,
+            by_page: Divider::new(layout.slots_per_page),
+            host_slots: 0,
+            wanted: Vec::with_capacity(256),
+        };
+        if settings.device.fill {
+            for lpn in 0..lpns {
+                ftl.data.append(lpn, Cause::Host, work, &mut |_| ());
+                work.clear();
+            }
+            ftl.pages.adopt(&ftl.data);
+        }
+        work.reset();
+        ftl
+    }
+
+    #[inline]
+    fn translate(&mut self, lpn: u32, write: bool, work: &mut Work) -> u32 {
+        let mut context = Context { data: &self.data, pages: &mut self.pages, work };
+        let hit = self.translation.translate(lpn, write, &mut context);
+        self.pages.stats.hits += u64::from(hit);
+        self.pages.stats.misses += u64::from(!hit);
+        u32::from(!hit)
+    }
+
+    /// Reads `count` logical pages that share the NAND page of `lpn`'s data.
+    #[inline]
+    fn read_data(&mut self, lpn: u32, count: u32, work: &mut Work) {
+        match self.data.slot(lpn) {
+            NONE => work.read_part(self.data.home(lpn), Cause::Host, count),
+            slot if self.data.buffered(slot) => (),
+            slot => work.read_part(self.data.slot_chip(slot), Cause::Host, count),
+        }
+    }
+
+    /// How many logical pages from `lpn` on, at most up to `end`, lie in one NAND page.
+    fn together(&self, lpn: u32, end: u32) -> u32 {
+        let page = |lpn| match self.data.slot(lpn) {
+            NONE => (true, self.by_page.div(lpn)),
+            slot => (false, self.data.slot_page(slot)),
+        };
+        let first = page(lpn);
+        (lpn + 1..end).take_while(|&next| page(next) == first).count() as u32 + 1
+    }
+
+    #[inline]
+    fn write_data(&mut self, lpn: u32, work: &mut Work) {
+        self.host_slots += 1;
+        let PageMapped { data, pages, translation, .. } = self;
+        data.append(lpn, Cause::Host, work, &mut |moved| translation.moved(moved, pages));
+        translation.settle(&mut Context { data, pages, work });
+    }
+}
+
+impl<T: Translation> FlashTranslation for PageMapped<T> {
+    fn read(&mut self, request: Request, work: &mut Work) -> u32 {
+        let end = request.first + request.pages;
+        let mut misses = 0;
+        let mut read_up_to = request.first;
+        for lpn in request.first..end {
+            work.chain();
+            misses += self.translate(lpn, false, work);
+            if lpn >= read_up_to {
+                let count = if self.by_page.get() == 1 { 1 } else { self.together(lpn, end) };
+                self.read_data(lpn, count, work);
+                read_up_to = lpn + count;
+            }
+        }
+        misses
+    }
+
+    fn write(&mut self, request: Request, work: &mut Work) -> u32 {
+        let last = request.first + request.pages - 1;
+        let mut misses = 0;
+        for lpn in request.first..=last {
+            work.chain();
+            misses += self.translate(lpn, true, work);
+            let partial =
+                (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
+            if partial && self.read_modify_write {
+                self.read_data(lpn, 1, work);
+            }
+            self.write_data(lpn, work);
+        }
+        misses
+    }
+
+    fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
+        let mut misses = 0;
+        for lpn in request.first..request.first + request.pages {
+            work.chain();
+            misses += self.translate(lpn, true, work);
+            self.data.trim(lpn);
+        }
+        misses
+    }
+
+    fn flush(&mut self, work: &mut Work) {
+        self.data.flush(work);
+    }
+
+    fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
+        let mut wanted = std::mem::take(&mut self.wanted);
+        wanted.clear();
+        let first = u64::from(page) * u64::from(self.pages.entries());
+        let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
+        for need in needs {
+            wanted.extend(need.first..end.min(need.first + need.pages));
+        }
+        work.chain();
+        let mut context = Context { data: &self.data, pages: &mut self.pages, work };
+        self.translation.prefetch(page, &wanted, &mut context);
+        work.fence();
+        self.wanted = wanted;
+    }
+
+    fn write_back(&mut self, work: &mut Work) -> bool {
+        self.translation.write_back(&mut Context { data: &self.data, pages: &mut self.pages, work })
+    }
+
+    #[inline]
+    fn cached(&self, lpn: u32) -> bool {
+        self.translation.cached(lpn, &self.pages)
+    }
+
+    fn each_cached(&self, visit: &mut dyn FnMut(u32)) {
+        self.translation.each_cached(&self.pages, &mut |lpn| {
+            if lpn < self.lpns {
+                visit(lpn);
+            }
+        });
+    }
+
+    fn cache_capacity(&self) -> Option<u32> {
+        self.translation.capacity()
+    }
+
+    #[inline]
+    fn translation_page(&self, lpn: u32) -> u32 {
+        self.pages.of(lpn)
+    }
+
+    fn logical_pages(&self) -> u32 {
+        self.lpns
+    }
+
+    #[inline]
+    fn read_chip(&self, lpn: u32) -> u32 {
+        match self.data.slot(lpn) {
+            NONE => self.data.home(lpn),
+            slot => self.data.slot_chip(slot),
+        }
+    }
+
+    #[inline]
+    fn write_chip(&self, first: u32, page: u32) -> u32 {
+        self.data.write_chip_ahead(first + page, page)
+    }
+
+    #[inline]
+    fn home_chip(&self, lpn: u32) -> u32 {
+        self.data.home(lpn)
+    }
+
+    fn map_stats(&self) -> MapStats {
+        self.pages.stats
+    }
+
+    fn host_slots(&self) -> u64 {
+        self.host_slots
+    }
+
+    fn slots_per_page(&self) -> u32 {
+        self.by_page.get()
+    }
+
+    fn erases(&self, visit: &mut dyn FnMut(u32)) {
+        self.data.erases().for_each(&mut *visit);
+        self.pages.log().erases().for_each(visit);
+    }
+
+    fn version(&self, lpn: u32) -> Option<u32> {
+        self.data.version(lpn)
+    }
+
+    fn verify_request(&self, request: Request) -> Result<(), String> {
+        (request.first..request.first + request.pages).try_for_each(|lpn| {
+            self.data.verify_owner(lpn)?;
+            if T::ON_FLASH {
+                self.pages.log().verify_owner(self.pages.of(lpn))?;
+                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.data)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        self.data.verify()?;
+        self.pages.log().verify()?;
+        if T::ON_FLASH {
+            for lpn in 0..self.lpns {
+                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.data)?;
+            }
+        }
+        Ok(())
+    }
+}

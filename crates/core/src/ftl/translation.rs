@@ -1,0 +1,215 @@
+//! Translation pages on flash, and what a mapping cache must provide.
+
+use super::log::{Log, Shape};
+use crate::flash::{Cause, Work};
+use crate::util::Divider;
+
+/// Counters of the mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapStats {
+    /// Translations whose entry was cached.
+    pub hits: u64,
+    /// Translations whose entry had to be fetched.
+    pub misses: u64,
+    /// Translation pages read ahead for a batch.
+    pub prefetches: u64,
+    /// Entries that differed from their flash copy, over all translation pages programmed.
+    pub entries_updated: u64,
+    /// Entries programmed, updated or not.
+    pub entries_programmed: u64,
+}
+
+/// The translation pages: which there are, where they lie, what they hold.
+///
+/// The global translation directory (GTD) is the log's map, kept in RAM whole.
+#[derive(Clone, Debug)]
+pub struct TranslationPages {
+    log: Log,
+    per_page: Divider,
+    lpns: u32,
+    /// Check mode: the slot each entry on flash names.
+    persisted: Option<Vec<u32>>,
+    /// Counters.
+    pub stats: MapStats,
+}
+
+impl TranslationPages {
+    /// Translation pages for `lpns` logical pages. All exist from the start.
+    pub fn new(shape: Shape, per_page: u32, lpns: u32, check: bool, work: &mut Work) -> TranslationPages {
+        let mut log = Log::new(shape, check);
+        for page in 0..shape.owners {
+            log.append(page, Cause::Map, work, &mut |_| ());
+        }
+        TranslationPages {
+            log,
+            per_page: Divider::new(per_page),
+            lpns,
+            persisted: check.then(|| vec![crate::util::NONE; lpns as usize]),
+            stats: MapStats::default(),
+        }
+    }
+
+    /// Translation page of an LPN.
+    #[inline]
+    pub fn of(&self, lpn: u32) -> u32 {
+        self.per_page.div(lpn)
+    }
+
+    /// Entries per translation page.
+    pub fn entries(&self) -> u32 {
+        self.per_page.get()
+    }
+
+    /// Logical pages they map.
+    pub fn lpns(&self) -> u32 {
+        self.lpns
+    }
+
+    /// Number of translation pages.
+    pub fn count(&self) -> u32 {
+        self.log.shape().owners
+    }
+
+    /// The log they lie in.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Reads a translation page.
+    #[inline]
+    pub fn read(&mut self, page: u32, work: &mut Work) {
+        work.read(self.log.slot_chip(self.log.slot(page)), Cause::Map);
+    }
+
+    /// Programs a translation page whose `updated` entries are new on flash; all its entries are
+    /// then as in `data`.
+    pub fn program(&mut self, page: u32, updated: u32, data: &Log, work: &mut Work) {
+        let first = page * self.entries();
+        let end = (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32;
+        if let Some(persisted) = &mut self.persisted {
+            for lpn in first..end {
+                persisted[lpn as usize] = data.slot(lpn);
+            }
+        }
+        self.program_counted(page, updated, work);
+    }
+
+    /// Programs a translation page in which one entry alone is new on flash.
+    pub fn program_one(&mut self, lpn: u32, data: &Log, work: &mut Work) {
+        if let Some(persisted) = &mut self.persisted {
+            persisted[lpn as usize] = data.slot(lpn);
+        }
+        self.program_counted(self.of(lpn), 1, work);
+    }
+
+    fn program_counted(&mut self, page: u32, updated: u32, work: &mut Work) {
+        self.stats.entries_updated += u64::from(updated);
+        self.stats.entries_programmed += u64::from(self.entries());
+        self.log.append(page, Cause::Map, work, &mut |_| ());
+    }
+
+    /// Makes the flash copies equal to `data` without an operation: the state before time 0.
+    pub fn adopt(&mut self, data: &Log) {
+        if let Some(persisted) = &mut self.persisted {
+            for (lpn, slot) in persisted.iter_mut().enumerate() {
+                *slot = data.slot(lpn as u32);
+            }
+        }
+    }
+
+    /// Check mode: the flash copy of an entry that is not cached dirty must name the newest slot.
+    ///
+    /// # Errors
+    /// In words, if it does not.
+    pub fn verify_entry(&self, lpn: u32, dirty: bool, data: &Log) -> Result<(), String> {
+        match &self.persisted {
+            Some(persisted) if !dirty && persisted[lpn as usize] != data.slot(lpn) => Err(format!(
+                "LPN {lpn} is not cached dirty, its flash copy names slot {} instead of {}",
+                persisted[lpn as usize] as i32,
+                data.slot(lpn) as i32
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a mapping cache works on while it serves a request.
+pub struct Context<'a> {
+    /// The user data, for the newest slots.
+    pub data: &'a Log,
+    /// The translation pages.
+    pub pages: &'a mut TranslationPages,
+    /// The steps of the request.
+    pub work: &'a mut Work,
+}
+
+/// A mapping cache: how logical addresses are resolved, and what that costs.
+pub trait Translation {
+    /// Whether translation pages exist at all.
+    const ON_FLASH: bool;
+
+    /// Resolves one LPN; a write leaves its entry dirty. True on a hit.
+    fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool;
+
+    /// Brings in the missing ones among entries of one translation page, with one read.
+    fn prefetch(&mut self, page: u32, lpns: &[u32], context: &mut Context);
+
+    /// Garbage collection moved this LPN's data. What that costs is charged by `settle`.
+    fn moved(&mut self, lpn: u32, pages: &TranslationPages);
+
+    /// Updates the flash copies of moved entries that are not cached.
+    fn settle(&mut self, context: &mut Context);
+
+    /// Writes back one translation page with dirty entries; false if there is none.
+    fn write_back(&mut self, context: &mut Context) -> bool;
+
+    /// Whether a translation would hit now.
+    fn cached(&self, lpn: u32, pages: &TranslationPages) -> bool;
+
+    /// Calls back with every LPN whose translation would hit now.
+    fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32));
+
+    /// Entries it can hold; `None`: no bound.
+    fn capacity(&self) -> Option<u32>;
+
+    /// Whether the cache holds an update of this LPN's entry that flash lacks.
+    fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool;
+}
+
+/// Translation pages of moved entries, each once, with the number of its moved entries.
+#[derive(Clone, Debug)]
+pub struct MovedPages {
+    pages: Vec<(u32, u32)>,
+    /// Position in `pages` plus one; 0: absent.
+    place: Vec<u32>,
+}
+
+impl MovedPages {
+    /// For `count` translation pages.
+    pub fn new(count: u32) -> MovedPages {
+        MovedPages { pages: Vec::with_capacity(256), place: vec![0; count as usize] }
+    }
+
+    /// Remembers an entry of a page.
+    #[inline]
+    pub fn add(&mut self, page: u32) {
+        match self.place[page as usize] {
+            0 => {
+                self.pages.push((page, 1));
+                self.place[page as usize] = self.pages.len() as u32;
+            }
+            place => self.pages[place as usize - 1].1 += 1,
+        }
+    }
+
+    /// The `at`-th page in order of first mention, with its entries; `None` forgets them all.
+    #[inline]
+    pub fn take(&mut self, at: usize) -> Option<(u32, u32)> {
+        let found = self.pages.get(at).copied();
+        match found {
+            Some((page, _)) => self.place[page as usize] = 0,
+            None => self.pages.clear(),
+        }
+        found
+    }
+}

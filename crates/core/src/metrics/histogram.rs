@@ -1,0 +1,158 @@
+//! A latency histogram with bins of bounded relative width; mergeable, never saturating.
+
+/// Sub-buckets per power of two: fio's layout (64), relative error of a bin's midpoint at most 1/128.
+const SUB_BITS: u32 = 6;
+const SUB: usize = 1 << SUB_BITS;
+const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB;
+
+/// Counts of values, with exact count, sum, sum of squares, least and greatest.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    bins: Vec<u64>,
+    count: u64,
+    sum: u128,
+    squares: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { bins: vec![0; BINS], count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
+    }
+}
+
+#[inline]
+fn bin_of(value: u64) -> usize {
+    if value < SUB as u64 {
+        return value as usize;
+    }
+    let shift = 63 - value.leading_zeros() - SUB_BITS;
+    (shift as usize + 1) * SUB + ((value >> shift) as usize & (SUB - 1))
+}
+
+/// Midpoint of a bin.
+fn value_of(bin: usize) -> u64 {
+    if bin < SUB {
+        return bin as u64;
+    }
+    let shift = (bin / SUB - 1) as u32;
+    let low = ((SUB + bin % SUB) as u64) << shift;
+    low + ((1u64 << shift) >> 1)
+}
+
+impl Histogram {
+    /// Counts a value.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        self.bins[bin_of(value)] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.squares += u128::from(value) * u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Counts all of another histogram's values.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Values counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Exact mean; 0 without values.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// Standard deviation of the values (of the population); 0 without values.
+    pub fn stddev(&self) -> f64 {
+        let n = u128::from(self.count);
+        if n == 0 {
+            return 0.0;
+        }
+        // n * sum(x^2) - sum(x)^2 in integers where it fits: no cancellation.
+        let variance = match (n.checked_mul(self.squares), self.sum.checked_mul(self.sum)) {
+            (Some(scaled), Some(square)) => (scaled - square) as f64 / (n as f64 * n as f64),
+            _ => self.squares as f64 / n as f64 - self.mean() * self.mean(),
+        };
+        variance.max(0.0).sqrt()
+    }
+
+    /// Least value; 0 without values.
+    pub fn min(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.min }
+    }
+
+    /// Greatest value.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The value below or at which `percent` of the values lie, within 1/128.
+    pub fn percentile(&self, percent: f64) -> u64 {
+        let rank = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        for (bin, count) in self.bins.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return value_of(bin).clamp(self.min(), self.max);
+            }
+        }
+        self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn midpoints_err_by_at_most_a_128th(value: u64) {
+            let middle = value_of(bin_of(value));
+            prop_assert!(middle.abs_diff(value) as u128 * 128 <= u128::from(value));
+        }
+
+        #[test]
+        fn agrees_with_sorted_values(values in proptest::collection::vec(0u64..10_000_000, 1..200), split in 0usize..200) {
+            let (mut left, mut right) = (Histogram::default(), Histogram::default());
+            for (index, &value) in values.iter().enumerate() {
+                if index < split { left.add(value) } else { right.add(value) }
+            }
+            left.merge(&right);
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(left.count(), values.len() as u64);
+            prop_assert_eq!((left.min(), left.max()), (sorted[0], *sorted.last().unwrap()));
+            for percent in [1.0, 50.0, 90.0, 99.9, 100.0] {
+                let rank = ((percent / 100.0 * values.len() as f64).ceil() as usize).max(1);
+                let exact = sorted[rank - 1];
+                let got = left.percentile(percent);
+                prop_assert!(got.abs_diff(exact) * 128 <= exact, "{} against {}", got, exact);
+            }
+            let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
+            let variance = values.iter().map(|&v| (v as f64 - mean).powi(2)).sum::<f64>() / values.len() as f64;
+            prop_assert!((left.mean() - mean).abs() <= 1e-9 * mean);
+            prop_assert!((left.stddev() - variance.sqrt()).abs() <= 1e-6 * (1.0 + variance.sqrt()));
+        }
+    }
+
+    #[test]
+    fn empty_is_all_zero() {
+        let empty = Histogram::default();
+        assert_eq!((empty.min(), empty.max(), empty.percentile(99.0)), (0, 0, 0));
+        assert_eq!((empty.mean(), empty.stddev()), (0.0, 0.0));
+    }
+}

@@ -1,0 +1,395 @@
+//! The report of a run: the contract's field names, filled from the parts' counters.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Histogram, Recorder};
+use crate::device::Device;
+use crate::flash::{Cause, Counts};
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl};
+use crate::workload::SourceSummary;
+
+/// Percentiles of a summary: fio's list.
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// The measured part of a result: all fields of the contract but `schema`, `config` and `engine`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// What was asked.
+    pub trace: Trace,
+    /// completion - arrival.
+    pub latency: Parts,
+    /// dispatch - arrival.
+    pub wait: Parts,
+    /// completion - dispatch.
+    pub access: Parts,
+    /// The mapping cache.
+    pub mapping: Mapping,
+    /// The host's scheduler.
+    pub scheduler: Scheduler,
+    /// Requests that met a busy or awaited chip when the device took them.
+    pub conflicts: Conflicts,
+    /// Flash operations by cause.
+    pub flash: Flash,
+    /// Merges of hybrid FTLs; a page-mapped FTL has none.
+    pub merges: Merges,
+    /// Write amplification.
+    pub waf: Waf,
+    /// Erases per block.
+    pub wear: Wear,
+    /// Busy time of each resource.
+    pub utilization: Utilization,
+    /// Simulated time from the first arrival to the last completion, ns.
+    pub elapsed_ns: u64,
+    /// Host bytes read and written per simulated second.
+    pub throughput_bytes_per_s: f64,
+}
+
+/// `trace`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trace {
+    /// Requests of all operations.
+    pub requests: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Trims.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes of the reads.
+    pub bytes_read: u64,
+    /// Bytes of the writes.
+    pub bytes_written: u64,
+    /// Logical pages touched, in bytes.
+    pub footprint_bytes: u64,
+    /// Stamps smaller than one before, raised to it.
+    pub out_of_order: u64,
+    /// Records dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+}
+
+/// A time of reads, of writes, and of both.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parts {
+    /// Reads.
+    pub read: Summary,
+    /// Writes.
+    pub write: Summary,
+    /// Reads and writes.
+    pub all: Summary,
+}
+
+/// A distribution.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Requests.
+    pub count: u64,
+    /// Mean, ns.
+    pub mean_ns: f64,
+    /// Standard deviation of the population, ns.
+    pub stddev_ns: f64,
+    /// Least, ns.
+    pub min_ns: u64,
+    /// Greatest, ns.
+    pub max_ns: u64,
+    /// Value at each percentile, ns, within 1/128; absent without requests.
+    pub percentile_ns: Percentiles,
+}
+
+/// Percentile (fio's notation, "99.000000") to value, in ascending order.
+#[derive(Clone, Debug)]
+pub struct Percentiles(pub Vec<(f64, u64)>);
+
+impl Serialize for Percentiles {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(percent, ns)| (format!("{percent:.6}"), ns)))
+    }
+}
+
+/// `mapping`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mapping {
+    /// Translations whose entry was cached.
+    pub hits: u64,
+    /// Translations whose entry was not.
+    pub misses: u64,
+    /// Translation pages read ahead for a batch.
+    pub prefetches: u64,
+    /// (hits - prefetches) / (hits + misses); absent without translations.
+    pub hit_ratio: Option<f64>,
+    /// Reads of translation pages (cause map).
+    pub translation_reads: u64,
+    /// Programs of translation pages (cause map).
+    pub translation_programs: u64,
+    /// Bytes programmed for mappings: causes map, gc-map and dir.
+    pub map_bytes_programmed: u64,
+    /// Entries that were new on flash / entries programmed (cause map); absent without programs.
+    pub updated_ratio: Option<f64>,
+}
+
+/// `scheduler`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scheduler {
+    /// Registered name.
+    pub name: String,
+    /// Requests dispatched ahead of others by choice.
+    pub prioritized: u64,
+    /// Batches created.
+    pub batches: u64,
+    /// Requests dispatched by deadline.
+    pub expired: u64,
+}
+
+/// `conflicts`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conflicts {
+    /// Reads in conflict.
+    pub read: u64,
+    /// Writes and trims in conflict.
+    pub write: u64,
+    /// Requests in conflict / requests; absent without requests.
+    pub ratio: Option<f64>,
+}
+
+/// Numbers by cause; every cause is there.
+pub type ByCause = BTreeMap<&'static str, u64>;
+
+/// `flash`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Flash {
+    /// Page reads.
+    pub reads: ByCause,
+    /// Page programs.
+    pub programs: ByCause,
+    /// Block erases.
+    pub erases: ByCause,
+    /// Time of cells and bus, ns.
+    pub busy_ns: ByCause,
+}
+
+/// Merges of one kind.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Merge {
+    /// How many.
+    pub count: u64,
+    /// Pages copied by them.
+    pub pages_copied: u64,
+    /// Their time, ns.
+    pub busy_ns: u64,
+}
+
+/// `merges`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Merges {
+    /// Full merges.
+    pub full: Merge,
+    /// Partial merges.
+    pub partial: Merge,
+    /// Switch merges.
+    #[serde(rename = "switch")]
+    pub switched: Merge,
+    /// Switch merges after padding.
+    pub padded_switch: Merge,
+    /// Cooperative switch merges.
+    pub cooperative: Merge,
+}
+
+/// `waf`: pages programmed for each page the host wrote; absent without host writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Waf {
+    /// All programs.
+    pub total: Option<f64>,
+    /// User data moved (gc, wear).
+    pub gc: Option<f64>,
+    /// Mappings (map, gc-map, dir).
+    pub map: Option<f64>,
+    /// Merges.
+    pub merge: Option<f64>,
+    /// Padding.
+    pub pad: Option<f64>,
+}
+
+/// `wear`: erase counts over all blocks, `flash.pe_cycles` included.
+#[derive(Clone, Debug, Serialize)]
+pub struct Wear {
+    /// Least.
+    pub min: u32,
+    /// Mean.
+    pub mean: f64,
+    /// Greatest.
+    pub max: u32,
+    /// Standard deviation.
+    pub stddev: f64,
+}
+
+/// Busy time of resources over the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Utilization {
+    /// Of each chip, cells and bus, ns.
+    pub chip_busy_ns: Vec<u64>,
+    /// Of each channel's bus, ns.
+    pub channel_busy_ns: Vec<u64>,
+}
+
+fn by_cause(counts: &[u64; 8]) -> ByCause {
+    Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl Summary {
+    fn new(histogram: &Histogram) -> Summary {
+        let percentiles = if histogram.count() == 0 { &[][..] } else { &PERCENTILES[..] };
+        Summary {
+            count: histogram.count(),
+            mean_ns: histogram.mean(),
+            stddev_ns: histogram.stddev(),
+            min_ns: histogram.min(),
+            max_ns: histogram.max(),
+            percentile_ns: Percentiles(
+                percentiles.iter().map(|&percent| (percent, histogram.percentile(percent))).collect(),
+            ),
+        }
+    }
+}
+
+impl Parts {
+    fn new([read, write]: &[Histogram; 2]) -> Parts {
+        let mut all = read.clone();
+        all.merge(write);
+        Parts { read: Summary::new(read), write: Summary::new(write), all: Summary::new(&all) }
+    }
+}
+
+impl Waf {
+    fn new(counts: &Counts, ftl: &Ftl) -> Waf {
+        let (slots, per_page) = with_ftl!(ftl, ftl => (ftl.host_slots(), u64::from(ftl.slots_per_page())));
+        let of = |causes: &[Cause]| {
+            let programs: u64 = causes.iter().map(|&cause| counts.programs[cause as usize]).sum();
+            ratio(programs * per_page, slots)
+        };
+        Waf {
+            total: of(&Cause::ALL),
+            gc: of(&[Cause::Gc, Cause::Wear]),
+            map: of(&[Cause::Map, Cause::GcMap, Cause::Dir]),
+            merge: of(&[Cause::Merge]),
+            pad: of(&[Cause::Pad]),
+        }
+    }
+}
+
+impl Wear {
+    fn new(ftl: &Ftl) -> Wear {
+        let (mut min, mut max, mut blocks, mut sum, mut squares) = (u32::MAX, 0, 0u64, 0u64, 0u128);
+        with_ftl!(ftl, ftl => ftl.erases(&mut |erases| {
+            min = min.min(erases);
+            max = max.max(erases);
+            blocks += 1;
+            sum += u64::from(erases);
+            squares += u128::from(erases) * u128::from(erases);
+        }));
+        let mean = sum as f64 / blocks as f64;
+        let variance = squares as f64 / blocks as f64 - mean * mean;
+        Wear { min, mean, max, stddev: variance.max(0.0).sqrt() }
+    }
+}
+
+/// What the parts counted, for [`Report::new`].
+pub struct Sources<'a> {
+    /// The requests.
+    pub recorder: &'a Recorder,
+    /// The trace's reader.
+    pub source: SourceSummary,
+    /// Name of the host's scheduler and its batches.
+    pub scheduler: (&'a str, u64),
+    /// The device.
+    pub device: &'a Device,
+    /// The FTL.
+    pub ftl: &'a Ftl,
+    /// The flash operations.
+    pub counts: &'a Counts,
+    /// Simulated time, ns.
+    pub elapsed_ns: u64,
+    /// Bytes of a NAND page, and of a logical one.
+    pub page_bytes: (u64, u64),
+}
+
+impl Report {
+    /// Draws the report up.
+    pub fn new(sources: &Sources) -> Report {
+        let Sources { recorder, device, ftl, counts, .. } = sources;
+        let stats = with_ftl!(ftl, ftl => ftl.map_stats());
+        let requests: u64 = recorder.requests.iter().sum();
+        let conflicts = device.conflicts().requests;
+        let map_programs: u64 =
+            [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
+        let [latency, wait, access] = &recorder.times;
+        let bytes: u64 = recorder.bytes.iter().sum();
+        Report {
+            trace: Trace {
+                requests,
+                reads: recorder.requests[0],
+                writes: recorder.requests[1],
+                trims: recorder.requests[2],
+                flushes: recorder.requests[3],
+                bytes_read: recorder.bytes[0],
+                bytes_written: recorder.bytes[1],
+                footprint_bytes: recorder.touched.count() * sources.page_bytes.1,
+                out_of_order: sources.source.out_of_order,
+                dropped: sources.source.dropped.clone(),
+            },
+            latency: Parts::new(latency),
+            wait: Parts::new(wait),
+            access: Parts::new(access),
+            mapping: Mapping {
+                hits: stats.hits,
+                misses: stats.misses,
+                prefetches: stats.prefetches,
+                hit_ratio: (stats.hits + stats.misses > 0).then(|| {
+                    (stats.hits as f64 - stats.prefetches as f64) / (stats.hits + stats.misses) as f64
+                }),
+                translation_reads: counts.reads[Cause::Map as usize],
+                translation_programs: counts.programs[Cause::Map as usize],
+                map_bytes_programmed: map_programs * sources.page_bytes.0,
+                updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
+            },
+            scheduler: Scheduler {
+                name: sources.scheduler.0.to_string(),
+                prioritized: recorder.prioritized,
+                batches: sources.scheduler.1,
+                expired: recorder.expired,
+            },
+            conflicts: Conflicts {
+                read: conflicts[0],
+                write: conflicts[1],
+                ratio: ratio(conflicts[0] + conflicts[1], requests),
+            },
+            flash: Flash {
+                reads: by_cause(&counts.reads),
+                programs: by_cause(&counts.programs),
+                erases: by_cause(&counts.erases),
+                busy_ns: by_cause(&counts.busy_ns),
+            },
+            merges: Merges::default(),
+            waf: Waf::new(counts, ftl),
+            wear: Wear::new(ftl),
+            utilization: Utilization {
+                chip_busy_ns: device.array().chip_busy_ns().collect(),
+                channel_busy_ns: device.array().channel_busy_ns().collect(),
+            },
+            elapsed_ns: sources.elapsed_ns,
+            throughput_bytes_per_s: if sources.elapsed_ns == 0 {
+                0.0
+            } else {
+                bytes as f64 * 1e9 / sources.elapsed_ns as f64
+            },
+        }
+    }
+}

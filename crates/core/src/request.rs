@@ -1,0 +1,228 @@
+//! Requests on their way through the stack: one slab, ids instead of pointers.
+
+use crate::ftl;
+use crate::util::NONE;
+use crate::workload::Op;
+
+/// Which half of a scheduler a request belongs to: reads, or everything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Half {
+    /// Reads.
+    Read = 0,
+    /// Writes, trims and flushes.
+    Write = 1,
+}
+
+/// A request between its admission and its completion.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Number, from 1 in trace order.
+    pub id: u64,
+    /// Arrival at the host, ns.
+    pub arrival_ns: u64,
+    /// Handed to the device, ns.
+    pub dispatch_ns: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Operation.
+    pub op: Op,
+    /// Its logical pages (none for a flush, nor for a trim that covers no page whole).
+    pub pages: ftl::Request,
+    /// Translation page of its first LPN.
+    pub translation_page: u32,
+    /// Classified as a hit at admission.
+    pub hit: bool,
+    /// In a scheduler's queue.
+    pub queued: bool,
+    /// Dispatched ahead of others by choice.
+    pub prioritized: bool,
+    /// Dispatched by deadline.
+    pub expired: bool,
+    /// First of a batch: the device prefetches for it and those linked behind it.
+    pub prefetch: bool,
+    /// Number of its batch, from 1; 0: none.
+    pub batch: u64,
+    /// Where its scheduler keeps that batch.
+    pub batch_slot: u32,
+    /// Mapping-cache misses.
+    pub misses: u32,
+    /// Flash steps not finished.
+    pub steps_left: u32,
+    links: [[u32; 2]; 2],
+}
+
+impl Request {
+    /// Its half.
+    #[inline]
+    pub fn half(&self) -> Half {
+        if self.op == Op::Read { Half::Read } else { Half::Write }
+    }
+}
+
+/// All requests in flight.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    slots: Vec<Request>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    /// Stores a request; its id stays valid until [`Pool::release`].
+    #[inline]
+    pub fn insert(&mut self, request: Request) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = request;
+                id
+            }
+            None => {
+                self.slots.push(request);
+                // Release must not allocate.
+                self.free.reserve(self.slots.len());
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Gives a slot back.
+    #[inline]
+    pub fn release(&mut self, id: u32) {
+        self.free.push(id);
+    }
+
+    /// The request behind `id` in its queue, or [`NONE`].
+    #[inline]
+    pub fn behind(&self, id: u32) -> u32 {
+        self[id].links[QUEUE][1]
+    }
+}
+
+impl std::ops::Index<u32> for Pool {
+    type Output = Request;
+
+    #[inline]
+    fn index(&self, id: u32) -> &Request {
+        &self.slots[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Pool {
+    #[inline]
+    fn index_mut(&mut self, id: u32) -> &mut Request {
+        &mut self.slots[id as usize]
+    }
+}
+
+impl Request {
+    /// A request as it arrives, in no queue.
+    pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: ftl::Request) -> Request {
+        Request {
+            id,
+            arrival_ns,
+            dispatch_ns: 0,
+            offset,
+            size,
+            op,
+            pages,
+            translation_page: NONE,
+            hit: false,
+            queued: false,
+            prioritized: false,
+            expired: false,
+            prefetch: false,
+            batch: 0,
+            batch_slot: NONE,
+            misses: 0,
+            steps_left: 0,
+            links: [[NONE; 2]; 2],
+        }
+    }
+}
+
+const QUEUE: usize = 0;
+const AGE: usize = 1;
+
+/// A queue a request is in for its scheduler.
+pub type Queue = Links<QUEUE>;
+/// The queue of all pending requests in order of arrival.
+pub type Ages = Links<AGE>;
+
+/// A first-in first-out queue linked through the requests of a [`Pool`].
+#[derive(Clone, Copy, Debug)]
+pub struct Links<const KIND: usize> {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+impl<const KIND: usize> Default for Links<KIND> {
+    fn default() -> Self {
+        Links { head: NONE, tail: NONE, len: 0 }
+    }
+}
+
+impl<const KIND: usize> Links<KIND> {
+    /// First request, or [`NONE`].
+    #[inline]
+    pub fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// Number of requests.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    /// Appends a request that is in no queue of this kind.
+    #[inline]
+    pub fn push(&mut self, id: u32, pool: &mut Pool) {
+        pool[id].links[KIND] = [self.tail, NONE];
+        match self.tail {
+            NONE => self.head = id,
+            tail => pool[tail].links[KIND][1] = id,
+        }
+        self.tail = id;
+        self.len += 1;
+    }
+
+    /// Takes the first request out. Its link to the one behind stays readable ([`Pool::behind`]).
+    #[inline]
+    pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
+        let id = self.head;
+        if id == NONE {
+            return None;
+        }
+        self.head = pool[id].links[KIND][1];
+        match self.head {
+            NONE => self.tail = NONE,
+            head => pool[head].links[KIND][0] = NONE,
+        }
+        self.len -= 1;
+        Some(id)
+    }
+
+    /// Takes a request out from anywhere.
+    #[inline]
+    pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
+        let [prev, next] = pool[id].links[KIND];
+        match prev {
+            NONE => self.head = next,
+            prev => pool[prev].links[KIND][1] = next,
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => pool[next].links[KIND][0] = prev,
+        }
+        self.len -= 1;
+    }
+}

@@ -1,0 +1,184 @@
+//! Batches of pending requests that share a translation page (RB and its descendants).
+//!
+//! Source: Ji et al., TCAD 2018, section V-B and Algorithm 1 (Index_Batch, Add_to_Batch,
+//! Create_New_Batch). A request joins the batch of its half and of the translation page of its
+//! first LPN; a flush, which has no LPN, is a batch of its own.
+
+use hashbrown::HashMap;
+
+use crate::request::{Half, Pool, Queue};
+use crate::util::NONE;
+
+/// Hashes a translation page and a half; unseeded, so that iteration could not differ between runs
+/// even if there were any.
+type Index = HashMap<u64, u32, std::hash::BuildHasherDefault<PageHasher>>;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PageHasher(u64);
+
+impl std::hash::Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("keys are u64");
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+}
+
+/// A batch that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch {
+    /// From 1 in order of creation, one counter for both halves.
+    pub number: u64,
+    /// Its requests in order of arrival.
+    pub queue: Queue,
+    /// Pages of all its requests.
+    pub pages: u64,
+    half: Half,
+    key: Option<u64>,
+    older: u32,
+    younger: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    oldest: u32,
+    youngest: u32,
+}
+
+/// The waiting batches of both halves.
+#[derive(Clone, Debug)]
+pub(super) struct Batches {
+    slots: Vec<Batch>,
+    free: Vec<u32>,
+    index: Index,
+    order: [Ends; 2],
+    created: u64,
+}
+
+impl Batches {
+    pub fn new() -> Batches {
+        Batches {
+            slots: Vec::with_capacity(128),
+            free: Vec::with_capacity(128),
+            index: Index::with_capacity_and_hasher(256, Default::default()),
+            order: [Ends { oldest: NONE, youngest: NONE }; 2],
+            created: 0,
+        }
+    }
+
+    /// Batches created so far.
+    pub fn created(&self) -> u64 {
+        self.created
+    }
+
+    /// The oldest waiting batch of a half, or [`NONE`].
+    #[inline]
+    pub fn oldest(&self, half: Half) -> u32 {
+        self.order[half as usize].oldest
+    }
+
+    /// A waiting batch.
+    #[inline]
+    pub fn get(&self, slot: u32) -> &Batch {
+        &self.slots[slot as usize]
+    }
+
+    /// Puts a request into its batch; returns the batch and whether it is new.
+    pub fn join(&mut self, id: u32, pool: &mut Pool) -> (u32, bool) {
+        let request = &pool[id];
+        let half = request.half();
+        let pages = u64::from(request.pages.pages);
+        let key = (pages > 0).then(|| u64::from(request.translation_page) << 1 | half as u64);
+        let found = key.and_then(|key| self.index.get(&key).copied());
+        let slot = found.unwrap_or_else(|| self.create(half, key));
+        let batch = &mut self.slots[slot as usize];
+        batch.queue.push(id, pool);
+        batch.pages += pages;
+        pool[id].batch = batch.number;
+        pool[id].batch_slot = slot;
+        (slot, found.is_none())
+    }
+
+    fn create(&mut self, half: Half, key: Option<u64>) -> u32 {
+        self.created += 1;
+        let older = self.order[half as usize].youngest;
+        let batch = Batch {
+            number: self.created,
+            queue: Queue::default(),
+            pages: 0,
+            half,
+            key,
+            older,
+            younger: NONE,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = batch;
+                slot
+            }
+            None => {
+                self.slots.push(batch);
+                self.slots.len() as u32 - 1
+            }
+        };
+        match older {
+            NONE => self.order[half as usize].oldest = slot,
+            older => self.slots[older as usize].younger = slot,
+        }
+        self.order[half as usize].youngest = slot;
+        if let Some(key) = key {
+            self.index.insert(key, slot);
+        }
+        slot
+    }
+
+    /// Takes a batch out whole. All its requests but the first count as prioritized.
+    pub fn take(&mut self, slot: u32, pool: &mut Pool) -> Queue {
+        let queue = self.slots[slot as usize].queue;
+        self.delete(slot);
+        let mut id = pool.behind(queue.head());
+        while id != NONE {
+            pool[id].prioritized = true;
+            id = pool.behind(id);
+        }
+        let first = &mut pool[queue.head()];
+        first.prefetch = first.pages.pages > 0;
+        queue
+    }
+
+    /// Takes one request out; returns its batch if that still has others.
+    pub fn remove(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
+        let slot = pool[id].batch_slot;
+        let batch = &mut self.slots[slot as usize];
+        batch.queue.unlink(id, pool);
+        batch.pages -= u64::from(pool[id].pages.pages);
+        if batch.queue.is_empty() {
+            self.delete(slot);
+            return None;
+        }
+        Some(slot)
+    }
+
+    fn delete(&mut self, slot: u32) {
+        let Batch { half, key, older, younger, .. } = self.slots[slot as usize];
+        match older {
+            NONE => self.order[half as usize].oldest = younger,
+            older => self.slots[older as usize].younger = younger,
+        }
+        match younger {
+            NONE => self.order[half as usize].youngest = older,
+            younger => self.slots[younger as usize].older = older,
+        }
+        if let Some(key) = key {
+            self.index.remove(&key);
+        }
+        self.slots[slot as usize].number = 0;
+        self.free.push(slot);
+    }
+}

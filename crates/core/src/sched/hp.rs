@@ -1,0 +1,88 @@
+//! HP: hit prioritized.
+//!
+//! Source: Ji et al., TCAD 2018, section V-A. A request whose pages are all cached when it enters
+//! the pending queue goes to the hit queue, else to the miss queue; hits go before misses.
+//!
+//! Read into it: the order is hit reads, hit writes, miss reads, miss writes, without RoW's
+//! alternation, since section VI-A states that order without exception. `host.alternate = true`
+//! applies RoW's rule within the hit queue and within the miss queue. The class is not revised.
+
+use super::halves::{Halves, Turn};
+use super::{Decision, Scheduler};
+use crate::config::{Host, Key, Kind};
+use crate::request::Pool;
+
+pub(super) const NAME: &str = "hp";
+pub(super) const DOC: &str = "requests whose mappings are cached first (Ji et al., TCAD 2018)";
+pub(super) const KEYS: &[Key] = &[Key {
+    path: "host.alternate",
+    kind: Kind::Bool,
+    default: "false",
+    words: &[],
+    doc: "hp, rb, map, map+: alternate reads and writes as row does.",
+}];
+
+/// The hit queue of HP, MAP and MAP+: what leaves it is prioritized.
+#[derive(Clone, Debug)]
+pub(super) struct HitQueue {
+    halves: Halves,
+    turn: Turn,
+}
+
+impl HitQueue {
+    pub fn new(host: &Host) -> HitQueue {
+        HitQueue { halves: Halves::default(), turn: Turn::new(host.alternate) }
+    }
+
+    pub fn push(&mut self, id: u32, pool: &mut Pool) {
+        self.halves.push(id, pool);
+    }
+
+    pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
+        let id = self.halves.pop(&mut self.turn, pool)?;
+        pool[id].prioritized = true;
+        Some(id)
+    }
+
+    pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
+        self.halves.unlink(id, pool);
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Hp {
+    hits: HitQueue,
+    misses: Halves,
+    turn: Turn,
+}
+
+impl Scheduler for Hp {
+    const CLASSIFIES: bool = true;
+
+    fn new(host: &Host) -> Hp {
+        Hp { hits: HitQueue::new(host), misses: Halves::default(), turn: Turn::new(host.alternate) }
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        if pool[id].hit {
+            self.hits.push(id, pool);
+        } else {
+            self.misses.push(id, pool);
+        }
+    }
+
+    fn choose(&mut self, pool: &mut Pool) -> Decision {
+        self.hits
+            .pop(pool)
+            .or_else(|| self.misses.pop(&mut self.turn, pool))
+            .map_or(Decision::Nothing, Decision::One)
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        if pool[id].hit {
+            self.hits.unlink(id, pool);
+        } else {
+            self.misses.unlink(id, pool);
+        }
+    }
+}

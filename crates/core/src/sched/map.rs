@@ -1,0 +1,58 @@
+//! MAP: mapping-cache-aware scheduling, HP for hits over RB for misses.
+//!
+//! Source: Ji et al., TCAD 2018, section V-B and Algorithm 1.
+
+use super::hp::HitQueue;
+use super::rb::Rb;
+use super::{Decision, Scheduler};
+use crate::config::{Host, Key};
+use crate::request::Pool;
+
+pub(super) const NAME: &str = "map";
+pub(super) const DOC: &str = "hp for hits, rb for misses (Ji et al., TCAD 2018)";
+pub(super) const KEYS: &[Key] = &[];
+
+/// A hit queue over a scheduler of the misses.
+#[derive(Clone, Debug)]
+pub(super) struct HitsOver<S> {
+    hits: HitQueue,
+    misses: S,
+}
+
+/// MAP.
+pub(super) type Map = HitsOver<Rb>;
+
+impl<S: Scheduler> Scheduler for HitsOver<S> {
+    const CLASSIFIES: bool = true;
+
+    fn new(host: &Host) -> HitsOver<S> {
+        HitsOver { hits: HitQueue::new(host), misses: S::new(host) }
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        if pool[id].hit {
+            self.hits.push(id, pool);
+        } else {
+            self.misses.admit(id, pool);
+        }
+    }
+
+    fn choose(&mut self, pool: &mut Pool) -> Decision {
+        match self.hits.pop(pool) {
+            Some(id) => Decision::One(id),
+            None => self.misses.choose(pool),
+        }
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        if pool[id].hit {
+            self.hits.unlink(id, pool);
+        } else {
+            self.misses.remove(id, pool);
+        }
+    }
+
+    fn batches(&self) -> u64 {
+        self.misses.batches()
+    }
+}

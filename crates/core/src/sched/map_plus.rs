@@ -1,0 +1,106 @@
+//! MAP+: MAP with batches sorted by density.
+//!
+//! Source: Ji et al., TCAD 2018, section V-C (BS), eq. (9): density = requests / pages; the densest
+//! waiting batch goes first, read batches before write batches.
+//!
+//! Read into it: ties go to the older batch; a request that leaves by deadline changes its batch's
+//! density. (A batch of one flush has no pages and counts as infinitely dense.)
+
+use std::cmp::Ordering;
+
+use super::batches::Batches;
+use super::halves::Turn;
+use super::map::HitsOver;
+use super::{Decision, Scheduler};
+use crate::config::{Host, Key};
+use crate::request::{Half, Pool};
+use crate::util::LazyHeap;
+
+pub(super) const NAME: &str = "map+";
+pub(super) const DOC: &str = "map with the densest batch first (Ji et al., TCAD 2018)";
+pub(super) const KEYS: &[Key] = &[];
+
+/// MAP+.
+pub(super) type MapPlus = HitsOver<Densest>;
+
+/// A batch's density at the time of its last change; greater is denser, or older at equal density.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Density {
+    requests: u64,
+    pages: u64,
+    number: u64,
+    slot: u32,
+}
+
+impl Ord for Density {
+    fn cmp(&self, other: &Density) -> Ordering {
+        (self.requests * other.pages)
+            .cmp(&(other.requests * self.pages))
+            .then(other.number.cmp(&self.number))
+            .then(self.requests.cmp(&other.requests))
+    }
+}
+
+impl PartialOrd for Density {
+    fn partial_cmp(&self, other: &Density) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The batches of RB, densest first.
+#[derive(Clone, Debug)]
+pub(super) struct Densest {
+    batches: Batches,
+    heaps: [LazyHeap<Density>; 2],
+    turn: Turn,
+}
+
+fn density(batches: &Batches, slot: u32) -> Density {
+    let batch = batches.get(slot);
+    Density { requests: u64::from(batch.queue.len()), pages: batch.pages, number: batch.number, slot }
+}
+
+impl Densest {
+    /// Enters a batch's new density; the entry of the old one is stale from now on.
+    fn enter(&mut self, slot: u32, half: Half, more: bool) {
+        let Densest { batches, heaps, .. } = self;
+        heaps[half as usize].push(density(batches, slot), more);
+        heaps[half as usize].tidy(|entry| density(batches, entry.slot) == *entry);
+    }
+}
+
+impl Scheduler for Densest {
+    fn new(host: &Host) -> Densest {
+        Densest { batches: Batches::new(), heaps: Default::default(), turn: Turn::new(host.alternate) }
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        let (slot, new) = self.batches.join(id, pool);
+        self.enter(slot, pool[id].half(), new);
+    }
+
+    fn choose(&mut self, pool: &mut Pool) -> Decision {
+        let [reads, writes] = self.heaps.each_ref().map(|heap| heap.live() > 0);
+        let Some(half) = self.turn.pick(reads, writes) else { return Decision::Nothing };
+        self.turn.served(half);
+        let Densest { batches, heaps, .. } = self;
+        let densest =
+            heaps[half as usize].pop(|entry| density(batches, entry.slot) == *entry).expect("a batch waits");
+        Decision::Batch(batches.take(densest.slot, pool))
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        let half = pool[id].half();
+        match self.batches.remove(id, pool) {
+            Some(slot) => self.enter(slot, half, false),
+            None => {
+                let batches = &self.batches;
+                self.heaps[half as usize].forget(|entry| density(batches, entry.slot) == *entry);
+            }
+        }
+    }
+
+    fn batches(&self) -> u64 {
+        self.batches.created()
+    }
+}

@@ -1,0 +1,38 @@
+//! NOOP: arrival order, no deadline.
+//!
+//! The baseline of all four papers; "suggested for SSDs" in Ji et al., TCAD 2018, section V-A.
+
+use super::{Decision, Scheduler};
+use crate::config::{Host, Key};
+use crate::request::{Pool, Queue};
+
+pub(super) const NAME: &str = "noop";
+pub(super) const DOC: &str = "arrival order";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Noop {
+    queue: Queue,
+}
+
+impl Scheduler for Noop {
+    const DEADLINE: bool = false;
+
+    fn new(_host: &Host) -> Noop {
+        Noop::default()
+    }
+
+    #[inline]
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        self.queue.push(id, pool);
+    }
+
+    #[inline]
+    fn choose(&mut self, pool: &mut Pool) -> Decision {
+        self.queue.pop(pool).map_or(Decision::Nothing, Decision::One)
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        self.queue.unlink(id, pool);
+    }
+}

@@ -1,0 +1,57 @@
+//! RB: request batched.
+//!
+//! Source: Ji et al., TCAD 2018, section V-B. Pending requests that share a translation page form a
+//! batch, dispatched whole after one read of that page; batch lists are first-in first-out, read
+//! batches before write batches (section VI-A).
+//!
+//! Read into it: straddling requests belong to the page of their first LPN; `host.alternate = true`
+//! applies RoW's rule to batches, each counting as one dispatch.
+
+use super::batches::Batches;
+use super::halves::Turn;
+use super::{Decision, Scheduler};
+use crate::config::{Host, Key};
+use crate::request::{Half, Pool};
+use crate::util::NONE;
+
+pub(super) const NAME: &str = "rb";
+pub(super) const DOC: &str = "batches of requests that share a translation page (Ji et al., TCAD 2018)";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug)]
+pub(super) struct Rb {
+    batches: Batches,
+    turn: Turn,
+}
+
+impl Rb {
+    fn waits(&self, half: Half) -> bool {
+        self.batches.oldest(half) != NONE
+    }
+}
+
+impl Scheduler for Rb {
+    fn new(host: &Host) -> Rb {
+        Rb { batches: Batches::new(), turn: Turn::new(host.alternate) }
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        self.batches.join(id, pool);
+    }
+
+    fn choose(&mut self, pool: &mut Pool) -> Decision {
+        let Some(half) = self.turn.pick(self.waits(Half::Read), self.waits(Half::Write)) else {
+            return Decision::Nothing;
+        };
+        self.turn.served(half);
+        Decision::Batch(self.batches.take(self.batches.oldest(half), pool))
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        self.batches.remove(id, pool);
+    }
+
+    fn batches(&self) -> u64 {
+        self.batches.created()
+    }
+}

@@ -1,0 +1,37 @@
+//! RoW: reads over writes.
+//!
+//! Source: Ji et al., TCAD 2018, section VI-A (after Kim et al., EMSOFT 2009): a read and a write
+//! queue; reads first, but two reads in succession only if no write waits.
+
+use super::halves::{Halves, Turn};
+use super::{Decision, Scheduler};
+use crate::config::{Host, Key};
+use crate::request::Pool;
+
+pub(super) const NAME: &str = "row";
+pub(super) const DOC: &str = "reads over writes, alternating while both wait";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    halves: Halves,
+    turn: Turn,
+}
+
+impl Scheduler for Row {
+    fn new(_host: &Host) -> Row {
+        Row { halves: Halves::default(), turn: Turn::new(true) }
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        self.halves.push(id, pool);
+    }
+
+    fn choose(&mut self, pool: &mut Pool) -> Decision {
+        self.halves.pop(&mut self.turn, pool).map_or(Decision::Nothing, Decision::One)
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        self.halves.unlink(id, pool);
+    }
+}

@@ -1,0 +1,90 @@
+//! A fixed set of small integers, one bit each.
+
+/// A set over `0..len`.
+#[derive(Clone, Debug)]
+pub struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// The empty set over `0..len`.
+    pub fn new(len: usize) -> Bits {
+        Bits { words: vec![0; len.div_ceil(64)] }
+    }
+
+    /// Whether `index` is in the set.
+    #[inline]
+    pub fn get(&self, index: u32) -> bool {
+        self.words[index as usize / 64] >> (index % 64) & 1 != 0
+    }
+
+    /// Adds `index`.
+    #[inline]
+    pub fn set(&mut self, index: u32) {
+        self.words[index as usize / 64] |= 1 << (index % 64);
+    }
+
+    /// Removes `index`.
+    #[inline]
+    pub fn clear(&mut self, index: u32) {
+        self.words[index as usize / 64] &= !(1 << (index % 64));
+    }
+
+    /// The least member in `from..end`.
+    #[inline]
+    pub fn next_set(&self, from: u32, end: u32) -> Option<u32> {
+        if from >= end {
+            return None;
+        }
+        let mut word = from as usize / 64;
+        let mut bits = self.words[word] & (u64::MAX << (from % 64));
+        loop {
+            if bits != 0 {
+                let index = word as u32 * 64 + bits.trailing_zeros();
+                return (index < end).then_some(index);
+            }
+            word += 1;
+            if word as u64 * 64 >= u64::from(end) {
+                return None;
+            }
+            bits = self.words[word];
+        }
+    }
+
+    /// Number of members.
+    pub fn count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Makes this set equal to `other`, which must be over the same range.
+    pub fn copy_from(&mut self, other: &Bits) {
+        self.words.copy_from_slice(&other.words);
+    }
+
+    /// Removes all members.
+    pub fn reset(&mut self) {
+        self.words.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_set_crosses_words_and_respects_the_end() {
+        let mut bits = Bits::new(200);
+        for index in [3, 64, 130, 199] {
+            bits.set(index);
+        }
+        assert_eq!(bits.next_set(0, 200), Some(3));
+        assert_eq!(bits.next_set(4, 200), Some(64));
+        assert_eq!(bits.next_set(65, 130), None);
+        assert_eq!(bits.next_set(65, 131), Some(130));
+        assert_eq!(bits.next_set(131, 200), Some(199));
+        assert_eq!(bits.next_set(200, 200), None);
+        assert_eq!(bits.count(), 4);
+        bits.clear(64);
+        assert!(!bits.get(64) && bits.get(130));
+    }
+}

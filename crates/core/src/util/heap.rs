@@ -1,0 +1,94 @@
+//! A binary heap whose entries may go stale.
+
+use std::collections::BinaryHeap;
+
+/// A max-heap in which entries are not removed but recognised as stale when they surface, so that
+/// taking a request out of the middle costs nothing. It never holds more stale entries than live
+/// ones and a few.
+#[derive(Clone, Debug)]
+pub struct LazyHeap<K> {
+    heap: BinaryHeap<K>,
+    live: usize,
+}
+
+impl<K: Ord> Default for LazyHeap<K> {
+    fn default() -> Self {
+        LazyHeap { heap: BinaryHeap::with_capacity(256), live: 0 }
+    }
+}
+
+impl<K: Ord> LazyHeap<K> {
+    /// Entries that are not stale.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Adds an entry; with `more` false it replaces one that went stale by the same change.
+    pub fn push(&mut self, key: K, more: bool) {
+        self.heap.push(key);
+        self.live += usize::from(more);
+    }
+
+    /// Takes the greatest entry that is live.
+    pub fn pop(&mut self, is_live: impl Fn(&K) -> bool) -> Option<K> {
+        while let Some(key) = self.heap.pop() {
+            if is_live(&key) {
+                self.live -= 1;
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// An entry went stale and is not replaced.
+    pub fn forget(&mut self, is_live: impl Fn(&K) -> bool) {
+        self.live -= 1;
+        self.tidy(is_live);
+    }
+
+    /// Drops the stale entries once they outnumber the live ones.
+    pub fn tidy(&mut self, is_live: impl Fn(&K) -> bool) {
+        if self.heap.len() > 2 * self.live + 64 {
+            self.heap.retain(is_live);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Against a set: push, remove from the middle, pop the greatest. Entries never come twice.
+        #[test]
+        fn behaves_as_a_set(steps in proptest::collection::vec((0u8..3, 0usize..50), 0..600)) {
+            let mut heap: LazyHeap<(usize, usize)> = LazyHeap::default();
+            let mut model = BTreeSet::new();
+            for (time, (step, value)) in steps.into_iter().enumerate() {
+                match step {
+                    0 => {
+                        model.insert((value, time));
+                        heap.push((value, time), true);
+                    }
+                    1 => {
+                        if let Some(&key) = model.iter().nth(value) {
+                            model.remove(&key);
+                            heap.forget(|k| model.contains(k));
+                            prop_assert!(heap.heap.len() <= 2 * model.len() + 64);
+                        }
+                    }
+                    _ => {
+                        let expected = model.last().copied();
+                        prop_assert_eq!(heap.pop(|k| model.contains(k)), expected);
+                        if let Some(key) = expected {
+                            model.remove(&key);
+                        }
+                    }
+                }
+                prop_assert_eq!(heap.live(), model.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Recency lists over a fixed number of keyed entries.
+//!
+//! Entries live in one arena and are found through an open-addressing table of
+//! 32-bit ids, so a cache of 2048 mappings stays within the first-level caches.
+
+use super::NONE;
+
+/// Ends of one recency list; entries link through [`Lru`].
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    /// Most recent entry.
+    pub head: u32,
+    /// Least recent entry.
+    pub tail: u32,
+    /// Entries in the list.
+    pub len: u32,
+}
+
+impl List {
+    /// The empty list.
+    pub const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    key: u32,
+    prev: u32,
+    next: u32,
+    value: T,
+}
+
+/// Entries with a `u32` key and a small value each, bounded or growing with what is put in.
+#[derive(Clone, Debug)]
+pub struct Lru<T> {
+    entries: Vec<Entry<T>>,
+    bounded: bool,
+    free: u32,
+    len: u32,
+    table: Vec<u32>,
+    shift: u32,
+}
+
+impl<T: Copy + Default> Lru<T> {
+    /// Room for `capacity` entries (at least 1), allocated at once; without a bound it grows.
+    pub fn new(capacity: Option<u32>) -> Lru<T> {
+        assert!(capacity.is_none_or(|n| n > 0 && n < NONE), "capacity {capacity:?}");
+        let mut lru = Lru {
+            entries: Vec::new(),
+            bounded: capacity.is_some(),
+            free: NONE,
+            len: 0,
+            table: Vec::new(),
+            shift: 0,
+        };
+        lru.grow(capacity.unwrap_or(1024));
+        lru
+    }
+
+    /// Adds free entries up to `capacity` and rebuilds the table for them.
+    fn grow(&mut self, capacity: u32) {
+        debug_assert!(self.free == NONE);
+        let first = self.entries.len() as u32;
+        let link = |id: u32| if id + 1 < capacity { id + 1 } else { NONE };
+        self.entries.extend((first..capacity).map(|id| Entry {
+            key: NONE,
+            prev: NONE,
+            next: link(id),
+            value: T::default(),
+        }));
+        self.free = first;
+        let slots = (u64::from(capacity) * 2).next_power_of_two();
+        self.table = vec![NONE; slots as usize];
+        self.shift = 64 - slots.trailing_zeros();
+        for id in 0..first {
+            self.enter(self.entries[id as usize].key, id);
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, key: u32, id: u32) {
+        let mask = self.table.len() - 1;
+        let mut at = self.home(key);
+        while self.table[at] != NONE {
+            at = (at + 1) & mask;
+        }
+        self.table[at] = id;
+    }
+
+    /// Entries held.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether the bound is reached.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.bounded && self.free == NONE
+    }
+
+    #[inline]
+    fn home(&self, key: u32) -> usize {
+        (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    /// The entry with this key, or [`NONE`].
+    #[inline]
+    pub fn find(&self, key: u32) -> u32 {
+        let mask = self.table.len() - 1;
+        let mut at = self.home(key);
+        loop {
+            let id = self.table[at];
+            if id == NONE || self.entries[id as usize].key == key {
+                return id;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Takes a free entry for a key that is not held. It is in no list yet.
+    #[inline]
+    pub fn insert(&mut self, key: u32, value: T) -> u32 {
+        if self.free == NONE {
+            assert!(!self.bounded, "no free entry");
+            self.grow(self.entries.len() as u32 * 2);
+        }
+        let id = self.free;
+        self.free = self.entries[id as usize].next;
+        self.entries[id as usize] = Entry { key, prev: NONE, next: NONE, value };
+        self.enter(key, id);
+        self.len += 1;
+        id
+    }
+
+    /// Gives an entry back; it must be in no list any more.
+    #[inline]
+    pub fn remove(&mut self, id: u32) {
+        let mask = self.table.len() - 1;
+        let mut hole = self.home(self.entries[id as usize].key);
+        while self.table[hole] != id {
+            hole = (hole + 1) & mask;
+        }
+        // Backward shift keeps every probe sequence free of holes without tombstones.
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let other = self.table[at];
+            if other == NONE {
+                break;
+            }
+            let home = self.home(self.entries[other as usize].key);
+            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
+                self.table[hole] = other;
+                hole = at;
+            }
+        }
+        self.table[hole] = NONE;
+        let entry = &mut self.entries[id as usize];
+        entry.key = NONE;
+        entry.next = self.free;
+        self.free = id;
+        self.len -= 1;
+    }
+
+    /// Key of an entry.
+    #[inline]
+    pub fn key(&self, id: u32) -> u32 {
+        self.entries[id as usize].key
+    }
+
+    /// Value of an entry.
+    #[inline]
+    pub fn value(&self, id: u32) -> &T {
+        &self.entries[id as usize].value
+    }
+
+    /// Value of an entry, to change.
+    #[inline]
+    pub fn value_mut(&mut self, id: u32) -> &mut T {
+        &mut self.entries[id as usize].value
+    }
+
+    /// The next less recent entry, or [`NONE`].
+    pub fn older(&self, id: u32) -> u32 {
+        self.entries[id as usize].next
+    }
+
+    /// The next more recent entry, or [`NONE`].
+    pub fn newer(&self, id: u32) -> u32 {
+        self.entries[id as usize].prev
+    }
+
+    /// Puts an entry that is in no list at the recent end.
+    #[inline]
+    pub fn push_head(&mut self, list: &mut List, id: u32) {
+        let entry = &mut self.entries[id as usize];
+        entry.prev = NONE;
+        entry.next = list.head;
+        match list.head {
+            NONE => list.tail = id,
+            head => self.entries[head as usize].prev = id,
+        }
+        list.head = id;
+        list.len += 1;
+    }
+
+    /// Takes an entry out of the list it is in.
+    #[inline]
+    pub fn unlink(&mut self, list: &mut List, id: u32) {
+        let Entry { prev, next, .. } = self.entries[id as usize];
+        match prev {
+            NONE => list.head = next,
+            prev => self.entries[prev as usize].next = next,
+        }
+        match next {
+            NONE => list.tail = prev,
+            next => self.entries[next as usize].prev = prev,
+        }
+        list.len -= 1;
+    }
+
+    /// Makes an entry the most recent of its list.
+    #[inline]
+    pub fn touch(&mut self, list: &mut List, id: u32) {
+        if list.head != id {
+            self.unlink(list, id);
+            self.push_head(list, id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn grows_without_a_bound() {
+        let mut lru: Lru<u32> = Lru::new(None);
+        let mut list = List::EMPTY;
+        for key in 0..5000 {
+            let id = lru.insert(key * 7, key);
+            lru.push_head(&mut list, id);
+        }
+        assert!(!lru.is_full() && lru.len() == 5000 && list.len == 5000);
+        assert!((0..5000).all(|key| *lru.value(lru.find(key * 7)) == key && lru.find(key * 7 + 1) == NONE));
+    }
+
+    proptest! {
+        /// A plain deque is the model: touch moves to the front, a full cache drops the back.
+        #[test]
+        fn behaves_as_a_plain_list(capacity in 1u32..20, keys in proptest::collection::vec(0u32..40, 0..400)) {
+            let mut lru: Lru<u32> = Lru::new(Some(capacity));
+            let mut list = List::EMPTY;
+            let mut model: VecDeque<u32> = VecDeque::new();
+            for key in keys {
+                let id = lru.find(key);
+                prop_assert_eq!(id != NONE, model.contains(&key));
+                if id != NONE {
+                    prop_assert_eq!(*lru.value(id), key * 3);
+                    lru.touch(&mut list, id);
+                    model.retain(|&k| k != key);
+                } else {
+                    prop_assert_eq!(lru.is_full(), model.len() == capacity as usize);
+                    if lru.is_full() {
+                        let victim = list.tail;
+                        prop_assert_eq!(lru.key(victim), model.pop_back().unwrap());
+                        lru.unlink(&mut list, victim);
+                        lru.remove(victim);
+                    }
+                    let id = lru.insert(key, key * 3);
+                    lru.push_head(&mut list, id);
+                }
+                model.push_front(key);
+                prop_assert_eq!(list.len as usize, model.len());
+                let mut at = list.head;
+                for &expected in &model {
+                    prop_assert_eq!(lru.key(at), expected);
+                    at = lru.older(at);
+                }
+                prop_assert_eq!(at, NONE);
+            }
+        }
+    }
+}

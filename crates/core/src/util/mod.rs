@@ -1,0 +1,14 @@
+//! Flat data structures of the hot paths.
+
+mod bits;
+mod divider;
+mod heap;
+mod lru;
+
+pub use bits::Bits;
+pub use divider::Divider;
+pub use heap::LazyHeap;
+pub use lru::{List, Lru};
+
+/// The absent id in every `u32` link.
+pub const NONE: u32 = u32::MAX;

@@ -1,0 +1,109 @@
+//! Adding a scheduler is one new file and one registry line: this test does it, in a copy of the
+//! source, and runs what comes out.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// The new file: the youngest request first.
+const LIFO: &str = r#"//! LIFO: the youngest request first.
+
+use super::{Decision, Scheduler};
+use crate::config::{Host, Key};
+use crate::request::Pool;
+
+pub(super) const NAME: &str = "lifo";
+pub(super) const DOC: &str = "the youngest request first";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lifo {
+    stack: Vec<u32>,
+}
+
+impl Scheduler for Lifo {
+    fn new(_host: &Host) -> Lifo {
+        Lifo::default()
+    }
+
+    fn admit(&mut self, id: u32, _pool: &mut Pool) {
+        self.stack.push(id);
+    }
+
+    fn choose(&mut self, _pool: &mut Pool) -> Decision {
+        self.stack.pop().map_or(Decision::Nothing, Decision::One)
+    }
+
+    fn remove(&mut self, id: u32, _pool: &mut Pool) {
+        self.stack.retain(|&other| other != id);
+    }
+}
+"#;
+
+/// The registry line.
+const LINE: &str = "    Lifo = lifo::Lifo;\n";
+
+/// A test of the copy: the scheduler is listed, is run, and does what it says.
+const USE: &str = r#"mod common;
+
+#[test]
+fn lifo_serves_the_youngest_first() {
+    assert!(ftlab_core::sched::choices().iter().any(|choice| choice.name == "lifo"));
+    let mut settings = common::settings();
+    settings.host.scheduler = "lifo".into();
+    let read = |lpn| common::pages(0, ftlab_core::workload::Op::Read, 4096, lpn, 1);
+    let done = common::checked(&settings, vec![read(0), read(1), read(2)]).1;
+    assert!(done[2].complete_ns < done[1].complete_ns && done[1].complete_ns < done[0].complete_ns);
+}
+"#;
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn one_file_and_one_line() {
+    let core = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let root = core.parent().unwrap().parent().unwrap();
+    let copied = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("added-scheduler");
+    let _ = fs::remove_dir_all(&copied);
+    for folder in ["src", "tests/common"] {
+        copy(&core.join(folder), &copied.join("crates/core").join(folder));
+    }
+    fs::copy(core.join("Cargo.toml"), copied.join("crates/core/Cargo.toml")).unwrap();
+    fs::copy(root.join("Cargo.lock"), copied.join("Cargo.lock")).unwrap();
+    let workspace = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let own: Vec<&str> = workspace
+        .lines()
+        .map(|line| if line.starts_with("members = ") { "members = [\"crates/core\"]" } else { line })
+        .filter(|line| !line.starts_with("default-members"))
+        .collect();
+    fs::write(copied.join("Cargo.toml"), own.join("\n")).unwrap();
+
+    let sched = copied.join("crates/core/src/sched");
+    fs::write(sched.join("lifo.rs"), LIFO).unwrap();
+    let registry = fs::read_to_string(sched.join("mod.rs")).unwrap();
+    let last =
+        registry.find("registry! {").and_then(|at| registry[at..].find('}').map(|end| at + end)).unwrap();
+    let with_line = format!("{}{LINE}{}", &registry[..last], &registry[last..]);
+    fs::write(sched.join("mod.rs"), with_line).unwrap();
+    fs::write(copied.join("crates/core/tests/lifo.rs"), USE).unwrap();
+
+    let output = Command::new(env!("CARGO"))
+        .args(["test", "--offline", "--quiet", "--test", "lifo"])
+        .current_dir(&copied)
+        .env("CARGO_TARGET_DIR", copied.with_file_name("added-scheduler-target"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}

@@ -1,0 +1,131 @@
+//! Nothing is allocated per request in the steady state: a counting allocator shows it.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::settings;
+use ftlab_core::config::Replay;
+use ftlab_core::sim::{Completion, Observer, run};
+use ftlab_core::workload::{Op, Record, Source, SourceError};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes to the system allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's contract is the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Random requests of one to four pages; bursts, so that queues fill and drain.
+struct Random {
+    left: u64,
+    state: u64,
+    lpns: u64,
+    time_ns: u64,
+}
+
+impl Source for Random {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        if self.state & 63 == 0 {
+            self.time_ns += 40_000_000;
+        }
+        let op = match self.state >> 8 & 15 {
+            0..5 => Op::Read,
+            5 => Op::Trim,
+            _ => Op::Write,
+        };
+        let pages = 1 + (self.state >> 16 & 3);
+        let offset = (self.state >> 20) % (self.lpns - pages) * 4096;
+        Ok(Some(Record { time_ns: self.time_ns, op, offset, size: pages * 4096, line: 0 }))
+    }
+}
+
+/// Allocations up to a request in the middle of the run.
+struct Middle {
+    at: u64,
+    seen: u64,
+    allocations: u64,
+}
+
+impl Observer for Middle {
+    fn complete(&mut self, _completion: &Completion) {
+        self.seen += 1;
+        if self.seen == self.at {
+            self.allocations = ALLOCATIONS.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// Counts once more at the end of the stream, before the report is drawn up.
+struct CountAtEnd<'a>(Random, &'a mut u64);
+
+impl Source for CountAtEnd<'_> {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        let next = self.0.next();
+        if let Ok(None) = next {
+            *self.1 = ALLOCATIONS.load(Ordering::Relaxed);
+        }
+        next
+    }
+}
+
+// One test, since the counter is the whole process's.
+#[test]
+fn the_steady_state_allocates_nothing() {
+    for kind in ["page", "dftl", "cdftl"] {
+        for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
+            for (channels, transfer_ps, replay) in [(1, 0, Replay::Open), (4, 10_000, Replay::Closed)] {
+                let mut settings = settings();
+                settings.ftl.kind = kind.into();
+                settings.ftl.mapping_cache_bytes = Some(16 << 10);
+                settings.ftl.over_provisioning_ppm = 200_000;
+                settings.host.scheduler = scheduler.into();
+                settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
+                settings.host.deadline_ns = Some(10_000_000);
+                settings.workload.replay = replay;
+                settings.device.fill = true;
+                settings.device.queue_depth = channels * 4;
+                settings.flash.channels = channels;
+                settings.flash.blocks_per_plane = 256 / channels;
+                settings.flash.transfer_ps = transfer_ps;
+                let lpns = settings.user_pages();
+                let requests = 60_000;
+                let mut middle = Middle { at: requests / 2, seen: 0, allocations: 0 };
+                let mut at_end = 0;
+                let random = Random { left: requests, state: 88_172_645_463_325_252, lpns, time_ns: 0 };
+                run(&settings, &mut CountAtEnd(random, &mut at_end), &mut middle, false)
+                    .expect("a sound run");
+                let allocated = at_end - middle.allocations;
+                assert_eq!(allocated, 0, "{kind}, {scheduler}, {channels} channels");
+            }
+        }
+    }
+}

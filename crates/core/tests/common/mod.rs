@@ -1,0 +1,85 @@
+//! Settings and runs for the tests.
+#![allow(dead_code)]
+
+use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Replay, Settings, Workload};
+use ftlab_core::metrics::Report;
+use ftlab_core::sim::{Completion, Observer, run};
+use ftlab_core::workload::{Op, Record};
+
+/// The device of the MAP+ paper, smaller: one chip, 35 us reads, 350 us programs, no bus time.
+pub fn settings() -> Settings {
+    Settings {
+        seed: 1,
+        workload: Workload {
+            trace: None,
+            format: "auto".into(),
+            dedup_ns: 0,
+            max_gap_ns: None,
+            skip_bad: 0,
+            repeat: 1,
+            out_of_range: OutOfRange::Error,
+            replay: Replay::Open,
+            speed: 1.0,
+            fio_time_unit_ns: None,
+            synthetic: None,
+        },
+        host: Host {
+            scheduler: "noop".into(),
+            queue_depth: 128,
+            deadline_ns: None,
+            awareness: "full".into(),
+            alternate: false,
+        },
+        device: Device { scheduler: "noop".into(), queue_depth: 1, fill: false },
+        ftl: Ftl {
+            kind: "dftl".into(),
+            mapping_cache_bytes: None,
+            cache_policy: "slru".into(),
+            batch_update: true,
+            background_flush: false,
+            logical_page_bytes: 4096,
+            read_modify_write: false,
+            over_provisioning_ppm: 70_000,
+            gc: "greedy".into(),
+            gc_free_blocks: 1,
+            entry_bytes: 8,
+        },
+        flash: Flash {
+            channels: 1,
+            chips_per_channel: 1,
+            dies_per_chip: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 256,
+            pages_per_block: 64,
+            page_bytes: 4096,
+            read_ns: 35_000,
+            program_ns: 350_000,
+            erase_ns: 1_500_000,
+            transfer_ps: 0,
+            pe_cycles: 0,
+        },
+    }
+}
+
+/// A request of whole pages of `page` bytes.
+pub fn pages(time_ns: u64, op: Op, page: u64, lpn: u64, count: u64) -> Record {
+    Record { time_ns, op, offset: lpn * page, size: count * page, line: 0 }
+}
+
+/// Keeps every completion.
+#[derive(Default)]
+pub struct Log(pub Vec<Completion>);
+
+impl Observer for Log {
+    fn complete(&mut self, completion: &Completion) {
+        self.0.push(*completion);
+    }
+}
+
+/// Runs in check mode; completions in the order of ids.
+pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Completion>) {
+    let mut log = Log::default();
+    let report = run(settings, &mut records.into_iter(), &mut log, true).expect("every invariant holds");
+    log.0.sort_by_key(|completion| completion.id);
+    (report, log.0)
+}

@@ -1,0 +1,241 @@
+//! Laws that hold for every configuration, and closed forms.
+
+mod common;
+
+use common::{checked, pages, settings};
+use ftlab_core::config::Settings;
+use ftlab_core::metrics::Report;
+use ftlab_core::sim::run;
+use ftlab_core::workload::{Op, Record};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const SCHEDULERS: [&str; 7] = ["noop", "row", "amphibian", "hp", "rb", "map", "map+"];
+
+/// Bursts of reads and writes of one to six pages over the first `lpns` pages.
+fn bursts(seed: u64, requests: u64, lpns: u64) -> Vec<Record> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut time_ns = 0;
+    let request = |_| {
+        if random.random_ratio(1, 12) {
+            time_ns += random.random_range(0..40_000_000);
+        }
+        let count = random.random_range(1..=6.min(lpns));
+        let op = if random.random_bool(0.4) { Op::Read } else { Op::Write };
+        pages(time_ns, op, 4096, random.random_range(0..=lpns - count), count)
+    };
+    (0..requests).map(request).collect()
+}
+
+fn small(kind: &str, chips: u32) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.ftl.mapping_cache_bytes = Some(16 << 10);
+    settings.flash.channels = chips.min(2);
+    settings.flash.chips_per_channel = chips.div_ceil(2);
+    settings.flash.blocks_per_plane = 32;
+    settings.flash.pages_per_block = 16;
+    settings.ftl.over_provisioning_ppm = 200_000;
+    settings.host.deadline_ns = Some(10_000_000);
+    settings
+}
+
+#[test]
+fn every_request_completes_once_and_latency_is_wait_plus_access() {
+    for kind in ["page", "dftl", "cdftl"] {
+        for scheduler in SCHEDULERS {
+            for (chips, depth, transfer_ps) in [(1, 1, 0), (4, 8, 0), (4, u32::MAX, 25_000)] {
+                let mut settings = small(kind, chips);
+                settings.host.scheduler = scheduler.into();
+                settings.device.queue_depth = depth;
+                settings.flash.transfer_ps = transfer_ps;
+                let trace = bursts(u64::from(chips), 3000, settings.user_pages());
+                let (report, done) = checked(&settings, trace.clone());
+                assert_eq!(done.len(), trace.len());
+                for (row, record) in done.iter().zip(&trace) {
+                    assert_eq!(
+                        (row.arrival_ns, row.op, row.offset),
+                        (record.time_ns, record.op, record.offset)
+                    );
+                    assert!(row.arrival_ns <= row.dispatch_ns && row.dispatch_ns < row.complete_ns);
+                }
+                let all = |parts: &ftlab_core::metrics::Parts| parts.all.mean_ns;
+                let sum = all(&report.wait) + all(&report.access);
+                assert!((all(&report.latency) - sum).abs() < 1e-6 * sum, "{kind} {scheduler}");
+                busy_at_most_elapsed(&report);
+            }
+        }
+    }
+}
+
+fn busy_at_most_elapsed(report: &Report) {
+    let chips = &report.utilization.chip_busy_ns;
+    let busy: u64 = report.flash.busy_ns.values().sum();
+    assert_eq!(busy, chips.iter().sum::<u64>(), "every charged operation ran on a chip");
+    for busy_ns in chips.iter().chain(&report.utilization.channel_busy_ns) {
+        assert!(*busy_ns <= report.elapsed_ns);
+    }
+}
+
+/// Little's law, exactly: the integral of requests in the system over time is the sum of latencies.
+#[test]
+fn littles_law() {
+    let mut settings = small("dftl", 1);
+    settings.host.scheduler = "map+".into();
+    let (report, done) = checked(&settings, bursts(5, 2000, settings.user_pages()));
+    let mut events: Vec<(u64, i64)> =
+        done.iter().flat_map(|c| [(c.arrival_ns, 1), (c.complete_ns, -1)]).collect();
+    events.sort_unstable();
+    let (mut inside, mut integral, mut last) = (0i64, 0i128, 0);
+    for (time, change) in events {
+        integral += i128::from(inside) * i128::from(time - last);
+        last = time;
+        inside += change;
+    }
+    let latencies: i128 = done.iter().map(|c| i128::from(c.complete_ns - c.arrival_ns)).sum();
+    assert_eq!(integral, latencies);
+    assert_eq!(report.latency.all.count, 2000);
+}
+
+fn sequential_overwrites(settings: &Settings, passes: u64) -> Report {
+    let user = settings.user_pages();
+    let write = |index| pages(0, Op::Write, u64::from(settings.ftl.logical_page_bytes), index % user, 1);
+    let mut source = (0..user * passes).map(write).collect::<Vec<_>>().into_iter();
+    run(settings, &mut source, &mut (), false).expect("a sound run")
+}
+
+#[test]
+fn sequential_overwrite_moves_no_user_data() {
+    for kind in ["page", "dftl", "cdftl"] {
+        for (chips, blocks, withheld) in [(1, 64, 70_000), (4, 64, 70_000), (3, 100, 100_000)] {
+            let mut settings = small(kind, chips);
+            settings.flash.blocks_per_plane = blocks;
+            settings.flash.pages_per_block = 64;
+            settings.ftl.over_provisioning_ppm = withheld;
+            let report = sequential_overwrites(&settings, 4);
+            assert_eq!(report.waf.gc, Some(0.0), "{kind} on {chips} chips of {blocks} blocks");
+            if kind == "page" {
+                assert_eq!(report.waf.total, Some(1.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_larger_lru_cache_never_hits_less_under_noop() {
+    let mut previous = 0;
+    for entries in [1, 2, 7, 16, 61, 250, 1024, 4096] {
+        let mut settings = small("dftl", 1);
+        settings.ftl.cache_policy = "lru".into();
+        settings.ftl.mapping_cache_bytes = Some(entries * 8);
+        settings.flash.blocks_per_plane = 4096;
+        let trace = bursts(9, 6000, 3000);
+        let hits = run(&settings, &mut trace.into_iter(), &mut (), false).expect("a sound run").mapping.hits;
+        assert!(hits >= previous, "{entries} entries hit {hits} times, fewer had {previous}");
+        previous = hits;
+    }
+    assert!(previous > 10_000, "the largest cache must hit often for this test to mean anything");
+}
+
+/// No more than the busiest resource allows: cells of the chips, bytes of the buses.
+#[test]
+fn throughput_stays_below_the_bottleneck() {
+    for (chips, transfer_ps) in [(1, 0), (4, 0), (4, 25_000), (8, 100_000)] {
+        let mut settings = small("page", chips);
+        settings.device.queue_depth = 64;
+        settings.flash.transfer_ps = transfer_ps;
+        let lpns = settings.user_pages();
+        let trace: Vec<_> = (0..4000).map(|i| pages(0, Op::Read, 4096, i * 7919 % lpns, 1)).collect();
+        let report = run(&settings, &mut trace.into_iter(), &mut (), false).expect("a sound run");
+        let transfer_ns = settings.flash.transfer_ns(4096);
+        let per_chip = 4096.0 / (35_000 + transfer_ns) as f64 * f64::from(settings.flash.chips());
+        let per_bus = 4096.0 / transfer_ns.max(1) as f64 * f64::from(settings.flash.channels);
+        let bound = per_chip.min(per_bus) * 1e9;
+        assert!(report.throughput_bytes_per_s <= bound * 1.000_001);
+        assert!(report.throughput_bytes_per_s >= bound * 0.5, "the bound must be near to mean anything");
+    }
+}
+
+/// Greedy collection under uniform random writes, finite block size: reference, section 1.
+fn greedy_closed_form(pages_per_block: f64, ratio: f64) -> f64 {
+    let (b, rho) = (pages_per_block, 1.0 / ratio);
+    let harmonic = |n: u32| (1..=n).map(|k| 1.0 / f64::from(k)).sum::<f64>();
+    for m in 1..b as u32 {
+        let tail = harmonic(b as u32) - harmonic(m);
+        let m = f64::from(m);
+        let a_rho = (b * rho - m) / (b - m - m * tail);
+        let mu = 1.0 - a_rho * tail;
+        if a_rho > 0.0 && (0.0..=a_rho / m).contains(&mu) {
+            return a_rho / rho;
+        }
+    }
+    panic!("no solution for b = {b}, a = {ratio}");
+}
+
+#[test]
+fn the_closed_form_gives_the_published_table() {
+    for (b, a, published) in [(64.0, 1.07, 7.0099), (64.0, 1.15, 3.8005), (256.0, 1.28, 2.4610)] {
+        assert!((greedy_closed_form(b, a) - published).abs() < 1e-3);
+    }
+}
+
+/// Pages programmed by so many uniform random writes to a full device.
+fn programs(settings: &Settings, writes: u64) -> u64 {
+    let user = settings.user_pages();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
+    let write = |_| pages(0, Op::Write, 4096, random.random_range(0..user), 1);
+    let trace: Vec<_> = (0..writes).map(write).collect();
+    let report = run(settings, &mut trace.into_iter(), &mut (), false).expect("a sound run");
+    report.flash.programs["gc"] + report.flash.programs["host"]
+}
+
+/// Steady-state write amplification of a full device, against the closed form with the erased
+/// block kept (G = 1) and the open frontier (f = 1) taken off, on each chip.
+fn greedy_error(blocks: u32, pages_per_block: u32, withheld_ppm: u64, chips: u32) -> f64 {
+    let mut settings = settings();
+    settings.ftl.kind = "page".into();
+    settings.flash.channels = chips;
+    settings.flash.blocks_per_plane = blocks / chips;
+    settings.flash.pages_per_block = pages_per_block;
+    settings.ftl.over_provisioning_ppm = withheld_ppm;
+    settings.device.fill = true;
+    let user = settings.user_pages();
+    // The same stream twice: the warm-up alone, and the warm-up with what is measured.
+    let (warm, measured) = (12 * user, 8 * user);
+    let found = (programs(&settings, warm + measured) - programs(&settings, warm)) as f64 / measured as f64;
+    let per_chip = f64::from(blocks / chips);
+    let effective = (per_chip - 1.0 - 0.5) * f64::from(pages_per_block) * f64::from(chips) / user as f64;
+    found / greedy_closed_form(f64::from(pages_per_block), effective) - 1.0
+}
+
+#[test]
+fn greedy_meets_the_closed_form_within_2_percent() {
+    for (blocks, b, withheld_ppm, chips) in [
+        (256, 64, 130_435, 1),
+        (512, 64, 130_435, 1),
+        (512, 64, 218_750, 1),
+        (1024, 64, 65_421, 1),
+        (1024, 64, 130_435, 2),
+    ] {
+        let error = greedy_error(blocks, b, withheld_ppm, chips);
+        println!(
+            "N = {blocks}, b = {b}, withheld {withheld_ppm} ppm, {chips} chips: {:+.2} %",
+            error * 100.0
+        );
+        assert!(error.abs() < 0.02, "N = {blocks}, b = {b}: off by {:.2} %", error * 100.0);
+    }
+}
+
+/// Regression: a flush alone in a batch has no translation page; rb once asked the device to
+/// prefetch page `u32::MAX` for it and overflowed.
+#[test]
+fn a_flush_in_a_batch_prefetches_nothing() {
+    for scheduler in ["rb", "map", "map+"] {
+        let mut settings = small("dftl", 1);
+        settings.host.scheduler = scheduler.into();
+        settings.host.awareness = "none".into();
+        let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0 };
+        let (report, done) = checked(&settings, vec![flush, pages(0, Op::Read, 4096, 3, 1), flush]);
+        assert_eq!((report.mapping.prefetches, done.len()), (1, 3), "{scheduler}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Random workloads on random small devices, against a plain map, with every invariant of the
+//! model verified after every operation.
+
+mod common;
+
+use std::collections::HashMap;
+
+use common::settings;
+use ftlab_core::config::Settings;
+use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::sim::run;
+use ftlab_core::workload::{Op, Record};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
+
+/// A geometry, from roomy down to the least number of blocks that is accepted.
+fn device() -> impl Strategy<Value = Settings> {
+    let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
+    let cache = (0usize..3, prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
+    (geometry, cache, 1u32..3).prop_filter_map(
+        "needs more blocks",
+        |((channels, ways, slots, pages_per_block, entries, spare), (kind, cache, lru, batch), reserve)| {
+            let mut settings = settings();
+            settings.ftl.kind = KINDS[kind].into();
+            settings.flash.channels = channels;
+            settings.flash.chips_per_channel = ways;
+            settings.flash.pages_per_block = pages_per_block;
+            settings.flash.page_bytes = 512 * slots;
+            settings.ftl.logical_page_bytes = 512;
+            settings.ftl.entry_bytes = 64 >> entries;
+            settings.ftl.gc_free_blocks = reserve;
+            settings.ftl.cache_policy = if lru { "lru" } else { "slru" }.into();
+            settings.ftl.batch_update = batch;
+            let least = if kind == 2 { u64::from(settings.flash.page_bytes) } else { 0 };
+            settings.ftl.mapping_cache_bytes =
+                (cache > 0).then(|| least + cache * u64::from(settings.ftl.entry_bytes));
+            settings.ftl.over_provisioning_ppm = 100_000 + spare * 10_000;
+            settings.flash.blocks_per_plane = 4;
+            while check(&settings).is_err() {
+                settings.flash.blocks_per_plane += 1;
+                if settings.flash.blocks_per_plane > 60 {
+                    return None;
+                }
+            }
+            Some(settings)
+        },
+    )
+}
+
+/// Drives an FTL directly: version of every LPN by a plain map.
+struct Oracle {
+    ftl: Ftl,
+    work: Work,
+    versions: HashMap<u32, Option<u32>>,
+    writes: HashMap<u32, u32>,
+}
+
+macro_rules! each {
+    ($ftl:expr, $name:ident => $body:expr) => {
+        match $ftl {
+            Ftl::Page($name) => $body,
+            Ftl::Dftl($name) => $body,
+            Ftl::Cdftl($name) => $body,
+        }
+    };
+}
+
+impl Oracle {
+    fn new(settings: &Settings) -> Oracle {
+        let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes));
+        let ftl = Ftl::new(settings, true, &mut work);
+        Oracle { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
+    }
+
+    fn operate(&mut self, op: Op, first: u32, pages: u32) {
+        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        self.work.clear();
+        let work = &mut self.work;
+        each!(&mut self.ftl, ftl => match op {
+            Op::Read => ftl.read(request, work),
+            Op::Write => ftl.write(request, work),
+            Op::Trim => ftl.trim(request, work),
+            Op::Flush => { ftl.flush(work); 0 }
+        });
+        if matches!(op, Op::Write | Op::Trim) {
+            for lpn in first..first + pages {
+                let version = self.writes.entry(lpn).or_insert(0);
+                *version += 1;
+                self.versions.insert(lpn, (op == Op::Write).then_some(*version));
+            }
+        }
+    }
+
+    fn verify(&self) {
+        each!(&self.ftl, ftl => {
+            ftl.verify().expect("every invariant holds");
+            for lpn in 0..ftl.logical_pages() {
+                let expected = self.versions.get(&lpn).copied().flatten();
+                assert_eq!(ftl.version(lpn), expected, "LPN {lpn}");
+            }
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 192,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn every_lpn_resolves_to_its_newest_version(
+        settings in device(),
+        steps in proptest::collection::vec((0u8..16, any::<u32>(), 1u32..8), 1..400),
+    ) {
+        let mut oracle = Oracle::new(&settings);
+        let lpns = each!(&oracle.ftl, ftl => ftl.logical_pages());
+        for (op, at, pages) in steps {
+            let pages = pages.min(lpns);
+            let first = at % (lpns - pages + 1);
+            match op {
+                0..4 => oracle.operate(Op::Read, first, pages),
+                4 => oracle.operate(Op::Trim, first, pages),
+                5 => oracle.operate(Op::Flush, 0, 0),
+                6 => {
+                    each!(&mut oracle.ftl, ftl => ftl.write_back(&mut oracle.work));
+                }
+                7 => {
+                    let need = Request { first, pages, head_partial: false, tail_partial: false };
+                    each!(&mut oracle.ftl, ftl => {
+                        let page = ftl.translation_page(first);
+                        ftl.prefetch(page, &mut [need, need].into_iter(), &mut oracle.work);
+                    });
+                }
+                _ => oracle.operate(Op::Write, first, pages),
+            }
+            oracle.verify();
+        }
+    }
+
+    /// Filled to the user capacity and overwritten ten times: garbage collection never deadlocks.
+    #[test]
+    fn a_full_device_runs_on_for_ten_overwrites(settings in device(), seed: u64, skewed: bool) {
+        let mut oracle = Oracle::new(&settings);
+        let lpns = each!(&oracle.ftl, ftl => ftl.logical_pages());
+        for lpn in 0..lpns {
+            oracle.operate(Op::Write, lpn, 1);
+        }
+        oracle.verify();
+        let mut state = seed | 1;
+        for index in 0..10 * lpns {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut lpn = (state >> 33) as u32 % lpns;
+            if skewed && index % 8 != 0 {
+                lpn %= lpns.div_ceil(5);
+            }
+            oracle.operate(Op::Write, lpn, 1);
+            if index % 64 == 0 {
+                oracle.verify();
+            }
+        }
+        oracle.verify();
+    }
+
+    /// The same through the whole stack, in check mode, with every scheduler and awareness.
+    #[test]
+    fn the_whole_stack_keeps_every_invariant(
+        settings in device(),
+        scheduler in prop::sample::select(vec!["noop", "row", "amphibian", "hp", "rb", "map", "map+"]),
+        awareness in prop::sample::select(vec!["full", "polled", "lru", "none"]),
+        (depth, device_depth, deadline, transfer) in (1u32..40, 1u32..12, 0u64..3, 0u64..3),
+        background: bool,
+        steps in proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..2_000_000), 1..300),
+    ) {
+        let mut settings = settings;
+        settings.host.scheduler = scheduler.into();
+        settings.host.awareness = awareness.into();
+        settings.host.queue_depth = depth;
+        settings.host.deadline_ns = (deadline > 0).then(|| (deadline - 1) * 10_000_000);
+        settings.device.queue_depth = device_depth;
+        settings.flash.transfer_ps = transfer * 10_000;
+        settings.ftl.background_flush = background;
+        settings.ftl.read_modify_write = background;
+        let user = settings.user_bytes();
+        let mut time_ns = 0;
+        let trace: Vec<_> = steps.iter().map(|&(op, at, size, gap)| {
+            time_ns += if op % 3 == 0 { gap } else { 0 };
+            let size = size.min(user);
+            let op = match op { 0..4 => Op::Read, 4..8 => Op::Write, 8 => Op::Trim, _ => Op::Flush };
+            Record { time_ns, op, offset: u64::from(at) % (user - size + 1), size: if op == Op::Flush { 0 } else { size }, line: 0 }
+        }).collect();
+        let count = trace.len() as u64;
+        let report = run(&settings, &mut trace.into_iter(), &mut (), true).expect("every invariant holds");
+        prop_assert_eq!(report.trace.requests, count);
+        for busy_ns in &report.utilization.chip_busy_ns {
+            prop_assert!(*busy_ns <= report.elapsed_ns + 100_000_000 * u64::from(background));
+        }
+    }
+}
+
+/// A broken FTL is caught: the checks are not vacuous.
+#[test]
+fn a_lost_mapping_update_is_caught() {
+    let settings = settings();
+    let mut oracle = Oracle::new(&settings);
+    for lpn in 0..100 {
+        oracle.operate(Op::Write, lpn, 1);
+    }
+    oracle.versions.insert(50, Some(7));
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| oracle.verify()));
+    assert!(caught.is_err());
+}

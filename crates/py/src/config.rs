@@ -1,0 +1,98 @@
+//! Configurations, presets and what there is to configure.
+
+use ftlab_config::{Base, ConfigError, Override, Resolved};
+use pyo3::prelude::*;
+
+use crate::errors::{Fault, guard};
+
+/// A resolved configuration: every key has its value.
+#[pyclass(frozen, module = "ftlab._core")]
+pub struct Config {
+    /// What the Rust side runs.
+    pub resolved: Resolved,
+}
+
+#[pymethods]
+impl Config {
+    /// The configuration as it stands in a result, JSON.
+    fn json(&self) -> PyResult<String> {
+        Ok(guard(|| Ok(self.resolved.to_json().to_string()))?)
+    }
+
+    /// The configuration as a complete TOML file.
+    fn toml(&self) -> PyResult<String> {
+        Ok(guard(|| Ok(self.resolved.to_toml()))?)
+    }
+
+    /// Hash of the configuration's meaning, hexadecimal.
+    fn hash(&self) -> PyResult<String> {
+        Ok(guard(|| Ok(self.resolved.hash()))?)
+    }
+
+    /// The trace to replay, if one is named.
+    #[getter]
+    fn trace(&self) -> Option<String> {
+        self.resolved.settings.workload.trace.clone()
+    }
+
+    /// The layout of the trace, `auto` included.
+    #[getter]
+    fn format(&self) -> String {
+        self.resolved.settings.workload.format.clone()
+    }
+}
+
+/// `(origin, key, value)`; the origin is what a message names, the option as the user gave it.
+type Given = (String, String, String);
+
+fn resolve_base(base: Base<'_>, overrides: Vec<Given>) -> Result<Config, Fault> {
+    let overrides: Vec<Override> =
+        overrides.into_iter().map(|(origin, key, value)| Override { origin, key, value }).collect();
+    let resolved = ftlab_config::resolve(base, &overrides).map_err(user)?;
+    Ok(Config { resolved })
+}
+
+fn user(error: ConfigError) -> Fault {
+    Fault::User(error.to_string())
+}
+
+/// Resolves a preset or a file, as the command line names it, with overrides.
+#[pyfunction]
+#[pyo3(signature = (config, overrides=Vec::new()))]
+pub fn resolve(config: &str, overrides: Vec<Given>) -> PyResult<Config> {
+    Ok(guard(|| {
+        let input = ftlab_config::open(config).map_err(user)?;
+        resolve_base(input.base(), overrides)
+    })?)
+}
+
+/// Resolves a TOML text with overrides; `name` stands for its file in messages.
+#[pyfunction]
+#[pyo3(signature = (name, text, overrides=Vec::new()))]
+pub fn resolve_text(name: &str, text: &str, overrides: Vec<Given>) -> PyResult<Config> {
+    Ok(guard(|| resolve_base(Base::Text { name, text }, overrides))?)
+}
+
+/// The presets: name, one-line description, TOML text.
+#[pyfunction]
+pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
+    ftlab_config::presets().iter().map(|preset| (preset.name, preset.doc, preset.text)).collect()
+}
+
+/// JSON Schema of a configuration file, JSON.
+#[pyfunction]
+pub fn schema() -> PyResult<String> {
+    Ok(guard(|| Ok(ftlab_config::schema().to_string()))?)
+}
+
+/// The registered parts of every layer, JSON.
+#[pyfunction]
+pub fn components() -> PyResult<String> {
+    Ok(guard(|| Ok(ftlab_config::components().to_string()))?)
+}
+
+/// The reference of all configuration keys, Markdown.
+#[pyfunction]
+pub fn reference() -> PyResult<String> {
+    Ok(guard(|| Ok(ftlab_config::reference_markdown()))?)
+}

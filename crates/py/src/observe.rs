@@ -1,0 +1,170 @@
+//! What a run hands out while it goes on: rows, a file, signs of life.
+
+use std::time::{Duration, Instant};
+
+use ftlab_core::sim::{Completion, Observer};
+use ftlab_trace::RequestsCsv;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::columns::Column;
+
+/// Shortest time between two looks at Python: signals and the progress callback need the GIL.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The per-request rows, kept in memory by column (71 bytes a request).
+#[derive(Default)]
+pub struct Rows {
+    id: Vec<u64>,
+    arrival_ns: Vec<u64>,
+    dispatch_ns: Vec<u64>,
+    complete_ns: Vec<u64>,
+    op: Vec<u8>,
+    offset: Vec<u64>,
+    size: Vec<u64>,
+    mapping_misses: Vec<u32>,
+    prioritized: Vec<u8>,
+    expired: Vec<u8>,
+    batch: Vec<u64>,
+    channel_batch: Vec<u64>,
+}
+
+impl Rows {
+    fn push(&mut self, row: &Completion) {
+        self.id.push(row.id);
+        self.arrival_ns.push(row.arrival_ns);
+        self.dispatch_ns.push(row.dispatch_ns);
+        self.complete_ns.push(row.complete_ns);
+        self.op.push(row.op as u8);
+        self.offset.push(row.offset);
+        self.size.push(row.size);
+        self.mapping_misses.push(row.mapping_misses);
+        self.prioritized.push(u8::from(row.prioritized));
+        self.expired.push(u8::from(row.expired));
+        self.batch.push(row.batch);
+        self.channel_batch.push(row.channel_batch);
+    }
+
+    /// Puts the rows in the order of their ids: they came as the requests completed.
+    pub fn sort(&mut self) {
+        if self.id.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.id.len()).collect();
+        order.sort_unstable_by_key(|&row| self.id[row]);
+        fn pick<T: Copy>(values: &mut Vec<T>, order: &[usize]) {
+            *values = order.iter().map(|&row| values[row]).collect();
+        }
+        for values in [
+            &mut self.id,
+            &mut self.arrival_ns,
+            &mut self.dispatch_ns,
+            &mut self.complete_ns,
+            &mut self.offset,
+            &mut self.size,
+            &mut self.batch,
+            &mut self.channel_batch,
+        ] {
+            pick(values, &order);
+        }
+        for values in [&mut self.op, &mut self.prioritized, &mut self.expired] {
+            pick(values, &order);
+        }
+        pick(&mut self.mapping_misses, &order);
+    }
+
+    /// The columns by name, in the order of the per-request file.
+    ///
+    /// # Errors
+    /// If Python is out of memory.
+    pub fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("id", Column::from(self.id))?;
+        dict.set_item("arrival_ns", Column::from(self.arrival_ns))?;
+        dict.set_item("dispatch_ns", Column::from(self.dispatch_ns))?;
+        dict.set_item("complete_ns", Column::from(self.complete_ns))?;
+        dict.set_item("op", Column::from(self.op))?;
+        dict.set_item("offset", Column::from(self.offset))?;
+        dict.set_item("size", Column::from(self.size))?;
+        dict.set_item("mapping_misses", Column::from(self.mapping_misses))?;
+        dict.set_item("prioritized", Column::from(self.prioritized))?;
+        dict.set_item("expired", Column::from(self.expired))?;
+        dict.set_item("batch", Column::from(self.batch))?;
+        dict.set_item("channel_batch", Column::from(self.channel_batch))?;
+        Ok(dict)
+    }
+}
+
+/// Asks Python now and then whether to go on.
+pub struct Pulse {
+    callback: Option<Py<PyAny>>,
+    last: Instant,
+    /// Why the run was stopped: an exception (an interrupt, say), or `None` if the callback
+    /// returned `False`.
+    stopped: Option<Option<PyErr>>,
+}
+
+impl Pulse {
+    /// `callback(requests)` is called about every 50 ms; `False` stops the run.
+    pub fn new(callback: Option<Py<PyAny>>) -> Pulse {
+        Pulse { callback, last: Instant::now(), stopped: None }
+    }
+
+    /// Whether to go on, after `requests` requests.
+    pub fn beat(&mut self, requests: u64) -> bool {
+        if self.stopped.is_some() {
+            return false;
+        }
+        if self.last.elapsed() < LOOK {
+            return true;
+        }
+        self.last = Instant::now();
+        let asked = Python::attach(|py| -> PyResult<bool> {
+            py.check_signals()?;
+            let Some(callback) = &self.callback else { return Ok(true) };
+            let answer = callback.bind(py).call1((requests,))?;
+            Ok(!answer.is(pyo3::types::PyBool::new(py, false)))
+        });
+        match asked {
+            Ok(true) => true,
+            Ok(false) => {
+                self.stopped = Some(None);
+                false
+            }
+            Err(error) => {
+                self.stopped = Some(Some(error));
+                false
+            }
+        }
+    }
+
+    /// Why the run was stopped, if it was.
+    pub fn take_stop(&mut self) -> Option<Option<PyErr>> {
+        self.stopped.take()
+    }
+}
+
+/// The observer of a run started from Python.
+pub struct Watch {
+    /// Rows kept in memory.
+    pub rows: Option<Rows>,
+    /// The per-request file.
+    pub csv: Option<RequestsCsv>,
+    /// Progress and interrupts.
+    pub pulse: Pulse,
+}
+
+impl Observer for Watch {
+    fn complete(&mut self, completion: &Completion) {
+        if let Some(rows) = &mut self.rows {
+            rows.push(completion);
+        }
+        if let Some(csv) = &mut self.csv {
+            csv.complete(completion);
+        }
+    }
+
+    fn progress(&mut self, requests: u64) -> bool {
+        self.csv.as_mut().is_none_or(|csv| csv.progress(requests)) && self.pulse.beat(requests)
+    }
+}

@@ -1,0 +1,106 @@
+//! One simulation, started from Python.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use ftlab_core::sim::{self, RunError};
+use ftlab_trace::RequestsCsv;
+use ftlab_trace::atomic::OutputError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value};
+
+use crate::config::Config;
+use crate::errors::{Fault, guard};
+use crate::observe::{Pulse, Rows, Watch};
+use crate::source::{self, Opened, Raised};
+
+/// What a run measured.
+#[pyclass(frozen, module = "ftlab._core")]
+pub struct RunResult {
+    /// The result without its engine block, JSON.
+    #[pyo3(get)]
+    json: String,
+    /// Wall time of the simulation, the reading of the trace included, seconds.
+    #[pyo3(get)]
+    wall_s: f64,
+    rows: Mutex<Option<Rows>>,
+}
+
+#[pymethods]
+impl RunResult {
+    /// The per-request columns by name; `None` if they were not kept or were taken before.
+    fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let rows = self.rows.lock().expect("no panic while the lock is held").take();
+        rows.map(|rows| rows.into_dict(py)).transpose()
+    }
+}
+
+/// Runs a configuration; the GIL is released meanwhile.
+///
+/// `chunks`: returns an iterator of `(ts_ns, op, offset, size)` buffers, called once for each
+/// pass over a Parquet trace. `requests_csv`: the per-request file. `collect`: keep the
+/// per-request columns. `check`: verify every invariant after every operation.
+/// `progress(requests)`: called every 50 ms or so; `False` stops the run.
+#[pyfunction]
+#[pyo3(signature = (config, *, chunks=None, requests_csv=None, collect=false, check=false, progress=None))]
+pub fn run(
+    py: Python<'_>,
+    config: &Config,
+    chunks: Option<Py<PyAny>>,
+    requests_csv: Option<PathBuf>,
+    collect: bool,
+    check: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<RunResult> {
+    let resolved = &config.resolved;
+    let settings = &resolved.settings;
+    let work = move || {
+        let start = Instant::now();
+        let Opened { mut source, raised } = source::of_settings(settings, chunks)?;
+        let csv = requests_csv.as_deref().map(RequestsCsv::create).transpose().map_err(unwritable)?;
+        let mut watch = Watch { rows: collect.then(Rows::default), csv, pulse: Pulse::new(progress) };
+        let outcome = sim::run(settings, &mut *source, &mut watch, check);
+        let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
+        watch.csv.take().map(RequestsCsv::finish).transpose().map_err(unwritable)?;
+        if let Some(rows) = &mut watch.rows {
+            rows.sort();
+        }
+        let report = serde_json::to_value(report).expect("a report holds numbers and texts only");
+        let json = assemble(resolved.to_json(), report);
+        Ok(RunResult { json, wall_s: start.elapsed().as_secs_f64(), rows: Mutex::new(watch.rows) })
+    };
+    Ok(py.detach(|| guard(work))?)
+}
+
+fn unwritable(error: OutputError) -> Fault {
+    Fault::Unwritable(error.io_error().raw_os_error().unwrap_or(0), error.to_string())
+}
+
+/// Why the simulation ended early: what the observer or Python code knows beats "interrupted".
+fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
+    let fault = raised.explain(error.into());
+    if !matches!(fault, Fault::Interrupted) {
+        return fault;
+    }
+    match watch.pulse.take_stop() {
+        Some(Some(error)) => return Fault::Python(error),
+        Some(None) => return Fault::Interrupted,
+        None => {}
+    }
+    // Nobody asked for it but the per-request file, which could not be written.
+    watch.csv.take().and_then(|csv| csv.finish().err()).map_or(fault, unwritable)
+}
+
+/// The result in its fixed order: schema, config, trace, then the rest of the report.
+fn assemble(config: Value, report: Value) -> String {
+    let Value::Object(mut report) = report else { panic!("a report is an object") };
+    let trace = report.shift_remove("trace").expect("a report holds its trace");
+    let mut result = Map::new();
+    result.insert("schema".into(), "ftlab.result.v1".into());
+    result.insert("config".into(), config);
+    result.insert("trace".into(), trace);
+    result.extend(report);
+    Value::Object(result).to_string()
+}

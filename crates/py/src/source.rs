@@ -1,0 +1,178 @@
+//! Where requests come from: a trace file, rows that Python reads, or a generator.
+
+use std::sync::{Arc, Mutex};
+
+use ftlab_core::config::Settings;
+use ftlab_core::workload::Generator;
+use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
+use ftlab_trace::{Chunk, ChunkIter, MakeChunks, Options};
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+use crate::errors::{Fault, UserError};
+use crate::observe::Pulse;
+
+/// Requests between two looks at the clock in [`Watched`].
+const LOOK_EVERY: u64 = 4096;
+
+/// An exception that Python code raised while a source called it: a [`SourceError`] holds texts only.
+#[derive(Clone, Default)]
+pub struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    fn put(&self, error: PyErr) {
+        *self.0.lock().expect("no panic while the lock is held") = Some(error);
+    }
+
+    /// `error`, or the exception behind it.
+    pub fn explain(&self, error: Fault) -> Fault {
+        match (error, self.0.lock().expect("no panic while the lock is held").take()) {
+            (Fault::Interrupted, Some(raised)) => Fault::Python(raised),
+            (error, _) => error,
+        }
+    }
+}
+
+/// A source, and what Python raised behind it.
+pub struct Opened {
+    /// The requests.
+    pub source: Box<dyn Source + Send>,
+    /// Exceptions behind an interruption of it.
+    pub raised: Raised,
+}
+
+/// Opens the workload of a run.
+///
+/// # Errors
+/// [`Fault::User`] if there is none, or the trace is at fault.
+pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
+    open(settings, &Options::from_settings(settings), chunks)
+}
+
+/// Opens the workload where there is no device: its addresses have no limit, and it may be a trace
+/// without times.
+///
+/// # Errors
+/// As [`of_settings`].
+pub fn without_device(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
+    open(settings, &no_device(settings), chunks)
+}
+
+/// The reader's options where there is no device.
+pub fn no_device(settings: &Settings) -> Options {
+    Options { capacity_bytes: None, ..Options::from_settings(settings) }
+}
+
+fn open(settings: &Settings, options: &Options, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
+    let raised = Raised::default();
+    let workload = &settings.workload;
+    let source: Box<dyn Source + Send> = match (&workload.trace, &workload.synthetic) {
+        (Some(_), Some(_)) => return Err(Fault::User(TWO_WORKLOADS.into())),
+        (None, None) => return Err(Fault::User(NO_WORKLOAD.into())),
+        (None, Some(synthetic)) => Box::new(Generator::new(synthetic, settings.user_bytes(), settings.seed)),
+        (Some(path), None) => match chunks {
+            Some(chunks) => ftlab_trace::open_chunks(path, make_chunks(chunks, raised.clone()), options)
+                .map_err(|error| raised.explain(error.into()))?,
+            None => ftlab_trace::open(path, options)?,
+        },
+    };
+    Ok(Opened { source, raised })
+}
+
+const TWO_WORKLOADS: &str = "workload.trace and workload.synthetic.requests are both set; choose one";
+const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace) or a generator \
+    (--set workload.synthetic.requests=10000)";
+
+/// Rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size)` buffers.
+pub fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {
+    Box::new(move || -> ChunkIter {
+        let started = Python::attach(|py| -> PyResult<Py<PyIterator>> {
+            Ok(chunks.bind(py).call0()?.try_iter()?.unbind())
+        });
+        let mut state = Some(started);
+        let raised = raised.clone();
+        Box::new(std::iter::from_fn(move || {
+            let iterator = match state.take()? {
+                Ok(iterator) => iterator,
+                Err(error) => return Some(Err(as_source_error(error, &raised))),
+            };
+            match Python::attach(|py| next_chunk(iterator.bind(py))) {
+                Ok(chunk) => {
+                    state = Some(Ok(iterator));
+                    chunk.map(Ok)
+                }
+                Err(error) => Some(Err(as_source_error(error, &raised))),
+            }
+        }))
+    })
+}
+
+fn next_chunk(iterator: &Bound<'_, PyIterator>) -> PyResult<Option<Chunk>> {
+    iterator.py().check_signals()?;
+    let Some(columns) = iterator.clone().next().transpose()? else { return Ok(None) };
+    Ok(Some(Chunk {
+        ts_ns: column(&columns, 0)?,
+        op: column(&columns, 1)?,
+        offset: column(&columns, 2)?,
+        size: column(&columns, 3)?,
+    }))
+}
+
+fn column<T: Element>(columns: &Bound<'_, PyAny>, index: usize) -> PyResult<Vec<T>> {
+    PyBuffer::<T>::get(&columns.get_item(index)?)?.to_vec(columns.py())
+}
+
+fn as_source_error(error: PyErr, raised: &Raised) -> SourceError {
+    Python::attach(|py| {
+        if error.is_instance_of::<UserError>(py) {
+            return SourceError::Input(error.value(py).to_string());
+        }
+        raised.put(error);
+        SourceError::Interrupted
+    })
+}
+
+/// A source that shows progress and can be interrupted, where no simulation does that.
+pub struct Watched {
+    inner: Opened,
+    pulse: Pulse,
+    /// Requests handed out.
+    pub requests: u64,
+}
+
+impl Watched {
+    /// Watches `inner`; `progress` as in [`Pulse::new`].
+    pub fn new(inner: Opened, progress: Option<Py<PyAny>>) -> Watched {
+        Watched { inner, pulse: Pulse::new(progress), requests: 0 }
+    }
+
+    /// `error`, or the exception behind it.
+    pub fn explain(&mut self, error: Fault) -> Fault {
+        match (error, self.pulse.take_stop()) {
+            (Fault::Interrupted, Some(Some(raised))) => Fault::Python(raised),
+            (Fault::Interrupted, Some(None)) => Fault::Python(PyKeyboardInterrupt::new_err(())),
+            (error, _) => self.inner.raised.explain(error),
+        }
+    }
+}
+
+impl Source for Watched {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if self.requests.is_multiple_of(LOOK_EVERY) && !self.pulse.beat(self.requests) {
+            return Err(SourceError::Interrupted);
+        }
+        let record = self.inner.source.next()?;
+        self.requests += u64::from(record.is_some());
+        Ok(record)
+    }
+
+    fn summary(&self) -> SourceSummary {
+        self.inner.source.summary()
+    }
+
+    fn locate(&self, record: &Record) -> String {
+        self.inner.source.locate(record)
+    }
+}

@@ -1,0 +1,155 @@
+//! Traces without a device: figures, first rows, conversion.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use ftlab_core::workload::{Source, SourceSummary};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::columns::Column;
+use crate::config::Config;
+use crate::errors::{Fault, guard};
+use crate::source::{self, Raised, Watched};
+
+fn trace_of(config: &Config) -> Result<&str, Fault> {
+    let trace = config.resolved.settings.workload.trace.as_deref();
+    trace.ok_or_else(|| Fault::User("no trace: workload.trace is not set".into()))
+}
+
+/// Figures of a configuration's trace, JSON. `chunks` as in `run`.
+#[pyfunction]
+#[pyo3(signature = (config, *, chunks=None))]
+pub fn trace_info(py: Python<'_>, config: &Config, chunks: Option<Py<PyAny>>) -> PyResult<String> {
+    let work = || {
+        let options = source::no_device(&config.resolved.settings);
+        let path = trace_of(config)?;
+        let raised = Raised::default();
+        let info = match chunks {
+            Some(chunks) => {
+                ftlab_trace::info_chunks(path, source::make_chunks(chunks, raised.clone()), &options)
+            }
+            None => ftlab_trace::info(path, &options),
+        };
+        let info = info.map_err(|error| raised.explain(error.into()))?;
+        Ok(serde_json::to_string(&info).expect("figures are numbers and texts"))
+    };
+    Ok(py.detach(|| guard(work))?)
+}
+
+/// The first `rows` requests of a configuration's trace: time in ns, letter of the operation,
+/// offset and size in bytes. `chunks` as in `run`.
+#[pyfunction]
+#[pyo3(signature = (config, rows, *, chunks=None))]
+pub fn trace_head(
+    py: Python<'_>,
+    config: &Config,
+    rows: usize,
+    chunks: Option<Py<PyAny>>,
+) -> PyResult<Vec<(u64, char, u64, u64)>> {
+    let work = || {
+        let options = source::no_device(&config.resolved.settings);
+        let path = trace_of(config)?;
+        let raised = Raised::default();
+        let records = match chunks {
+            Some(chunks) => {
+                let make = source::make_chunks(chunks, raised.clone());
+                ftlab_trace::head_chunks(path, make, &options, rows)
+            }
+            None => ftlab_trace::head(path, &options, rows),
+        };
+        let records = records.map_err(|error| raised.explain(error.into()))?;
+        Ok(records.iter().map(|r| (r.time_ns, r.op.letter(), r.offset, r.size)).collect())
+    };
+    Ok(py.detach(|| guard(work))?)
+}
+
+/// Writes a configuration's workload as csv to `path`; what was read and dropped, JSON. `chunks` and
+/// `progress` as in `run`.
+#[pyfunction]
+#[pyo3(signature = (config, path, *, chunks=None, progress=None))]
+pub fn trace_convert_csv(
+    py: Python<'_>,
+    config: &Config,
+    path: PathBuf,
+    chunks: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let work = || {
+        let opened = source::without_device(&config.resolved.settings, chunks)?;
+        let mut watched = Watched::new(opened, progress);
+        let converted = ftlab_trace::convert_csv(&mut watched, &path);
+        converted.map_err(|error| watched.explain(error.into()))?;
+        Ok(summary_json(&watched.summary(), watched.requests))
+    };
+    Ok(py.detach(|| guard(work))?)
+}
+
+fn summary_json(summary: &SourceSummary, requests: u64) -> String {
+    json!({"requests": requests, "dropped": summary.dropped, "out_of_order": summary.out_of_order})
+        .to_string()
+}
+
+/// Columns of some requests: ts_ns, op, offset, size.
+type Columns = (Column, Column, Column, Column);
+
+/// A workload in pieces of columns; an iterator.
+#[pyclass(frozen, module = "ftlab._core")]
+pub struct TraceChunks {
+    source: Mutex<Watched>,
+    rows: usize,
+}
+
+/// Reads a configuration's workload in pieces of at most `rows` requests. `chunks` and `progress` as
+/// in `run`.
+#[pyfunction]
+#[pyo3(signature = (config, rows, *, chunks=None, progress=None))]
+pub fn trace_chunks(
+    py: Python<'_>,
+    config: &Config,
+    rows: usize,
+    chunks: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<TraceChunks> {
+    let opened = py.detach(|| guard(|| source::without_device(&config.resolved.settings, chunks)))?;
+    Ok(TraceChunks { source: Mutex::new(Watched::new(opened, progress)), rows: rows.max(1) })
+}
+
+#[pymethods]
+impl TraceChunks {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Columns>> {
+        Ok(py.detach(|| guard(|| self.read()))?)
+    }
+
+    /// What was read and dropped so far, JSON.
+    fn summary(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let source = self.source.lock().expect("no panic while the lock is held");
+            summary_json(&source.summary(), source.requests)
+        })
+    }
+}
+
+impl TraceChunks {
+    fn read(&self) -> Result<Option<Columns>, Fault> {
+        let mut source = self.source.lock().expect("no panic while the lock is held");
+        let (mut ts_ns, mut op) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
+        let (mut offset, mut size) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
+        while ts_ns.len() < self.rows {
+            let next = source.next().map_err(Fault::from);
+            let Some(record) = next.map_err(|error| source.explain(error))? else { break };
+            ts_ns.push(record.time_ns);
+            op.push(record.op as u8);
+            offset.push(record.offset);
+            size.push(record.size);
+        }
+        if ts_ns.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some((ts_ns.into(), op.into(), offset.into(), size.into())))
+    }
+}

@@ -1,0 +1,140 @@
+//! Output files that appear by rename, when they are complete.
+
+use crate::lines::reason;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An output that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot write: {}", path.display(), reason(source))]
+pub struct OutputError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl OutputError {
+    /// For the target `path`.
+    pub fn new(path: &Path, source: io::Error) -> OutputError {
+        OutputError { path: path.to_owned(), source }
+    }
+
+    /// What the system said.
+    pub fn io_error(&self) -> &io::Error {
+        &self.source
+    }
+}
+
+/// A buffered output file. What is written goes to a file beside the target, which takes the
+/// target's place in [`OutputFile::finish`] and is removed if that is never reached. A target that
+/// exists and is no regular file (`/dev/full`, a pipe) is written in place.
+#[derive(Debug)]
+pub struct OutputFile {
+    /// As the user named it.
+    path: PathBuf,
+    /// The file beside the target, and the target with links resolved.
+    rename: Option<(PathBuf, PathBuf)>,
+    file: BufWriter<File>,
+}
+
+impl OutputFile {
+    /// Starts an output to `path`.
+    ///
+    /// # Errors
+    /// If the target is a directory, may not be written, or its folder does not take a file.
+    pub fn create(path: &Path) -> Result<OutputFile, OutputError> {
+        let fail = |error| OutputError::new(path, error);
+        let (file, rename) = match path.metadata() {
+            Ok(meta) if meta.is_file() => {
+                // A target that is read-only stays so; a link keeps pointing at it.
+                OpenOptions::new().write(true).open(path).map_err(fail)?;
+                let target = path.canonicalize().map_err(fail)?;
+                let (file, beside) = create_beside(&target).map_err(fail)?;
+                let kept = file.set_permissions(meta.permissions());
+                if let Err(error) = kept {
+                    let _ = std::fs::remove_file(&beside);
+                    return Err(fail(error));
+                }
+                (file, Some((beside, target)))
+            }
+            Ok(meta) if meta.is_dir() => return Err(fail(io::ErrorKind::IsADirectory.into())),
+            Ok(_) => (OpenOptions::new().write(true).open(path).map_err(fail)?, None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Where a link points to nothing yet, its target is what appears.
+                let target = match path.read_link() {
+                    Ok(link) => path.parent().unwrap_or(Path::new("")).join(link),
+                    Err(_) => path.to_owned(),
+                };
+                let (file, beside) = create_beside(&target).map_err(fail)?;
+                (file, Some((beside, target)))
+            }
+            Err(error) => return Err(fail(error)),
+        };
+        Ok(OutputFile { path: path.to_owned(), rename, file: BufWriter::with_capacity(64 << 10, file) })
+    }
+
+    /// Writes what is buffered, and puts the file in its place.
+    ///
+    /// # Errors
+    /// If either fails; the target is then as it was.
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        self.complete().map_err(|error| OutputError::new(&self.path, error))
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        if let Some((beside, target)) = &self.rename {
+            // Errors of delayed allocation come now, and not after the rename.
+            self.file.get_ref().sync_all()?;
+            std::fs::rename(beside, target)?;
+            self.rename = None;
+        }
+        Ok(())
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some((beside, _)) = &self.rename {
+            // Nothing can be done about a failure here; the target is untouched either way.
+            let _ = std::fs::remove_file(beside);
+        }
+    }
+}
+
+/// Writes `bytes` as the whole content of `path`.
+///
+/// # Errors
+/// As [`OutputFile::create`] and [`OutputFile::finish`].
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    let mut file = OutputFile::create(path)?;
+    file.write_all(bytes).map_err(|error| OutputError::new(path, error))?;
+    file.finish()
+}
+
+fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    loop {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{}-{serial}.part", std::process::id()));
+        let beside = target.with_file_name(beside);
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => return other.map(|file| (file, beside)),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Rows that the caller reads (Parquet, by the Python side) and hands over in columns.
+
+use crate::lines::input_error;
+use crate::options::Options;
+use crate::text::{BEYOND, Dropped, Rows, bad_row};
+use ftlab_core::workload::{Op, Record, SourceError};
+
+/// Some rows in columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Stamps, ns.
+    pub ts_ns: Vec<i64>,
+    /// Operations: the letters R, W, T, F in either case, or 0 to 3 in that order.
+    pub op: Vec<u8>,
+    /// First bytes.
+    pub offset: Vec<i64>,
+    /// Bytes.
+    pub size: Vec<i64>,
+}
+
+/// The chunks of one pass; an error ends it.
+pub type ChunkIter = Box<dyn Iterator<Item = Result<Chunk, SourceError>> + Send>;
+
+/// Starts the chunks anew, for another pass.
+pub type MakeChunks = Box<dyn FnMut() -> ChunkIter + Send>;
+
+/// Rows of a pass.
+pub(crate) struct ChunkRows {
+    name: String,
+    chunks: ChunkIter,
+    chunk: Chunk,
+    at: usize,
+    /// Row last returned, from 1.
+    row: u64,
+    skip_bad: u64,
+    bad: u64,
+    dropped: Dropped,
+    done: bool,
+}
+
+impl ChunkRows {
+    pub(crate) fn new(name: &str, chunks: ChunkIter, options: &Options) -> ChunkRows {
+        ChunkRows {
+            name: name.to_owned(),
+            chunks,
+            chunk: Chunk::default(),
+            at: 0,
+            row: 0,
+            skip_bad: options.skip_bad,
+            bad: 0,
+            dropped: Dropped::new(),
+            done: false,
+        }
+    }
+
+    fn next_chunk(&mut self) -> Result<bool, SourceError> {
+        let Some(chunk) = self.chunks.next().transpose()? else { return Ok(false) };
+        let rows = chunk.ts_ns.len();
+        if [chunk.op.len(), chunk.offset.len(), chunk.size.len()] != [rows; 3] {
+            return Err(input_error(&self.name, "columns of different length"));
+        }
+        self.chunk = chunk;
+        self.at = 0;
+        Ok(true)
+    }
+
+    fn parse(&self, at: usize) -> Result<Record, String> {
+        let positive = |value: i64, name: &str| {
+            u64::try_from(value).map_err(|_| format!("{name} is {value}: it must not be negative"))
+        };
+        let time_ns = positive(self.chunk.ts_ns[at], "ts_ns")?;
+        let op = match self.chunk.op[at] {
+            b'R' | b'r' | 0 => Op::Read,
+            b'W' | b'w' | 1 => Op::Write,
+            b'T' | b't' | 2 => Op::Trim,
+            b'F' | b'f' | 3 => {
+                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: self.row });
+            }
+            other => {
+                return Err(format!("op is \"{}\", not R, W, T (trim) or F (flush)", other.escape_ascii()));
+            }
+        };
+        let offset = positive(self.chunk.offset[at], "offset")?;
+        let size = positive(self.chunk.size[at], "size")?;
+        offset.checked_add(size).ok_or(BEYOND)?;
+        Ok(Record { time_ns, op, offset, size, line: self.row })
+    }
+}
+
+impl Rows for ChunkRows {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        while !self.done {
+            if self.at == self.chunk.ts_ns.len() {
+                match self.next_chunk() {
+                    Ok(true) => continue,
+                    Ok(false) => break,
+                    Err(error) => {
+                        self.done = true;
+                        return Err(error);
+                    }
+                }
+            }
+            let at = self.at;
+            self.at += 1;
+            self.row += 1;
+            match self.parse(at) {
+                Ok(record) => return Ok(Some(record)),
+                Err(message) => {
+                    self.bad += 1;
+                    *self.dropped.entry("bad_line").or_default() += 1;
+                    self.done = self.bad > self.skip_bad;
+                    bad_row(&format!("{}: row {}", self.name, self.row), &message, self.bad, self.skip_bad)?;
+                }
+            }
+        }
+        self.done = true;
+        Ok(None)
+    }
+
+    fn dropped(&self) -> &Dropped {
+        &self.dropped
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

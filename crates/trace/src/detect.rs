@@ -1,0 +1,129 @@
+//! Which layout a file has: as named, or recognised from its beginning.
+
+use crate::fields::Words;
+use crate::formats::{self, Format, Probe, Recognised};
+use crate::lines::{Lines, input_error};
+use crate::options::Options;
+use crate::text::is_blank;
+use ftlab_core::workload::SourceError;
+
+/// Lines looked at.
+const LINES: usize = 200;
+
+/// The layout of an opened file.
+///
+/// # Errors
+/// If the named one does not exist, or none (or more than one) fits.
+pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'static Format, SourceError> {
+    let (head, is_all) = lines.head();
+    refuse_binary(path, head)?;
+    if options.format != "auto" {
+        return formats::named(&options.format).ok_or_else(|| {
+            input_error(
+                path,
+                &format!("no trace format is called \"{}\"; there are {}", options.format, names()),
+            )
+        });
+    }
+    let lines = first_lines(head, is_all);
+    let Some(first) = lines.first() else {
+        return Err(input_error(path, "the file holds blank lines alone"));
+    };
+    for format in formats::FORMATS {
+        match format.recognised {
+            Recognised::Header(is_header) | Recognised::HeaderOrLines(is_header) if is_header(first) => {
+                return Ok(format);
+            }
+            _ => {}
+        }
+    }
+    by_lines(&lines, options).map_err(|message| input_error(path, &message))
+}
+
+/// Nine lines in ten must parse: one that does not is the reader's to report, with its place.
+fn fits(probe: Probe) -> bool {
+    probe.good > 0 && probe.good >= 9 * probe.bad
+}
+
+fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, String> {
+    let candidates: Vec<&'static Format> = formats::FORMATS
+        .iter()
+        .filter(|format| matches!(format.recognised, Recognised::Lines | Recognised::HeaderOrLines(_)))
+        .filter(|format| fits((format.probe)(lines, options)))
+        .collect();
+    match candidates[..] {
+        [format] => return Ok(format),
+        [] => {}
+        _ => {
+            let names: Vec<_> = candidates.iter().map(|format| format.name).collect();
+            return Err(format!(
+                "the layout could be any of {}\n  name it: --set workload.format={}",
+                names.join(", "),
+                names[0]
+            ));
+        }
+    }
+    // The look-alikes: only those are offered that the lines fit.
+    let alike: Vec<_> = formats::FORMATS
+        .iter()
+        .filter(|format| matches!(format.recognised, Recognised::Never))
+        .filter(|format| fits((format.probe)(lines, options)))
+        .map(|format| format.name)
+        .collect();
+    let five_words = lines.iter().all(|line| Words::of(line).count() == 5);
+    if !alike.is_empty() && five_words {
+        return Err(format!(
+            "five numbers a line can be {}: they differ in units alone, so ftlab does not guess\n  \
+             name the layout, e.g. --set workload.format={}",
+            alike.join(" or "),
+            alike[alike.len() / 2]
+        ));
+    }
+    Err(format!(
+        "the layout is none that ftlab recognises\n  name it with --set workload.format=NAME if it is one of \
+         {}\n  ftlab's own csv begins with a header: time_ns,op,offset,size",
+        names()
+    ))
+}
+
+fn names() -> String {
+    let names: Vec<_> = ftlab_core::workload::formats().iter().map(|choice| choice.name).collect();
+    names.join(", ")
+}
+
+/// The first lines that are not blank and are there as a whole.
+fn first_lines(head: &[u8], is_all: bool) -> Vec<&[u8]> {
+    let whole = if is_all { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
+    head[..whole]
+        .split(|byte| *byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .filter(|line| !is_blank(line))
+        .take(LINES)
+        .collect()
+}
+
+fn refuse_binary(path: &str, head: &[u8]) -> Result<(), SourceError> {
+    /// Looked at for bytes that no text has.
+    const SAMPLE: usize = 4096;
+    let known = match head {
+        [b'P', b'A', b'R', b'1', ..] => {
+            Some("a Parquet file: it is read through ftlab's Python side, uncompressed")
+        }
+        // Magic 0x656174 with version 7, in either byte order.
+        [0x07, b't', b'a', b'e', ..] | [b'e', b'a', b't', 0x07, ..] => {
+            Some("blktrace's binary output: turn it into text with blkparse")
+        }
+        _ => None,
+    };
+    if let Some(known) = known {
+        return Err(input_error(path, &format!("is {known}")));
+    }
+    let odd = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    match head.iter().take(SAMPLE).position(odd) {
+        Some(at) => Err(input_error(
+            path,
+            &format!("is not a text trace: byte {at} is 0x{:02x}, which no text has", head[at]),
+        )),
+        None => Ok(()),
+    }
+}

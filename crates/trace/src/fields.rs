@@ -1,0 +1,173 @@
+//! Fields of a line, and their values with messages that name them.
+
+use crate::number::{self, Fault};
+use crate::text::Trouble;
+use memchr::memchr;
+
+/// Bytes of a sector in every layout that counts in sectors.
+pub(crate) const SECTOR: u64 = 512;
+
+/// Strips blanks from both ends.
+#[inline]
+pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// Comma-separated fields, blanks around them stripped.
+pub(crate) struct Commas<'a>(Option<&'a [u8]>);
+
+impl<'a> Commas<'a> {
+    /// Fields of `line`.
+    pub(crate) fn of(line: &'a [u8]) -> Commas<'a> {
+        Commas(Some(line))
+    }
+
+    /// What has not been taken yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.0.unwrap_or_default()
+    }
+
+    /// The next field, or a message that names the one missing.
+    #[inline]
+    pub(crate) fn need(&mut self, name: &'static str) -> Result<&'a [u8], Trouble> {
+        self.next().ok_or_else(|| missing(name))
+    }
+}
+
+impl<'a> Iterator for Commas<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.0?;
+        let field = match memchr(b',', rest) {
+            Some(at) => {
+                self.0 = Some(&rest[at + 1..]);
+                &rest[..at]
+            }
+            None => {
+                self.0 = None;
+                rest
+            }
+        };
+        Some(trim(field))
+    }
+}
+
+/// Fields separated by blanks.
+pub(crate) struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    /// Fields of `line`.
+    pub(crate) fn of(line: &'a [u8]) -> Words<'a> {
+        Words(line)
+    }
+
+    /// The next field, or a message that names the one missing.
+    #[inline]
+    pub(crate) fn need(&mut self, name: &'static str) -> Result<&'a [u8], Trouble> {
+        self.next().ok_or_else(|| missing(name))
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
+        let text = &self.0[start..];
+        let end = text.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(text.len());
+        self.0 = &text[end..];
+        Some(&text[..end])
+    }
+}
+
+/// A whole number.
+#[inline]
+pub(crate) fn whole(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
+    number::uint(text).map_err(|fault| complain(name, text, "a whole number", fault))
+}
+
+/// A whole number of sectors, as bytes.
+#[inline]
+pub(crate) fn sectors(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
+    let count = whole(text, name)?;
+    count.checked_mul(SECTOR).ok_or_else(|| complain(name, text, "a whole number", Fault::TooLarge))
+}
+
+/// A whole number of ticks of `tick_ns`, as ns.
+#[inline]
+pub(crate) fn ticks(text: &[u8], name: &'static str, tick_ns: u64) -> Result<u64, Trouble> {
+    let count = whole(text, name)?;
+    count.checked_mul(tick_ns).ok_or_else(|| complain(name, text, "a time", Fault::TooLarge))
+}
+
+/// A decimal time in a unit of 10^`unit` ns, as ns.
+#[inline]
+pub(crate) fn time(text: &[u8], name: &'static str, unit: u32) -> Result<u64, Trouble> {
+    number::time_ns(text, unit).map_err(|fault| complain(name, text, "a time", fault))
+}
+
+/// A message for a field that holds none of the words it may.
+#[cold]
+pub(crate) fn unexpected(name: &'static str, text: &[u8], want: &str) -> Trouble {
+    Trouble::Line(format!("{name} is \"{}\", not {want}", shown(text)))
+}
+
+#[cold]
+fn missing(name: &'static str) -> Trouble {
+    Trouble::Line(format!("{name} is missing: the line has too few fields"))
+}
+
+#[cold]
+fn complain(name: &'static str, text: &[u8], want: &str, fault: Fault) -> Trouble {
+    let shown = shown(text);
+    Trouble::Line(match fault {
+        Fault::Missing => format!("{name} is empty"),
+        Fault::Negative => format!("{name} is \"{shown}\": it must not be negative"),
+        Fault::NotANumber => format!("{name} is \"{shown}\", not {want}"),
+        Fault::TooLarge => format!("{name} is \"{shown}\": too large"),
+    })
+}
+
+/// Text for a message: short, and harmless to a terminal.
+pub(crate) fn shown(text: &[u8]) -> String {
+    const MOST: usize = 40;
+    let mut shown = text[..text.len().min(MOST)].escape_ascii().to_string();
+    if text.len() > MOST {
+        shown.push_str("...");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits() {
+        let fields: Vec<_> = Commas::of(b"a, b ,,\tc").collect();
+        assert_eq!(fields, [&b"a"[..], b"b", b"", b"c"]);
+        assert_eq!(Commas::of(b"").count(), 1);
+        let words: Vec<_> = Words::of(b"  8,16 \t 0 x").collect();
+        assert_eq!(words, [&b"8,16"[..], b"0", b"x"]);
+        assert_eq!(Words::of(b" \t").count(), 0);
+    }
+
+    #[test]
+    fn messages_name_the_field() {
+        let text = |result: Result<u64, Trouble>| match result.unwrap_err() {
+            Trouble::Line(text) | Trouble::Input(text) => text,
+        };
+        assert_eq!(text(whole(b"-5", "Size")), "Size is \"-5\": it must not be negative");
+        assert_eq!(text(sectors(b"99999999999999999", "LBA")), "LBA is \"99999999999999999\": too large");
+        assert_eq!(text(time(b"x\x1b[31m", "Time", 9)), "Time is \"x\\x1b[31m\", not a time");
+    }
+}

@@ -1,0 +1,36 @@
+//! Alibaba Cloud block traces (Li et al., IISWC 2020): `device_id,opcode,offset,length,timestamp`;
+//! offset and length in bytes, stamps in microseconds.
+
+use super::{added_header, read_or_write};
+use crate::devices::Devices;
+use crate::fields::{Commas, time, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+
+/// The parser.
+pub(crate) struct Alicloud(Devices);
+
+impl Parser for Alicloud {
+    fn new(_: &Options) -> Alicloud {
+        Alicloud(Devices::default())
+    }
+
+    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
+        if added_header(number, line, &["device_id"]) {
+            return Ok(Row::Nothing);
+        }
+        let mut fields = Commas::of(line);
+        let device = fields.need("device_id")?;
+        let op = read_or_write(fields.need("opcode")?, "opcode")?;
+        let offset = whole(fields.need("offset")?, "offset")?;
+        let size = whole(fields.need("length")?, "length")?;
+        let time_ns = time(fields.need("timestamp")?, "timestamp", unit::US)?;
+        let offset = self.0.place(device, offset, size)?;
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}

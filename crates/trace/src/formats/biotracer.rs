@@ -1,0 +1,58 @@
+//! BIOtracer (Zhou et al., IISWC 2015), Nexus 5: start sector, sectors, bytes, flags and four times
+//! in seconds (generated, process start, submitted, finished), separated by tabs.
+//!
+//! Flags: bit 0 write, bit 2 did not wait. The authors' notes say that a size should be a
+//! multiple of 8 sectors, that the eMMC driver adds a sector to some, and that this has to be
+//! cleaned; in recordings it is always one sector, on writes (the header of a packed command).
+//! So sizes are rounded down to whole 4 KiB, at least one.
+
+use crate::fields::{SECTOR, Words, sectors, time, unexpected, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+use ftlab_core::workload::Op;
+
+const BLOCK: u64 = 8 * SECTOR;
+
+/// The parser.
+#[derive(Default)]
+pub(crate) struct Biotracer {
+    cleaned: u64,
+}
+
+impl Parser for Biotracer {
+    fn new(_: &Options) -> Biotracer {
+        Biotracer::default()
+    }
+
+    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+        let mut fields = Words::of(line);
+        let offset = sectors(fields.need("start sector")?, "start sector")?;
+        let recorded = sectors(fields.need("sectors")?, "sectors")?;
+        whole(fields.need("bytes")?, "bytes")?;
+        let flags = whole(fields.need("flags")?, "flags")?;
+        let time_ns = time(fields.need("time generated")?, "time generated", unit::S)?;
+        for name in ["time of process start", "time submitted", "time finished"] {
+            time(fields.need(name)?, name, unit::S)?;
+        }
+        if let Some(extra) = fields.next() {
+            return Err(unexpected("what follows the times", extra, "nothing: eight fields make a line"));
+        }
+        let size = match recorded {
+            0 => 0,
+            _ => (recorded / BLOCK * BLOCK).max(BLOCK),
+        };
+        self.cleaned += u64::from(size != recorded);
+        let op = if flags & 1 == 1 { Op::Write } else { Op::Read };
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.cleaned {
+            0 => Vec::new(),
+            n => {
+                vec![format!("{n} sizes were not multiples of 4 KiB (sectors the driver adds): rounded down")]
+            }
+        }
+    }
+}

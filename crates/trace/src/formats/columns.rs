@@ -1,0 +1,113 @@
+//! The four look-alikes: `arrival device address size op`, separated by blanks, in different
+//! units. Nothing in such a file tells which it is, so they are never guessed.
+
+use super::digit_op;
+use crate::devices::Devices;
+use crate::fields::{SECTOR, Words, time, unexpected, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+use ftlab_core::workload::Op;
+use std::marker::PhantomData;
+
+/// Units of one of them.
+pub(crate) trait Layout: Send + 'static {
+    /// Reads the arrival, as ns.
+    fn arrival(text: &[u8]) -> Result<u64, Trouble>;
+    /// Bytes of the unit of address and size.
+    const BYTES: u64;
+    /// Reads the last field.
+    fn op(text: &[u8]) -> Result<Op, Trouble>;
+}
+
+fn one_reads(text: &[u8]) -> Result<Op, Trouble> {
+    digit_op(text, "operation", [b'1', b'0'])
+}
+
+/// MQSim: ns, sectors, 1 = read.
+pub(crate) enum Mqsim {}
+impl Layout for Mqsim {
+    fn arrival(text: &[u8]) -> Result<u64, Trouble> {
+        whole(text, "arrival")
+    }
+    const BYTES: u64 = SECTOR;
+    fn op(text: &[u8]) -> Result<Op, Trouble> {
+        one_reads(text)
+    }
+}
+
+/// SSDSim: ns, sectors, 1 = read.
+pub(crate) enum Ssdsim {}
+impl Layout for Ssdsim {
+    fn arrival(text: &[u8]) -> Result<u64, Trouble> {
+        whole(text, "arrival")
+    }
+    const BYTES: u64 = SECTOR;
+    fn op(text: &[u8]) -> Result<Op, Trouble> {
+        one_reads(text)
+    }
+}
+
+/// DiskSim's ASCII layout: ms with decimals, sectors, flags (hexadecimal) whose bit 0 is read.
+pub(crate) enum Disksim {}
+impl Layout for Disksim {
+    fn arrival(text: &[u8]) -> Result<u64, Trouble> {
+        time(text, "arrival", unit::MS)
+    }
+    const BYTES: u64 = SECTOR;
+    fn op(text: &[u8]) -> Result<Op, Trouble> {
+        let digits = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X")).unwrap_or(text);
+        let flags = std::str::from_utf8(digits)
+            .ok()
+            // A sign would pass from_str_radix.
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+            .ok_or_else(|| unexpected("flags", text, "a hexadecimal number"))?;
+        Ok(if flags & 1 == 1 { Op::Read } else { Op::Write })
+    }
+}
+
+/// The replayer's: ms with decimals, bytes, 1 = read.
+pub(crate) enum Replayer {}
+impl Layout for Replayer {
+    fn arrival(text: &[u8]) -> Result<u64, Trouble> {
+        time(text, "arrival", unit::MS)
+    }
+    const BYTES: u64 = 1;
+    fn op(text: &[u8]) -> Result<Op, Trouble> {
+        one_reads(text)
+    }
+}
+
+/// The parser.
+pub(crate) struct Columns<L>(Devices, PhantomData<L>);
+
+fn bytes(text: &[u8], name: &'static str, unit_bytes: u64) -> Result<u64, Trouble> {
+    let count = whole(text, name)?;
+    count.checked_mul(unit_bytes).ok_or_else(|| unexpected(name, text, "a number this side of 2^64 bytes"))
+}
+
+impl<L: Layout> Parser for Columns<L> {
+    fn new(_: &Options) -> Self {
+        Columns(Devices::default(), PhantomData)
+    }
+
+    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+        let mut fields = Words::of(line);
+        let time_ns = L::arrival(fields.need("arrival")?)?;
+        let device = fields.need("device")?;
+        whole(device, "device")?;
+        let offset = bytes(fields.need("address")?, "address", L::BYTES)?;
+        let size = bytes(fields.need("size")?, "size", L::BYTES)?;
+        let op = L::op(fields.need("operation")?)?;
+        if let Some(extra) = fields.next() {
+            return Err(unexpected("what follows the operation", extra, "nothing: five fields make a line"));
+        }
+        let offset = self.0.place(device, offset, size)?;
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}

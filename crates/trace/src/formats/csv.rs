@@ -1,0 +1,128 @@
+//! ftlab's own csv: a header that names `time_ns`, `time_us` or `time_s`, `op`, `offset` and
+//! `size`, in any order; other columns are passed over. Offsets and sizes in bytes.
+
+use crate::fields::{Commas, time, unexpected, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+use ftlab_core::workload::Op;
+
+/// Columns looked at; further ones are passed over.
+const COLUMNS: usize = 32;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Other,
+    Time,
+    Op,
+    Offset,
+    Size,
+}
+
+/// The parser; its columns are known from the first line on.
+pub(crate) struct Csv {
+    columns: [Column; COLUMNS],
+    /// Columns up to the last one used.
+    used: usize,
+    time_unit: u32,
+}
+
+/// Whether a line names the columns needed.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    Csv::default().read_header(line).is_ok()
+}
+
+impl Default for Csv {
+    fn default() -> Csv {
+        Csv { columns: [Column::Other; COLUMNS], used: 0, time_unit: unit::NS }
+    }
+}
+
+impl Csv {
+    fn read_header(&mut self, line: &[u8]) -> Result<(), Trouble> {
+        let wrong = |what: String| {
+            Trouble::Input(format!(
+                "{what}; the header must name time_ns (or time_us, time_s), op, offset and size"
+            ))
+        };
+        let mut found = [false; 4];
+        for (index, name) in Commas::of(line).take(COLUMNS).enumerate() {
+            let column = match name.to_ascii_lowercase().as_slice() {
+                b"time_ns" => (Column::Time, unit::NS),
+                b"time_us" => (Column::Time, unit::US),
+                b"time_s" => (Column::Time, unit::S),
+                b"op" => (Column::Op, 0),
+                b"offset" => (Column::Offset, 0),
+                b"size" => (Column::Size, 0),
+                _ => continue,
+            };
+            let seen = &mut found[column.0 as usize - 1];
+            if std::mem::replace(seen, true) {
+                return Err(wrong(format!("column \"{}\" doubles another", crate::fields::shown(name))));
+            }
+            if column.0 == Column::Time {
+                self.time_unit = column.1;
+            }
+            self.columns[index] = column.0;
+            self.used = index + 1;
+        }
+        let names = ["time_ns", "op", "offset", "size"];
+        match found.iter().position(|seen| !seen) {
+            Some(index) => Err(wrong(format!("no column {} in the header", names[index]))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn op_of(text: &[u8]) -> Result<Op, Trouble> {
+    const WORDS: [(&str, Op); 5] = [
+        ("read", Op::Read),
+        ("write", Op::Write),
+        ("trim", Op::Trim),
+        ("discard", Op::Trim),
+        ("flush", Op::Flush),
+    ];
+    match text {
+        [b'R' | b'r'] => Ok(Op::Read),
+        [b'W' | b'w'] => Ok(Op::Write),
+        [b'T' | b't'] => Ok(Op::Trim),
+        [b'F' | b'f'] => Ok(Op::Flush),
+        _ => WORDS
+            .iter()
+            .find(|(word, _)| text.eq_ignore_ascii_case(word.as_bytes()))
+            .map(|&(_, op)| op)
+            .ok_or_else(|| unexpected("op", text, "R, W, T (trim) or F (flush)")),
+    }
+}
+
+impl Parser for Csv {
+    fn new(_: &Options) -> Csv {
+        Csv::default()
+    }
+
+    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+        if self.used == 0 {
+            self.read_header(line)?;
+            return Ok(Row::Nothing);
+        }
+        let mut fields = Commas::of(line);
+        let (mut time_text, mut op_text, mut offset_text, mut size_text) =
+            (&b""[..], &b""[..], &b""[..], &b""[..]);
+        for &column in &self.columns[..self.used] {
+            match column {
+                Column::Time => time_text = fields.need("time")?,
+                Column::Op => op_text = fields.need("op")?,
+                Column::Offset => offset_text = fields.need("offset")?,
+                Column::Size => size_text = fields.need("size")?,
+                Column::Other => _ = fields.need("a column before the last one used")?,
+            }
+        }
+        let time_ns = time(time_text, "time", self.time_unit)?;
+        let op = op_of(op_text)?;
+        if op == Op::Flush {
+            return Ok(Row::flush(time_ns));
+        }
+        let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+}

@@ -1,0 +1,72 @@
+//! MobileBlockIOTraces (Pixel 6a): `proces,device,rw_flag,sector,size,timestamp` with a header;
+//! size in sectors, stamps in seconds. Process names are free text, so fields are taken from the
+//! right.
+
+use super::header_is;
+use crate::devices::Devices;
+use crate::fields::{sectors, time, trim, unexpected, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::rwbs;
+use crate::text::{Parser, Row, Trouble};
+use ftlab_core::workload::Op;
+use memchr::memrchr;
+
+/// Whether a line is the header.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    let rest = ["device", "rw_flag", "sector", "size", "timestamp"];
+    ["proces", "process"].iter().any(|first| {
+        let [b, c, d, e, f] = rest;
+        header_is(line, &[first, b, c, d, e, f])
+    })
+}
+
+/// The parser.
+pub(crate) struct MobileEbpf(Devices);
+
+/// Takes the last field off `rest`.
+#[inline]
+fn last<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8], Trouble> {
+    match memrchr(b',', rest) {
+        Some(at) => {
+            let field = trim(&rest[at + 1..]);
+            *rest = &rest[..at];
+            Ok(field)
+        }
+        None => Err(Trouble::Line(format!("{name} is missing: the line has too few fields"))),
+    }
+}
+
+impl Parser for MobileEbpf {
+    fn new(_: &Options) -> MobileEbpf {
+        MobileEbpf(Devices::default())
+    }
+
+    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
+        if number == 1 && is_header(line) {
+            return Ok(Row::Nothing);
+        }
+        let mut rest = line;
+        let time_ns = time(last(&mut rest, "timestamp")?, "timestamp", unit::S)?;
+        let size = sectors(last(&mut rest, "size")?, "size")?;
+        let offset = sectors(last(&mut rest, "sector")?, "sector")?;
+        let flags = last(&mut rest, "rw_flag")?;
+        let device = last(&mut rest, "device")?;
+        whole(device, "device")?;
+        let rwbs =
+            rwbs::parse(flags).ok_or_else(|| unexpected("rw_flag", flags, "flags such as R, WS or D"))?;
+        match rwbs.op {
+            None => Ok(Row::Drop("other_op")),
+            Some(Op::Flush) => Ok(Row::flush(time_ns)),
+            Some(_) if rwbs.barrier && size == 0 => Ok(Row::flush(time_ns)),
+            Some(op) => {
+                let offset = self.0.place(device, offset, size)?;
+                Ok(Row::Request { time_ns, op, offset, size })
+            }
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}

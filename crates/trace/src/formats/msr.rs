@@ -1,0 +1,44 @@
+//! MSR Cambridge: `Timestamp,Host,Disk,Type,Offset,Size,ResponseTime` without a header.
+//!
+//! Stamps are Windows file times: ticks of 100 ns since 1601, beyond the exact range of a float.
+
+use super::{added_header, read_or_write};
+use crate::devices::Devices;
+use crate::fields::{Commas, ticks, whole};
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+
+const TICK_NS: u64 = 100;
+
+/// The parser.
+pub(crate) struct Msr(Devices);
+
+impl Parser for Msr {
+    fn new(_: &Options) -> Msr {
+        Msr(Devices::default())
+    }
+
+    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
+        if added_header(number, line, &["timestamp"]) {
+            return Ok(Row::Nothing);
+        }
+        let mut fields = Commas::of(line);
+        let time_ns = ticks(fields.need("Timestamp")?, "Timestamp", TICK_NS)?;
+        // The host and the disk together name a volume.
+        let from_host = fields.rest();
+        let host = fields.need("Host")?;
+        let disk = fields.need("Disk")?;
+        whole(disk, "Disk")?;
+        let volume =
+            if host.is_empty() { disk } else { &from_host[..from_host.len() - fields.rest().len() - 1] };
+        let op = read_or_write(fields.need("Type")?, "Type")?;
+        let offset = whole(fields.need("Offset")?, "Offset")?;
+        let size = whole(fields.need("Size")?, "Size")?;
+        let offset = self.0.place(volume, offset, size)?;
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}

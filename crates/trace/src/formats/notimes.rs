@@ -1,0 +1,36 @@
+//! Traces without times: a header line, then `offset,size,type`; offset in sectors, size in
+//! bytes, type 1 write and 0 read.
+
+use super::{digit_op, header_is};
+use crate::fields::{Commas, sectors, whole};
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+
+/// Whether a line is the header; numbers may follow its last name.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    header_is(line, &["offset", "size", "type"])
+}
+
+/// The parser.
+pub(crate) struct Notimes;
+
+impl Parser for Notimes {
+    fn new(_: &Options) -> Notimes {
+        Notimes
+    }
+
+    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
+        if number == 1 && is_header(line) {
+            return Ok(Row::Nothing);
+        }
+        let mut fields = Commas::of(line);
+        let offset = sectors(fields.need("offset")?, "offset")?;
+        let size = whole(fields.need("size")?, "size")?;
+        let op = digit_op(fields.need("type")?, "type", [b'0', b'1'])?;
+        Ok(Row::Request { time_ns: 0, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec!["the trace has no times: span and rates say nothing, and it needs closed replay".into()]
+    }
+}

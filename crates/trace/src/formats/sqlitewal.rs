@@ -1,0 +1,41 @@
+//! SQLite over ext4: `pid D|C operation offset bytes time ...`, separated by blanks; times in
+//! seconds. D is the dispatch of a request and C its completion, so D rows alone are counted.
+
+use crate::fields::{Words, time, unexpected, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+use ftlab_core::workload::Op;
+
+/// The parser.
+pub(crate) struct Sqlitewal;
+
+impl Parser for Sqlitewal {
+    fn new(_: &Options) -> Sqlitewal {
+        Sqlitewal
+    }
+
+    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+        let mut fields = Words::of(line);
+        whole(fields.need("pid")?, "pid")?;
+        match fields.need("action")? {
+            b"D" => {}
+            b"C" => return Ok(Row::Drop("not_issue")),
+            other => return Err(unexpected("action", other, "D or C")),
+        }
+        let op = match fields.need("operation")? {
+            b"read" => Op::Read,
+            b"write" => Op::Write,
+            b"discard" => Op::Trim,
+            b"flush" => Op::Flush,
+            other => return Err(unexpected("operation", other, "read, write, discard or flush")),
+        };
+        let offset = whole(fields.need("offset")?, "offset")?;
+        let size = whole(fields.need("bytes")?, "bytes")?;
+        let time_ns = time(fields.need("time")?, "time", unit::S)?;
+        match op {
+            Op::Flush => Ok(Row::flush(time_ns)),
+            _ => Ok(Row::Request { time_ns, op, offset, size }),
+        }
+    }
+}

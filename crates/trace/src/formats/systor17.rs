@@ -1,0 +1,48 @@
+//! SYSTOR '17 (Lee et al., enterprise VDI): `Timestamp,Response,IOType,LUN,Offset,Size` with a
+//! header; stamps in seconds, offset and size in bytes. IOType may be blank: such a row is not
+//! known to be a read or a write and is dropped (`other_op`).
+
+use super::{header_is, read_or_write};
+use crate::devices::Devices;
+use crate::fields::{Commas, time, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+
+/// Whether a line is the header.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    header_is(line, &["Timestamp", "Response", "IOType", "LUN", "Offset", "Size"])
+}
+
+/// The parser.
+pub(crate) struct Systor17(Devices);
+
+impl Parser for Systor17 {
+    fn new(_: &Options) -> Systor17 {
+        Systor17(Devices::default())
+    }
+
+    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
+        if number == 1 && is_header(line) {
+            return Ok(Row::Nothing);
+        }
+        let mut fields = Commas::of(line);
+        let time_ns = time(fields.need("Timestamp")?, "Timestamp", unit::S)?;
+        // The real device's response time; it may be blank as well.
+        fields.need("Response")?;
+        let io_type = fields.need("IOType")?;
+        if io_type.is_empty() {
+            return Ok(Row::Drop("other_op"));
+        }
+        let op = read_or_write(io_type, "IOType")?;
+        let lun = fields.need("LUN")?;
+        let offset = whole(fields.need("Offset")?, "Offset")?;
+        let size = whole(fields.need("Size")?, "Size")?;
+        let offset = self.0.place(lun, offset, size)?;
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}

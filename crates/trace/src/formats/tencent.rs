@@ -1,0 +1,37 @@
+//! Tencent CBS (Zhang et al., ATC 2020): `Timestamp,Offset,Size,IOType,VolumeID`; whole seconds,
+//! offset and size in sectors, IOType 0 read and 1 write.
+
+use super::{added_header, digit_op};
+use crate::devices::Devices;
+use crate::fields::{Commas, sectors, ticks};
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The parser.
+pub(crate) struct Tencent(Devices);
+
+impl Parser for Tencent {
+    fn new(_: &Options) -> Tencent {
+        Tencent(Devices::default())
+    }
+
+    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
+        if added_header(number, line, &["timestamp"]) {
+            return Ok(Row::Nothing);
+        }
+        let mut fields = Commas::of(line);
+        let time_ns = ticks(fields.need("Timestamp")?, "Timestamp", SECOND_NS)?;
+        let offset = sectors(fields.need("Offset")?, "Offset")?;
+        let size = sectors(fields.need("Size")?, "Size")?;
+        let op = digit_op(fields.need("IOType")?, "IOType", [b'0', b'1'])?;
+        let volume = fields.need("VolumeID")?;
+        let offset = self.0.place(volume, offset, size)?;
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}

@@ -1,0 +1,229 @@
+//! What a trace holds: the figures of `ftlab trace info`.
+
+use crate::chunks::MakeChunks;
+use crate::footprint::Footprint;
+use crate::formats::Stamps;
+use crate::input::Input;
+use crate::options::Options;
+use crate::pipeline::Pipeline;
+use crate::range::touch;
+use ftlab_core::workload::{Op, Record, Source, SourceError};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+const SECOND_NS: u64 = 1_000_000_000;
+const BLOCK: u64 = 4096;
+
+/// Figures of a trace, after all of the reader's options but `out_of_range`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Info {
+    /// The file, or the caller's name for it.
+    pub path: String,
+    /// Layout, named or recognised.
+    pub format: &'static str,
+    /// gzip, zstd, xz or bzip2.
+    pub compression: Option<&'static str>,
+    /// Requests kept: reads, writes, trims and flushes.
+    pub requests: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Trims.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Bytes trimmed.
+    pub bytes_trimmed: u64,
+    /// From the first arrival to the last, ns.
+    pub span_ns: u64,
+    /// Requests over the span, per second; `None` if there is no span.
+    pub mean_rate_per_s: Option<f64>,
+    /// Requests in the busiest second, counted from the first arrival on in whole seconds; `None`
+    /// if the trace has no times.
+    pub peak_rate_per_s: Option<u64>,
+    /// First byte of the lowest request; `None` if none has a range.
+    pub min_offset: Option<u64>,
+    /// One past the last byte of the highest request.
+    pub max_end: Option<u64>,
+    /// Bytes in the pages touched.
+    pub footprint_bytes: u64,
+    /// The page the footprint counts in, bytes.
+    pub page_bytes: u32,
+    /// Largest power of two that divides every offset and size, bytes.
+    pub alignment_bytes: Option<u64>,
+    /// Share of requests (those with a range) whose offset and size are multiples of 4 KiB.
+    pub aligned_4kib: Option<f64>,
+    /// Share of requests (those with a range) that begin where the one before them ended.
+    pub sequential_ratio: Option<f64>,
+    /// Mean size of the requests with a range, bytes.
+    pub mean_size_bytes: Option<f64>,
+    /// The most frequent sizes, most frequent first.
+    pub sizes: Vec<SizeCount>,
+    /// Stamps smaller than one before them; they were raised to it.
+    pub out_of_order: u64,
+    /// Rows dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// What a reader of the figures should know.
+    pub notes: Vec<String>,
+}
+
+/// How often a size occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SizeCount {
+    /// Bytes of a request.
+    pub bytes: u64,
+    /// Requests of that size.
+    pub requests: u64,
+}
+
+/// Reads a trace through and counts.
+///
+/// # Errors
+/// As [`crate::open`].
+pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
+    let options = options.as_recorded();
+    count(Pipeline::new(Input::file(path, &options)?, &options)?, &options)
+}
+
+/// As [`info`], for rows that the caller reads.
+///
+/// # Errors
+/// As [`crate::open_chunks`].
+pub fn info_chunks(name: &str, make: MakeChunks, options: &Options) -> Result<Info, SourceError> {
+    let options = options.as_recorded();
+    count(Pipeline::new(Input::chunks(name, make, &options)?, &options)?, &options)
+}
+
+/// Sums of a pass.
+#[derive(Default)]
+struct Counts {
+    /// By operation.
+    requests: [u64; 4],
+    bytes: [u64; 4],
+    first_ns: Option<u64>,
+    last_ns: u64,
+    second: u64,
+    in_second: u64,
+    peak: u64,
+    range: Option<(u64, u64)>,
+    previous_end: Option<u64>,
+    sequential: u64,
+    aligned: u64,
+    /// All offsets and sizes, or-ed.
+    bits: u64,
+    footprint: Footprint,
+    sizes: FxHashMap<u64, u64>,
+    uncounted_sizes: u64,
+}
+
+impl Counts {
+    fn add(&mut self, record: &Record, page_bytes: u64) {
+        let op = record.op as usize;
+        self.requests[op] += 1;
+        self.add_time(record.time_ns);
+        if record.size == 0 {
+            return;
+        }
+        self.bytes[op] = self.bytes[op].saturating_add(record.size);
+        let end = record.offset + record.size;
+        let (low, high) = self.range.unwrap_or((u64::MAX, 0));
+        self.range = Some((low.min(record.offset), high.max(end)));
+        self.sequential += u64::from(self.previous_end == Some(record.offset));
+        self.previous_end = Some(end);
+        let bits = record.offset | record.size;
+        self.aligned += u64::from(bits % BLOCK == 0);
+        self.bits |= bits;
+        touch(&mut self.footprint, record, page_bytes);
+        self.add_size(record.size);
+    }
+
+    fn add_time(&mut self, time_ns: u64) {
+        let first_ns = *self.first_ns.get_or_insert(time_ns);
+        self.last_ns = time_ns;
+        let second = (time_ns - first_ns) / SECOND_NS;
+        if second != self.second {
+            self.second = second;
+            self.in_second = 0;
+        }
+        self.in_second += 1;
+        self.peak = self.peak.max(self.in_second);
+    }
+
+    fn add_size(&mut self, size: u64) {
+        /// Sizes told apart: a bound on memory that no real trace comes near.
+        const MOST: usize = 1 << 18;
+        if let Some(count) = self.sizes.get_mut(&size) {
+            *count += 1;
+        } else if self.sizes.len() < MOST {
+            self.sizes.insert(size, 1);
+        } else {
+            self.uncounted_sizes += 1;
+        }
+    }
+
+    fn top_sizes(&self) -> Vec<SizeCount> {
+        const TOP: usize = 8;
+        let mut sizes: Vec<_> =
+            self.sizes.iter().map(|(&bytes, &requests)| SizeCount { bytes, requests }).collect();
+        sizes.sort_unstable_by_key(|size| (std::cmp::Reverse(size.requests), size.bytes));
+        sizes.truncate(TOP);
+        sizes
+    }
+}
+
+fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
+    let page_bytes = u64::from(options.page_bytes);
+    let mut counts = Counts::default();
+    while let Some(record) = source.next()? {
+        counts.add(&record, page_bytes);
+    }
+    let summary = source.summary();
+    let [reads, writes, trims, flushes] = counts.requests;
+    let requests = reads + writes + trims + flushes;
+    let ranged = reads + writes + trims;
+    let share = |part: u64| (ranged > 0).then(|| part as f64 / ranged as f64);
+    let span_ns = counts.last_ns - counts.first_ns.unwrap_or(0);
+    let mut notes = source.notes();
+    if counts.uncounted_sizes > 0 {
+        notes.push(format!(
+            "too many different sizes to count; {} requests are left out",
+            counts.uncounted_sizes
+        ));
+    }
+    let total: u128 = counts.bytes.iter().map(|&bytes| u128::from(bytes)).sum();
+    let input = source.input();
+    Ok(Info {
+        path: input.name.clone(),
+        format: input.format,
+        compression: input.compression,
+        requests,
+        reads,
+        writes,
+        trims,
+        flushes,
+        bytes_read: counts.bytes[Op::Read as usize],
+        bytes_written: counts.bytes[Op::Write as usize],
+        bytes_trimmed: counts.bytes[Op::Trim as usize],
+        span_ns,
+        mean_rate_per_s: (span_ns > 0).then(|| requests as f64 / (span_ns as f64 / SECOND_NS as f64)),
+        peak_rate_per_s: (input.stamps != Stamps::Absent).then_some(counts.peak),
+        min_offset: counts.range.map(|range| range.0),
+        max_end: counts.range.map(|range| range.1),
+        alignment_bytes: (ranged > 0).then(|| 1 << counts.bits.trailing_zeros()),
+        aligned_4kib: share(counts.aligned),
+        sequential_ratio: share(counts.sequential),
+        mean_size_bytes: (ranged > 0).then(|| total as f64 / ranged as f64),
+        sizes: counts.top_sizes(),
+        footprint_bytes: counts.footprint.finish().pages().saturating_mul(page_bytes),
+        page_bytes: options.page_bytes,
+        out_of_order: summary.out_of_order,
+        dropped: summary.dropped,
+        notes,
+    })
+}

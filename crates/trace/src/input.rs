@@ -1,0 +1,102 @@
+//! A trace that can be read from its beginning again: a file, or the caller's chunks.
+
+use crate::chunks::{ChunkRows, MakeChunks};
+use crate::detect;
+use crate::formats::Stamps;
+use crate::lines::{Lines, input_error};
+use crate::options::Options;
+use crate::text::Rows;
+use ftlab_core::config::OutOfRange;
+use ftlab_core::workload::SourceError;
+
+/// What starts another pass.
+type Restart = Box<dyn FnMut() -> Result<Box<dyn Rows>, SourceError> + Send>;
+
+/// A trace, its layout known.
+pub(crate) struct Input {
+    /// The file's path, or what the caller calls it.
+    pub(crate) name: String,
+    /// Name of the layout.
+    pub(crate) format: &'static str,
+    /// How it is compressed, if it is.
+    pub(crate) compression: Option<&'static str>,
+    /// What its stamps are.
+    pub(crate) stamps: Stamps,
+    /// Rows are counted, not lines.
+    pub(crate) in_rows: bool,
+    first: Option<Box<dyn Rows>>,
+    restart: Restart,
+}
+
+impl Input {
+    /// Opens a file and recognises its layout.
+    pub(crate) fn file(path: &str, options: &Options) -> Result<Input, SourceError> {
+        if options.format == "parquet" {
+            return Err(input_error(
+                path,
+                "Parquet is read through ftlab's Python side (ftlab run, ftlab.open)",
+            ));
+        }
+        let lines = Lines::open(path)?;
+        let compression = lines.compression();
+        let format = detect::format(path, &lines, options)?;
+        if format.stamps == Stamps::Absent && !options.closed && options.capacity_bytes.is_some() {
+            return Err(input_error(
+                path,
+                &format!(
+                    "a {} trace has no arrival times, so it cannot be replayed by them\n  \
+                     closed replay keeps host.queue_depth requests outstanding: --set workload.replay=closed",
+                    format.name
+                ),
+            ));
+        }
+        let passes = options.repeat + u64::from(options.out_of_range == OutOfRange::Compact);
+        if passes > 1 && !std::fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
+            return Err(input_error(
+                path,
+                "is no regular file and cannot be read twice, as workload.repeat and \
+                 workload.out_of_range=compact need",
+            ));
+        }
+        let (name, again) = (path.to_owned(), options.clone());
+        Ok(Input {
+            name: path.to_owned(),
+            format: format.name,
+            compression,
+            stamps: format.stamps,
+            in_rows: false,
+            first: Some((format.rows)(path, lines, options)),
+            restart: Box::new(move || Ok((format.rows)(&name, Lines::open(&name)?, &again))),
+        })
+    }
+
+    /// Takes the caller's rows.
+    pub(crate) fn chunks(name: &str, mut make: MakeChunks, options: &Options) -> Result<Input, SourceError> {
+        let (owned, again) = (name.to_owned(), options.clone());
+        let mut restart = move || -> Result<Box<dyn Rows>, SourceError> {
+            Ok(Box::new(ChunkRows::new(&owned, make(), &again)))
+        };
+        Ok(Input {
+            name: name.to_owned(),
+            format: "parquet",
+            compression: None,
+            stamps: Stamps::Own,
+            in_rows: true,
+            first: Some(restart()?),
+            restart: Box::new(restart),
+        })
+    }
+
+    /// Rows of the next pass.
+    pub(crate) fn start(&mut self) -> Result<Box<dyn Rows>, SourceError> {
+        match self.first.take() {
+            Some(rows) => Ok(rows),
+            None => (self.restart)(),
+        }
+    }
+
+    /// Where a line or row is.
+    pub(crate) fn place(&self, line: u64) -> String {
+        if self.in_rows { format!("{}: row {line}", self.name) } else { format!("{}:{line}", self.name) }
+    }
+}

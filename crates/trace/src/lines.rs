@@ -1,0 +1,213 @@
+//! Lines of a text file, plain or compressed, from one fixed buffer.
+
+use crate::zstd::Frames;
+use ftlab_core::workload::SourceError;
+use memchr::memchr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+/// Bytes of the buffer; also the longest line.
+const BUFFER: usize = 256 << 10;
+
+/// Reads lines without their ends (LF or CR LF), counting from 1.
+pub(crate) struct Lines {
+    path: String,
+    input: Box<dyn Read + Send>,
+    compression: Option<&'static str>,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    at_end: bool,
+    number: u64,
+}
+
+impl Lines {
+    /// Opens a file, decompressing what begins with the magic bytes of gzip, zstd, xz or bzip2.
+    ///
+    /// # Errors
+    /// If it is missing, a directory, unreadable or empty.
+    pub(crate) fn open(path: &str) -> Result<Lines, SourceError> {
+        let fail = |error: io::Error| input_error(path, &reason(&error));
+        let mut file = File::open(path).map_err(fail)?;
+        if file.metadata().map_err(fail)?.is_dir() {
+            return Err(input_error(path, "is a directory, not a trace file"));
+        }
+        let mut magic = [0; 10];
+        let length = read_full(&mut file, &mut magic).map_err(fail)?;
+        if length == 0 {
+            return Err(input_error(path, "the file is empty"));
+        }
+        let whole =
+            BufReader::with_capacity(64 << 10, io::Cursor::new(magic).take(length as u64).chain(file));
+        let (compression, input) = decompress(&magic[..length], whole);
+        let mut lines = Lines {
+            path: path.to_owned(),
+            input,
+            compression,
+            buffer: vec![0; BUFFER].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            at_end: false,
+            number: 0,
+        };
+        lines.fill()?;
+        if lines.end == 0 {
+            let what = lines.compression.unwrap_or("file");
+            return Err(input_error(path, &format!("the {what} data is empty")));
+        }
+        if lines.buffer[..lines.end].starts_with(b"\xef\xbb\xbf") {
+            lines.start = 3;
+        }
+        Ok(lines)
+    }
+
+    /// How the file is compressed, if it is.
+    pub(crate) fn compression(&self) -> Option<&'static str> {
+        self.compression
+    }
+
+    /// The file's beginning (all of it if short), and whether that is the whole file; before the
+    /// first [`Lines::next`].
+    pub(crate) fn head(&self) -> (&[u8], bool) {
+        (&self.buffer[self.start..self.end], self.at_end)
+    }
+
+    /// Number of the line last returned.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next line and its number.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], u64)>, SourceError> {
+        let length = match memchr(b'\n', &self.buffer[self.start..self.end]) {
+            Some(length) => length,
+            None => match self.find_end()? {
+                Some(length) => length,
+                None => return Ok(None),
+            },
+        };
+        let line = &self.buffer[self.start..self.start + length];
+        self.start = (self.start + length + 1).min(self.end);
+        self.number += 1;
+        Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), self.number)))
+    }
+
+    /// Length of the line that begins at `start` and does not end in the buffer as it is.
+    #[cold]
+    fn find_end(&mut self) -> Result<Option<usize>, SourceError> {
+        if !self.at_end {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            let seen = self.end;
+            self.fill()?;
+            if let Some(more) = memchr(b'\n', &self.buffer[seen..self.end]) {
+                return Ok(Some(seen + more));
+            }
+            if !self.at_end {
+                let line = self.number + 1;
+                return Err(input_error(
+                    &format!("{}:{line}", self.path),
+                    &format!("a line longer than {} KiB: this is not a text trace", BUFFER >> 10),
+                ));
+            }
+        }
+        // The last line need not end in a newline.
+        Ok((self.start < self.end).then_some(self.end - self.start))
+    }
+
+    /// Reads until the buffer is full or the file ends.
+    fn fill(&mut self) -> Result<(), SourceError> {
+        match read_full(&mut self.input, &mut self.buffer[self.end..]) {
+            Ok(read) => {
+                self.end += read;
+                self.at_end = self.end < self.buffer.len();
+                Ok(())
+            }
+            Err(error) => {
+                // A decoder must not be asked again after an error.
+                self.at_end = true;
+                self.start = self.end;
+                self.input = Box::new(io::empty());
+                Err(input_error(&self.path, &self.trouble(&error)))
+            }
+        }
+    }
+
+    fn trouble(&self, error: &io::Error) -> String {
+        let Some(compression) = self.compression else { return reason(error) };
+        if is_truncated(error) {
+            format!("the {compression} data ends too early: the file is truncated")
+        } else {
+            format!("the {compression} data is damaged: {}", reason(error))
+        }
+    }
+}
+
+fn decompress(
+    magic: &[u8],
+    input: impl BufRead + Send + 'static,
+) -> (Option<&'static str>, Box<dyn Read + Send>) {
+    /// Enough for every preset of xz (`-9` needs 65 MiB).
+    const XZ_LIMIT_KIB: u32 = 1 << 20;
+    match magic {
+        [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(flate2::bufread::MultiGzDecoder::new(input))),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+            (Some("zstd"), Box::new(Frames::new(input)))
+        }
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+            (Some("xz"), Box::new(lzma_rust2::XzReader::new_mem_limit(input, true, XZ_LIMIT_KIB)))
+        }
+        // "BZh", the level, and the first block's or the end's magic.
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..] | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, ..] => {
+            (Some("bzip2"), Box::new(bzip2::bufread::MultiBzDecoder::new(input)))
+        }
+        _ => (None, Box::new(input)),
+    }
+}
+
+fn read_full(input: &mut (impl Read + ?Sized), mut buffer: &mut [u8]) -> io::Result<usize> {
+    let mut total = 0;
+    while !buffer.is_empty() {
+        match input.read(buffer) {
+            Ok(0) => break,
+            Ok(read) => {
+                total += read;
+                buffer = &mut buffer[read..];
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(total)
+}
+
+fn is_truncated(error: &io::Error) -> bool {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return true;
+    }
+    let mut cause = error.get_ref().map(|inner| inner as &(dyn std::error::Error + 'static));
+    while let Some(inner) = cause {
+        if inner.downcast_ref::<io::Error>().is_some_and(is_truncated) {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
+}
+
+/// What went wrong, as the system says it, without the number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = match text.find(" (os error ") {
+        Some(at) => &text[..at],
+        None => &text,
+    };
+    text.lines().next().unwrap_or("unknown").to_owned()
+}
+
+/// An error of a file.
+pub(crate) fn input_error(place: &str, message: &str) -> SourceError {
+    SourceError::Input(format!("{place}: {message}"))
+}

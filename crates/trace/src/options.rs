@@ -1,0 +1,75 @@
+//! What a reader is told.
+
+use ftlab_core::config::{OutOfRange, Replay, Settings};
+
+/// How a trace is read; the keys of `[workload]` and what they need to know of the device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Layout, a name of [`ftlab_core::workload::formats`]; `auto` recognises it.
+    pub format: String,
+    /// Lines that may fail to parse, in each pass.
+    pub skip_bad: u64,
+    /// Window in which a repeat of op, offset and size is dropped, ns; 0: off.
+    pub dedup_ns: u64,
+    /// Longest gap between arrivals, ns; `None`: any.
+    pub max_gap_ns: Option<u64>,
+    /// Arrival times are divided by this.
+    pub speed: f64,
+    /// Passes over the trace.
+    pub repeat: u64,
+    /// What becomes of addresses beyond the capacity.
+    pub out_of_range: OutOfRange,
+    /// User capacity of the device, bytes, a multiple of `page_bytes`. `None`: there is no device
+    /// (info, convert, head), so that `error` and `wrap` do nothing and `compact` has no limit.
+    pub capacity_bytes: Option<u64>,
+    /// Bytes of a logical page, for `compact` and `wrap` and the footprint.
+    pub page_bytes: u32,
+    /// Closed replay: arrival times are not used, so the trace need not have any.
+    pub closed: bool,
+    /// ns per unit of the times in a version 3 fio log.
+    pub fio_time_unit_ns: Option<u64>,
+}
+
+impl Default for Options {
+    /// As the configuration's defaults, without a device.
+    fn default() -> Options {
+        Options {
+            format: "auto".into(),
+            skip_bad: 0,
+            dedup_ns: 0,
+            max_gap_ns: None,
+            speed: 1.0,
+            repeat: 1,
+            out_of_range: OutOfRange::Error,
+            capacity_bytes: None,
+            page_bytes: 4096,
+            closed: false,
+            fio_time_unit_ns: None,
+        }
+    }
+}
+
+impl Options {
+    /// The options of a run.
+    pub fn from_settings(settings: &Settings) -> Options {
+        let workload = &settings.workload;
+        Options {
+            format: workload.format.clone(),
+            skip_bad: workload.skip_bad,
+            dedup_ns: workload.dedup_ns,
+            max_gap_ns: workload.max_gap_ns,
+            speed: workload.speed,
+            repeat: workload.repeat,
+            out_of_range: workload.out_of_range,
+            capacity_bytes: Some(settings.user_bytes()),
+            page_bytes: settings.ftl.logical_page_bytes,
+            closed: workload.replay == Replay::Closed,
+            fio_time_unit_ns: workload.fio_time_unit_ns,
+        }
+    }
+
+    /// The same, with addresses left as the trace has them.
+    pub(crate) fn as_recorded(&self) -> Options {
+        Options { out_of_range: OutOfRange::Error, capacity_bytes: None, ..self.clone() }
+    }
+}

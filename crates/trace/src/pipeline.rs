@@ -1,0 +1,220 @@
+//! From rows to requests: what the crate's documentation lists, in that order.
+
+use crate::dedup::Dedup;
+use crate::formats::Stamps;
+use crate::input::Input;
+use crate::lines::input_error;
+use crate::options::Options;
+use crate::range::{Packer, Range};
+use crate::text::{Dropped, Rows};
+use crate::times::{Clock, Spread};
+use ftlab_core::config::OutOfRange;
+use ftlab_core::workload::{Op, Record, Source, SourceError, SourceSummary};
+
+/// A trace as the simulator takes it.
+pub(crate) struct Pipeline {
+    input: Input,
+    options: Options,
+    kept: Kept,
+    spread: Option<Spread>,
+    clock: Clock,
+    range: Range,
+    /// Passes begun.
+    pass: u64,
+    /// Requests delivered in this pass.
+    delivered: u64,
+    /// Dropped in the passes before this one.
+    dropped: Dropped,
+    spread_out_of_order: u64,
+    done: bool,
+}
+
+/// Rows of one pass that are left after the first two reasons to drop one.
+struct Kept {
+    rows: Box<dyn Rows>,
+    dedup: Option<Dedup>,
+    zero_size: u64,
+    duplicates: u64,
+}
+
+impl Kept {
+    fn new(rows: Box<dyn Rows>, options: &Options) -> Kept {
+        let dedup = (options.dedup_ns > 0).then(|| Dedup::new(options.dedup_ns));
+        Kept { rows, dedup, zero_size: 0, duplicates: 0 }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            let Some(record) = self.rows.next()? else { return Ok(None) };
+            if record.size == 0 && record.op != Op::Flush {
+                self.zero_size += 1;
+            } else if self.dedup.as_mut().is_some_and(|dedup| dedup.is_repeat(&record)) {
+                self.duplicates += 1;
+            } else {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    fn add_dropped(&self, sum: &mut Dropped) {
+        for (&reason, &count) in self.rows.dropped() {
+            *sum.entry(reason).or_default() += count;
+        }
+        for (reason, count) in [("zero_size", self.zero_size), ("duplicate", self.duplicates)] {
+            if count > 0 {
+                *sum.entry(reason).or_default() += count;
+            }
+        }
+    }
+}
+
+impl Pipeline {
+    /// Applies `options` to `input`; with `compact` it is read through once.
+    pub(crate) fn new(mut input: Input, options: &Options) -> Result<Pipeline, SourceError> {
+        let range = match options.out_of_range {
+            OutOfRange::Compact => pack(&mut input, options)?,
+            OutOfRange::Error | OutOfRange::Wrap => Range::new(options),
+        };
+        let kept = Kept::new(input.start()?, options);
+        let whole_seconds = input.stamps == Stamps::Seconds;
+        Ok(Pipeline {
+            clock: Clock::new(input.stamps, options),
+            spread: whole_seconds.then(Spread::default),
+            input,
+            options: options.clone(),
+            kept,
+            range,
+            pass: 1,
+            delivered: 0,
+            dropped: Dropped::new(),
+            spread_out_of_order: 0,
+            done: false,
+        })
+    }
+
+    /// The trace itself.
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// What a reader of the figures should know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = self.kept.rows.notes();
+        if self.spread.is_some() {
+            notes.push(
+                "recorded in whole seconds: the requests of a second are spread evenly over it".to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// The next kept request of the pass, in order of recorded time.
+    #[inline]
+    fn in_order(&mut self) -> Result<Option<Record>, SourceError> {
+        let Some(spread) = &mut self.spread else { return self.kept.next() };
+        loop {
+            if let Some(record) = spread.pop() {
+                return Ok(Some(record));
+            }
+            match self.kept.next()? {
+                Some(record) => spread.push(record),
+                None => {
+                    spread.end_second();
+                    return Ok(spread.pop());
+                }
+            }
+        }
+    }
+
+    /// Starts the next pass; `false` if there is none.
+    fn next_pass(&mut self) -> Result<bool, SourceError> {
+        if self.delivered == 0 {
+            return Err(nothing(&self.input, &self.kept));
+        }
+        if self.pass == self.options.repeat {
+            return Ok(false);
+        }
+        self.pass += 1;
+        self.delivered = 0;
+        self.kept.add_dropped(&mut self.dropped);
+        self.kept = Kept::new(self.input.start()?, &self.options);
+        if let Some(spread) = &mut self.spread {
+            self.spread_out_of_order += spread.out_of_order;
+            *spread = Spread::default();
+        }
+        self.clock.next_pass().map_err(|message| input_error(&self.input.name, message))?;
+        Ok(true)
+    }
+
+    fn advance(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            if let Some(mut record) = self.in_order()? {
+                self.delivered += 1;
+                match self.clock.arrival(record.time_ns) {
+                    Ok(time_ns) => record.time_ns = time_ns,
+                    Err(message) => return Err(input_error(&self.input.place(record.line), message)),
+                }
+                return match self.range.place(&mut record) {
+                    Ok(()) => Ok(Some(record)),
+                    Err(message) => Err(input_error(&self.input.place(record.line), &message)),
+                };
+            }
+            if !self.next_pass()? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl Source for Pipeline {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if self.done {
+            return Ok(None);
+        }
+        let next = self.advance();
+        self.done = !matches!(next, Ok(Some(_)));
+        next
+    }
+
+    fn summary(&self) -> SourceSummary {
+        let mut dropped = self.dropped.clone();
+        self.kept.add_dropped(&mut dropped);
+        let spread = self.spread.as_ref().map_or(0, |spread| spread.out_of_order);
+        SourceSummary { dropped, out_of_order: self.clock.out_of_order + self.spread_out_of_order + spread }
+    }
+
+    fn locate(&self, record: &Record) -> String {
+        self.input.place(record.line)
+    }
+}
+
+fn pack(input: &mut Input, options: &Options) -> Result<Range, SourceError> {
+    let mut kept = Kept::new(input.start()?, options);
+    let mut packer = Packer::new(options);
+    let mut any = false;
+    while let Some(record) = kept.next()? {
+        any = true;
+        packer.touch(&record);
+        if packer.is_hopeless() {
+            break;
+        }
+    }
+    if !any {
+        return Err(nothing(input, &kept));
+    }
+    packer.finish().map_err(|message| input_error(&input.name, &message))
+}
+
+/// No request is left of a pass.
+fn nothing(input: &Input, kept: &Kept) -> SourceError {
+    let mut dropped = Dropped::new();
+    kept.add_dropped(&mut dropped);
+    let reasons: Vec<_> = dropped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    let why = if reasons.is_empty() {
+        "it holds no rows".to_owned()
+    } else {
+        format!("all rows were dropped ({})", reasons.join(", "))
+    };
+    input_error(&input.name, &format!("no request in this trace (read as {}): {why}", input.format))
+}

@@ -1,0 +1,129 @@
+//! The per-request file of a run.
+
+use crate::atomic::{OutputError, OutputFile};
+use ftlab_core::sim::{Completion, Observer};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const HEADER: &[u8] = b"id,arrival_ns,dispatch_ns,complete_ns,op,offset,size,mapping_misses,prioritized,\
+    expired,batch,channel_batch\n";
+
+/// Writes one row per request, in order of id, as they complete.
+///
+/// A request that completes before one of a smaller id is held back until that one has; nothing
+/// is allocated once the ring for those has grown to the requests outstanding. The file appears in
+/// [`RequestsCsv::finish`].
+#[derive(Debug)]
+pub struct RequestsCsv {
+    path: PathBuf,
+    out: Option<OutputFile>,
+    /// Id of the next row.
+    next: u64,
+    /// Requests from `next` on that have completed already.
+    held: VecDeque<Option<Completion>>,
+    line: Vec<u8>,
+    rows: u64,
+    error: Option<OutputError>,
+}
+
+impl RequestsCsv {
+    /// Starts the file `path`.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(path: &Path) -> Result<RequestsCsv, OutputError> {
+        let mut requests = RequestsCsv {
+            path: path.to_owned(),
+            out: Some(OutputFile::create(path)?),
+            next: 1,
+            held: VecDeque::new(),
+            line: HEADER.to_vec(),
+            rows: 0,
+            error: None,
+        };
+        requests.write_line();
+        Ok(requests)
+    }
+
+    /// Puts the file in its place and returns the number of rows.
+    ///
+    /// # Errors
+    /// The first error of writing, in [`Observer::complete`] or now.
+    pub fn finish(mut self) -> Result<u64, OutputError> {
+        // Requests that never completed leave gaps; what came after them still belongs here.
+        while let Some(slot) = self.held.pop_front() {
+            if let Some(completion) = slot {
+                self.write_row(&completion);
+            }
+        }
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if let Some(out) = self.out.take() {
+            out.finish()?;
+        }
+        Ok(self.rows)
+    }
+
+    fn write_row(&mut self, completion: &Completion) {
+        let c = completion;
+        self.line.clear();
+        let mut digits = itoa::Buffer::new();
+        for value in [c.id, c.arrival_ns, c.dispatch_ns, c.complete_ns] {
+            self.line.extend_from_slice(digits.format(value).as_bytes());
+            self.line.push(b',');
+        }
+        self.line.push(c.op.letter() as u8);
+        let flags = [u64::from(c.prioritized), u64::from(c.expired)];
+        for value in [c.offset, c.size, u64::from(c.mapping_misses), flags[0], flags[1]] {
+            self.line.push(b',');
+            self.line.extend_from_slice(digits.format(value).as_bytes());
+        }
+        for value in [c.batch, c.channel_batch] {
+            self.line.push(b',');
+            if value > 0 {
+                self.line.extend_from_slice(digits.format(value).as_bytes());
+            }
+        }
+        self.line.push(b'\n');
+        self.rows += 1;
+        self.write_line();
+    }
+
+    fn write_line(&mut self) {
+        if let Some(out) = &mut self.out
+            && let Err(error) = out.write_all(&self.line)
+        {
+            self.error = Some(OutputError::new(&self.path, error));
+            // Also removes the file beside the target.
+            self.out = None;
+        }
+    }
+}
+
+impl Observer for RequestsCsv {
+    fn complete(&mut self, completion: &Completion) {
+        if self.error.is_some() {
+            return;
+        }
+        debug_assert!(completion.id >= self.next, "request {} completed twice", completion.id);
+        if completion.id != self.next {
+            let index = (completion.id - self.next) as usize;
+            if self.held.len() <= index {
+                self.held.resize(index + 1, None);
+            }
+            self.held[index] = Some(*completion);
+            return;
+        }
+        self.write_row(completion);
+        // The slot of the row just written, if any request after it is held.
+        self.held.pop_front();
+        self.next += 1;
+        while let Some(Some(completion)) = self.held.front().copied() {
+            self.write_row(&completion);
+            self.held.pop_front();
+            self.next += 1;
+        }
+    }
+}

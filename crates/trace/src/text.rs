@@ -1,0 +1,181 @@
+//! What a text layout provides (a [`Parser`]), and the rows made of its lines.
+
+use crate::lines::{Lines, input_error};
+use crate::options::Options;
+use ftlab_core::workload::{Op, Record, SourceError};
+use std::collections::BTreeMap;
+
+/// Rows dropped, by reason.
+pub(crate) type Dropped = BTreeMap<&'static str, u64>;
+
+/// Rows of a trace as recorded: stamps in ns of the trace's own clock, not yet in order.
+pub(crate) trait Rows: Send {
+    /// The next row that is a request.
+    fn next(&mut self) -> Result<Option<Record>, SourceError>;
+
+    /// Rows dropped so far.
+    fn dropped(&self) -> &Dropped;
+
+    /// What a reader of the figures should know.
+    fn notes(&self) -> Vec<String>;
+}
+
+/// A line's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    /// A request.
+    Request {
+        /// Stamp, ns of the trace's clock.
+        time_ns: u64,
+        /// Operation.
+        op: Op,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// Not a request to replay; counted under this reason.
+    Drop(&'static str),
+    /// A header or the like: not counted.
+    Nothing,
+    /// What follows is no trace (a summary).
+    End,
+}
+
+impl Row {
+    /// A flush: it has no range.
+    pub(crate) fn flush(time_ns: u64) -> Row {
+        Row::Request { time_ns, op: Op::Flush, offset: 0, size: 0 }
+    }
+}
+
+/// What is wrong with a line.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The line does not parse; `skip_bad` may allow it.
+    Line(String),
+    /// The trace cannot be read at all.
+    Input(String),
+}
+
+/// A text layout.
+pub(crate) trait Parser: Send + Sized {
+    /// A parser before its first line.
+    fn new(options: &Options) -> Self;
+
+    /// Sees the beginning of the file before the first line.
+    fn prepare(&mut self, _head: &[u8]) {}
+
+    /// Parses a line that is not blank; `number` counts from 1.
+    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble>;
+
+    /// What a reader of the figures should know.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Rows of a text file.
+pub(crate) struct TextRows<P> {
+    path: String,
+    lines: Lines,
+    parser: P,
+    skip_bad: u64,
+    bad: u64,
+    dropped: Dropped,
+    done: bool,
+}
+
+impl<P: Parser> TextRows<P> {
+    /// Starts at the first line.
+    pub(crate) fn new(path: &str, lines: Lines, options: &Options) -> TextRows<P> {
+        let mut parser = P::new(options);
+        parser.prepare(lines.head().0);
+        TextRows {
+            path: path.to_owned(),
+            lines,
+            parser,
+            skip_bad: options.skip_bad,
+            bad: 0,
+            dropped: Dropped::new(),
+            done: false,
+        }
+    }
+
+    #[cold]
+    fn bad_line(&mut self, message: &str) -> Result<(), SourceError> {
+        self.bad += 1;
+        *self.dropped.entry("bad_line").or_default() += 1;
+        self.done = self.bad > self.skip_bad;
+        let place = format!("{}:{}", self.path, self.lines.number());
+        bad_row(&place, message, self.bad, self.skip_bad)
+    }
+}
+
+/// The error of bad line or row number `bad`, unless `skip_bad` allows as many.
+pub(crate) fn bad_row(place: &str, message: &str, bad: u64, skip_bad: u64) -> Result<(), SourceError> {
+    if bad <= skip_bad {
+        return Ok(());
+    }
+    let allowed = if skip_bad == 0 {
+        "--skip-bad N (workload.skip_bad) passes over up to N lines that do not parse".to_owned()
+    } else {
+        format!("this is bad line {bad}; --skip-bad (workload.skip_bad) allows {skip_bad}")
+    };
+    Err(input_error(place, &format!("{message}\n  {allowed}")))
+}
+
+impl<P: Parser> Rows for TextRows<P> {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if self.done {
+            return Ok(None);
+        }
+        loop {
+            let Some((line, number)) = self.lines.next()? else {
+                self.done = true;
+                return Ok(None);
+            };
+            if is_blank(line) {
+                continue;
+            }
+            match self.parser.parse(line, number) {
+                Ok(Row::Request { time_ns, op, offset, size }) => {
+                    if offset.checked_add(size).is_some() {
+                        return Ok(Some(Record { time_ns, op, offset, size, line: number }));
+                    }
+                    self.bad_line(BEYOND)?;
+                }
+                Ok(Row::Drop(reason)) => *self.dropped.entry(reason).or_default() += 1,
+                Ok(Row::Nothing) => {}
+                Ok(Row::End) => {
+                    self.done = true;
+                    return Ok(None);
+                }
+                Err(Trouble::Line(message)) => self.bad_line(&message)?,
+                Err(Trouble::Input(message)) => {
+                    self.done = true;
+                    let place = format!("{}:{}", self.path, self.lines.number());
+                    return Err(input_error(&place, &message));
+                }
+            }
+        }
+    }
+
+    fn dropped(&self) -> &Dropped {
+        &self.dropped
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.parser.notes()
+    }
+}
+
+/// Message for a range that does not end within 64 bits.
+pub(crate) const BEYOND: &str = "offset and size together exceed 2^64 bytes";
+
+/// Whether a line holds blanks alone.
+#[inline]
+pub(crate) fn is_blank(line: &[u8]) -> bool {
+    line.first().is_none_or(u8::is_ascii_whitespace) && line.trim_ascii().is_empty()
+}

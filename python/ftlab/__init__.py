@@ -1,0 +1,40 @@
+"""ftlab, a laboratory for flash storage.
+
+One stack, from the application's I/O down to the NAND array, in which every layer can be exchanged,
+measured and compared::
+
+    import ftlab
+
+    result = ftlab.run("map-plus", trace="a.csv", host__scheduler="map+")
+    print(result.latency.all.mean_ns, result.mapping.hit_ratio)
+    result.requests  # a polars DataFrame, one row per request
+
+    comparison = ftlab.compare("map-plus", {"host.scheduler": ["noop", "map+"]}, trace="a.csv")
+    print(comparison)
+"""
+
+from ftlab._core import InternalError, UserError, __version__
+from ftlab.api import compare, components, presets, reference, run, schema
+from ftlab.comparison import Comparison, Variant
+from ftlab.result import Result, Section
+from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
+
+__all__ = [
+    "Comparison",
+    "InternalError",
+    "Result",
+    "Section",
+    "UserError",
+    "Variant",
+    "__version__",
+    "compare",
+    "components",
+    "convert_trace",
+    "generate_trace",
+    "presets",
+    "read_trace",
+    "reference",
+    "run",
+    "schema",
+    "trace_info",
+]

@@ -1,0 +1,5 @@
+"""``python -m ftlab`` is the command line."""
+
+from ftlab.cli import main
+
+main()

@@ -1,0 +1,95 @@
+"""Types of the Rust extension; what each does stands in `crates/py`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__version__: str
+
+Given: TypeAlias = tuple[str, str, str]
+"""An override: what messages name, the key, the value."""
+
+Columns: TypeAlias = tuple[
+    np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]
+]
+"""Rows of a trace: ts_ns (int64), op (uint8), offset (int64), size (int64)."""
+
+MakeChunks: TypeAlias = Callable[[], Iterator[Columns]]
+"""Starts the rows of a trace anew."""
+
+Progress: TypeAlias = Callable[[int], bool | None]
+"""Called about every 50 ms with the requests done so far; False stops the work."""
+
+class UserError(Exception):
+    """An input or an option is at fault; the text is for the user (exit status 2)."""
+
+class OutputError(UserError):
+    """A file could not be written; the arguments are the system's error number and the text."""
+
+class InternalError(Exception):
+    """A fault of ftlab: a broken invariant or a panic (exit status 1)."""
+
+class Column:
+    """A read-only column of numbers; NumPy shares its memory."""
+
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class Config:
+    """A resolved configuration."""
+
+    def json(self) -> str: ...
+    def toml(self) -> str: ...
+    def hash(self) -> str: ...
+    @property
+    def trace(self) -> str | None: ...
+    @property
+    def format(self) -> str: ...
+
+class RunResult:
+    """What a run measured."""
+
+    @property
+    def json(self) -> str: ...
+    @property
+    def wall_s(self) -> float: ...
+    def take_columns(self) -> dict[str, Column] | None: ...
+
+class TraceChunks:
+    """A workload in pieces: ts_ns (uint64), op (uint8), offset (uint64), size (uint64)."""
+
+    def __iter__(self) -> TraceChunks: ...
+    def __next__(self) -> tuple[Column, Column, Column, Column]: ...
+    def summary(self) -> str: ...
+
+def resolve(config: str, overrides: Sequence[Given] = ...) -> Config: ...
+def resolve_text(name: str, text: str, overrides: Sequence[Given] = ...) -> Config: ...
+def presets() -> list[tuple[str, str, str]]: ...
+def schema() -> str: ...
+def components() -> str: ...
+def reference() -> str: ...
+def run(
+    config: Config,
+    *,
+    chunks: MakeChunks | None = None,
+    requests_csv: str | PathLike[str] | None = None,
+    collect: bool = False,
+    check: bool = False,
+    progress: Progress | None = None,
+) -> RunResult: ...
+def trace_info(config: Config, *, chunks: MakeChunks | None = None) -> str: ...
+def trace_head(
+    config: Config, rows: int, *, chunks: MakeChunks | None = None
+) -> list[tuple[int, str, int, int]]: ...
+def trace_convert_csv(
+    config: Config,
+    path: str | PathLike[str],
+    *,
+    chunks: MakeChunks | None = None,
+    progress: Progress | None = None,
+) -> str: ...
+def trace_chunks(
+    config: Config, rows: int, *, chunks: MakeChunks | None = None, progress: Progress | None = None
+) -> TraceChunks: ...

@@ -1,0 +1,132 @@
+"""Running one configuration, or several side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ftlab import _core
+from ftlab._core import Config
+from ftlab.configs import ConfigLike, Override, Scalar, keyword_overrides, load, mapping_overrides
+from ftlab.result import Result
+
+if TYPE_CHECKING:
+    from ftlab._core import Progress
+    from ftlab.comparison import Comparison
+
+
+def run(
+    config: ConfigLike,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
+    collect: bool = True,
+    check: bool = False,
+    progress: Progress | None = None,
+    **overrides: Scalar,
+) -> Result:
+    """Runs one configuration.
+
+    Args:
+        config: a preset's name, a TOML file, a nested mapping (``other_result["config"]``, say).
+        set: overrides by dotted key, ``{"host.scheduler": "map+"}``.
+        collect: keep every request (71 bytes each) for `Result.requests` and `Result.column`.
+        check: verify every invariant after every operation (slow).
+        progress: called about every 50 ms with the requests done so far; False stops the run
+            with `KeyboardInterrupt`.
+        overrides: more of them; two underscores stand for the dot (``host__scheduler="map+"``),
+            and the command line's short flags are known (``trace="a.csv"``, ``dedup="50ms"``).
+
+    Raises:
+        UserError: the configuration or the trace is at fault; the text says where.
+        InternalError: a fault of ftlab.
+    """
+    resolved = load(config, _overrides(set, overrides))
+    return run_config(resolved, collect=collect, check=check, progress=progress)
+
+
+def compare(
+    config: ConfigLike,
+    vary: Mapping[str, Sequence[Scalar]],
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
+    collect: bool = False,
+    check: bool = False,
+    jobs: int | None = None,
+    progress: bool = False,
+    **overrides: Scalar,
+) -> Comparison:
+    """Runs every combination of the values in ``vary``, in parallel, in a fixed order.
+
+    Args:
+        config: as for `run`.
+        vary: values by dotted key, ``{"host.scheduler": ["noop", "map+"]}``; the last key varies
+            fastest.
+        set: overrides for all variants, as for `run`.
+        collect: keep every request of every variant.
+        check: verify every invariant after every operation (slow).
+        jobs: variants at a time; all cores unless given.
+        progress: show on standard error how far the work is.
+        overrides: as for `run`.
+
+    Raises:
+        UserError: a configuration or the trace is at fault; the text says where.
+        InternalError: a fault of ftlab.
+    """
+    from ftlab.comparison import prepare
+    from ftlab.progress import Reporter
+
+    plan = prepare(config, vary, _overrides(set, overrides), "vary")
+    with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:
+        return plan.run(reporter, jobs=jobs, collect=collect, check=check)
+
+
+def run_config(
+    config: Config,
+    *,
+    requests_csv: str | os.PathLike[str] | None = None,
+    collect: bool = False,
+    check: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Runs a resolved configuration; Parquet traces are fed in from here."""
+    chunks = None
+    if config.trace is not None:
+        from ftlab.traces import parquet_chunks
+
+        chunks = parquet_chunks(config.trace, config.format)
+    finished = _core.run(
+        config,
+        chunks=chunks,
+        requests_csv=requests_csv,
+        collect=collect,
+        check=check,
+        progress=progress,
+    )
+    return Result.of_run(finished)
+
+
+def presets() -> dict[str, str]:
+    """The presets: name to one-line description."""
+    return {name: doc for name, doc, _ in _core.presets()}
+
+
+def components() -> Any:
+    """The registered parts of every layer, as the code lists them."""
+    return json.loads(_core.components())
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of a configuration file, for editors."""
+    loaded: dict[str, Any] = json.loads(_core.schema())
+    return loaded
+
+
+def reference() -> str:
+    """The reference of all configuration keys, Markdown."""
+    return _core.reference()
+
+
+def _overrides(values: Mapping[str, Any] | None, keywords: Mapping[str, Scalar]) -> list[Override]:
+    return [*mapping_overrides(values or {}, "set"), *keyword_overrides(keywords)]

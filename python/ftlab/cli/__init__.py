@@ -1,0 +1,138 @@
+"""The command line. Exit status: 0 done, 2 the user's error, 1 a fault of ftlab."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from ftlab._core import InternalError, UserError, __version__
+from ftlab.cli.compare import compare
+from ftlab.cli.describe import components, presets, schema
+from ftlab.cli.run import run
+from ftlab.cli.trace import trace
+
+MOST_LINES = 12
+"""Lines of the longest message to a user."""
+
+_COMPLETION = "_FTLAB_COMPLETE"
+_INTERRUPTED = 128 + signal.SIGINT
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", prog_name="ftlab", message="%(prog)s %(version)s")
+def cli() -> None:
+    """A laboratory for flash storage: replay a trace on a simulated device, compare its parts.
+
+    \b
+    ftlab run map-plus --trace a.csv
+    ftlab compare map-plus --trace a.csv --vary host.scheduler=noop,row,map+
+    """
+
+
+for _command in (run, compare, trace, presets, components, schema):
+    cli.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line and exits."""
+    status = call(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_stdout()
+    except OSError as error:
+        _discard_stdout()
+        status = status or _fail(f"standard output: {error.strerror}")
+    sys.exit(status)
+
+
+def call(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; the exit status."""
+    try:
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        _check_text(given)
+        if _COMPLETION in os.environ:
+            cli.main(given, prog_name="ftlab", complete_var=_COMPLETION)
+        # Not cli.main, which takes a closed pipe for a failure.
+        with cli.make_context("ftlab", given) as context:
+            cli.invoke(context)
+        return 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as help_text:
+        click.echo(help_text.format_message())
+        return 0
+    except UserError as error:
+        return _fail(str(error))
+    except click.ClickException as error:
+        return _usage(error)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        _discard_stdout()
+        return 0
+    except OSError as error:
+        # Files name themselves; what has no name is standard output.
+        if error.filename is not None:
+            return _fault(error)
+        _discard_stdout()
+        return _fail(f"standard output: {error.strerror}")
+    except Exception as error:
+        return _fault(error)
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = argument.encode(errors="backslashreplace").decode()
+            raise UserError(
+                f"{shown}: not UTF-8; rename the file, or link to it under a plain name"
+            ) from None
+
+
+def _fail(text: str) -> int:
+    text = text.removeprefix("error: ")
+    lines = text.rstrip("\n").split("\n")
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 1], "..."]
+    click.echo("error: " + "\n".join(lines), err=True)
+    return 2
+
+
+def _usage(error: click.ClickException) -> int:
+    text = error.format_message().rstrip(".")
+    hint = ""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        hint = f"\nsee `{error.ctx.command_path} --help`"
+    return _fail(text[:1].lower() + text[1:] + hint)
+
+
+def _fault(error: Exception) -> int:
+    """Says that ftlab is at fault, and how to report it."""
+    name = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
+    first = (str(error).splitlines() or [""])[0]
+    click.echo(f"ftlab: internal error: {name}{first}", err=True)
+    if os.environ.get("FTLAB_DEBUG", "0") not in ("", "0"):
+        traceback.print_exception(error)
+    else:
+        click.echo(
+            f"This is a fault of ftlab {__version__}, not of your input. Please report it with the command\n"
+            "line, the configuration and what the same command prints with FTLAB_DEBUG=1 set.",
+            err=True,
+        )
+    return 1
+
+
+def _discard_stdout() -> None:
+    """Lets the interpreter's own flush at exit go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,97 @@
+"""``ftlab compare``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ftlab._core import UserError
+from ftlab.cli import options
+from ftlab.outputs import Output, check_distinct, write_stdout
+
+
+@click.command()
+@click.argument("config")
+@click.option(
+    "--vary",
+    multiple=True,
+    required=True,
+    metavar="KEY=A,B,...",
+    help="Compare these values of a key. Repeatable: every combination is run.",
+)
+@options.shorthands()
+@options.set_option
+@options.json_option
+@click.option(
+    "--plot",
+    "plots",
+    multiple=True,
+    metavar="FILE",
+    help="Draw mean latency with its wait and access parts, as .png or .svg. Repeatable.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Variants at a time.  [default: all cores]"
+)
+@options.check_option
+def compare(
+    config: str,
+    vary: tuple[str, ...],
+    settings: tuple[str, ...],
+    json_path: str | None,
+    plots: tuple[str, ...],
+    jobs: int | None,
+    check: bool,
+    **flags: str | None,
+) -> None:
+    """Run variants of a configuration side by side.
+
+    CONFIG is a preset's name (see `ftlab presets`) or a TOML file. The table marks the best value of
+    each row and gives the ratio to the first variant.
+    """
+    from ftlab.comparison import prepare
+
+    plan = prepare(config, _values(vary), options.overrides(settings, flags), "--vary")
+    json_output = Output("--json", json_path) if json_path not in (None, "-") else None
+    pictures = [Output("--plot", plot) for plot in plots]
+    if json_output:
+        json_output.check()
+    if pictures:
+        from ftlab.plot import SUFFIXES
+
+        for picture in pictures:
+            picture.check(SUFFIXES)
+    check_distinct([*([json_output] if json_output else []), *pictures], plan.traces)
+
+    from ftlab.progress import Reporter
+
+    with Reporter(tasks=len(plan.variants)) as reporter:
+        comparison = plan.run(reporter, jobs=jobs, check=check)
+    if json_output:
+        json_output.write(comparison.to_json().encode())
+    if pictures:
+        from ftlab.plot import draw
+
+        for picture in pictures:
+            picture.write(draw(comparison, picture.suffix))
+    if json_path == "-":
+        write_stdout(comparison.to_json())
+    else:
+        from ftlab.table import render_for
+
+        write_stdout(render_for(comparison, sys.stdout))
+
+
+def _values(vary: tuple[str, ...]) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for text in vary:
+        key, equals, listed = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UserError(f"--vary {text}: write --vary KEY=A,B, --vary host.scheduler=noop,map+ say")
+        if key in values:
+            raise UserError(f"--vary {text}: {key} is varied already; name all its values in one --vary")
+        values[key] = [value.strip() for value in listed.split(",")]
+        if "" in values[key]:
+            raise UserError(f"--vary {text}: an empty value; separate values by single commas")
+    return values

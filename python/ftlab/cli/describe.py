@@ -1,0 +1,51 @@
+"""``ftlab presets``, ``components`` and ``schema``: what there is, from the code itself."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ftlab import _core
+from ftlab.outputs import write_stdout
+
+
+@click.command()
+@click.argument("name", required=False)
+def presets(name: str | None) -> None:
+    """List the presets; with NAME, print that one as a file to start from."""
+    if name is not None:
+        for known, _, text in _core.presets():
+            if known == name:
+                write_stdout(text)
+                return
+        # Knows the nearest name, and says so.
+        _core.resolve_text("presets", "", [(name, "preset", name)])
+    width = max(len(known) for known, _, _ in _core.presets())
+    write_stdout("".join(f"{known:{width}}  {doc}\n" for known, doc, _ in _core.presets()))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def components(as_json: bool) -> None:
+    """List what can be chosen in each layer."""
+    listed = json.loads(_core.components())
+    if as_json:
+        write_stdout(json.dumps(listed, indent=2) + "\n")
+        return
+    write_stdout(_components_text(listed))
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of a configuration file, for editors."""
+    write_stdout(json.dumps(json.loads(_core.schema()), indent=2) + "\n")
+
+
+def _components_text(listed: dict[str, list[dict[str, str]]]) -> str:
+    lines = []
+    for key, parts in listed.items():
+        lines.append(key)
+        width = max(len(part["name"]) for part in parts)
+        lines += [f"    {part['name']:{width}}  {part['doc']}" for part in parts]
+    return "\n".join(lines) + "\n"

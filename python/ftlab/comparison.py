@@ -1,0 +1,223 @@
+"""Variants side by side: the product of the varied keys, run in parallel, in a fixed order."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab._core import Config, UserError
+from ftlab.api import run_config
+from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
+from ftlab.progress import Reporter
+from ftlab.result import Result
+
+MOST_VARIANTS = 1000
+"""More are refused: a slip of the keyboard, or a study that wants a loop of its own."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the compared configurations."""
+
+    label: str
+    """The varied values, joined by commas."""
+    set: dict[str, str]
+    """The varied keys with this variant's values."""
+    result: Result
+    """What it measured."""
+
+
+@dataclass(frozen=True)
+class _Planned:
+    label: str
+    set: dict[str, str]
+    config: Config
+
+
+class Plan:
+    """Checked variants, not yet run."""
+
+    def __init__(self, base: Config, vary: dict[str, list[str]], variants: list[_Planned]) -> None:
+        """See `prepare`."""
+        self.base = base
+        self.vary = vary
+        self.variants = variants
+
+    @property
+    def traces(self) -> list[str]:
+        """The traces that will be read."""
+        return sorted({variant.config.trace for variant in self.variants if variant.config.trace})
+
+    def run(
+        self,
+        reporter: Reporter,
+        *,
+        jobs: int | None = None,
+        collect: bool = False,
+        check: bool = False,
+    ) -> Comparison:
+        """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
+
+        Raises:
+            UserError, InternalError: of the first variant (in order) that failed.
+        """
+
+        def work(planned: _Planned) -> Result:
+            progress = reporter.callback(planned.label)
+            result = run_config(planned.config, collect=collect, check=check, progress=progress)
+            reporter.finish(planned.label)
+            return result
+
+        pool = ThreadPoolExecutor(max_workers=jobs or cores(), thread_name_prefix="ftlab")
+        try:
+            futures = [pool.submit(work, planned) for planned in self.variants]
+            _wait(futures)
+        finally:
+            # Ends what still runs, after a failure or an interrupt.
+            reporter.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+        _raise_first(futures)
+        variants = [
+            Variant(planned.label, planned.set, future.result())
+            for planned, future in zip(self.variants, futures, strict=True)
+        ]
+        return Comparison(json.loads(self.base.json()), self.vary, variants)
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
+
+
+def _wait(futures: Sequence[Future[Result]]) -> None:
+    # In short turns, so that the main thread notices an interrupt.
+    pending: set[Future[Result]] = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+        if any(future.exception() is not None for future in done):
+            return
+
+
+def _raise_first(futures: Sequence[Future[Result]]) -> None:
+    """Raises the first variant's own error; those stopped because of it only say so."""
+    errors = [future.exception() for future in futures if not future.cancelled()]
+    own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
+    for error in own or [error for error in errors if error is not None]:
+        raise error
+
+
+class Comparison:
+    """Finished variants in the order of the product; prints as a table."""
+
+    def __init__(self, config: dict[str, Any], vary: dict[str, list[str]], variants: list[Variant]) -> None:
+        """``config`` is the resolved base, before any key was varied."""
+        self.config = config
+        self.vary = vary
+        self.variants = variants
+
+    def __getitem__(self, which: str | int) -> Result:
+        """The result of a variant, by label or position."""
+        if isinstance(which, int):
+            return self.variants[which].result
+        for variant in self.variants:
+            if variant.label == which:
+                return variant.result
+        labels = ", ".join(variant.label for variant in self.variants)
+        raise KeyError(f"no variant {which!r}; there are: {labels}")
+
+    def __len__(self) -> int:
+        """The number of variants."""
+        return len(self.variants)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the JSON file."""
+        variants = [
+            {"label": variant.label, "set": variant.set, "result": variant.result.to_dict()}
+            for variant in self.variants
+        ]
+        return {
+            "schema": "ftlab.compare.v1",
+            "config": self.config,
+            "vary": self.vary,
+            "variants": variants,
+        }
+
+    def to_json(self) -> str:
+        """JSON text; deterministic but for the ``engine`` blocks."""
+        return json.dumps(self.to_dict(), indent=2) + "\n"
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draws mean latency in its wait and access parts, as .png or .svg.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        from ftlab.outputs import Output
+        from ftlab.plot import SUFFIXES, draw
+
+        output = Output("plot", path)
+        output.check(SUFFIXES)
+        output.write(draw(self, output.suffix))
+
+    def __str__(self) -> str:
+        """The table that ``ftlab compare`` prints, 100 columns wide."""
+        from ftlab.table import render
+
+        return render(self, width=100)
+
+    def __repr__(self) -> str:
+        """One line: what was varied."""
+        return f"<ftlab.Comparison of {len(self)} variants over {', '.join(self.vary)}>"
+
+
+def prepare(
+    config: ConfigLike,
+    vary: Mapping[str, Sequence[Scalar]],
+    overrides: Sequence[Override],
+    origin: str,
+) -> Plan:
+    """Resolves the base and every variant, so that errors come before any run.
+
+    ``origin`` is what messages name before a varied key (``--vary``).
+
+    Raises:
+        UserError: nothing to vary, or a configuration is wrong.
+    """
+    texts = _check_vary(vary, origin)
+    count = 1
+    for values in texts.values():
+        count *= len(values)
+    if count > MOST_VARIANTS:
+        raise UserError(f"{origin}: {count} variants are more than {MOST_VARIANTS}; compare fewer values")
+    base = load(config, overrides)
+    variants = []
+    for combination in itertools.product(*texts.values()):
+        chosen = dict(zip(texts, combination, strict=True))
+        ours = [Override(f"{origin} {key}={value}", key, value) for key, value in chosen.items()]
+        variants.append(_Planned(", ".join(combination), chosen, load(config, [*overrides, *ours])))
+    return Plan(base, texts, variants)
+
+
+def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, list[str]]:
+    if not vary:
+        raise UserError(f"{origin}: nothing to compare; name a key and its values")
+    texts: dict[str, list[str]] = {}
+    for key, values in vary.items():
+        # A lone text would be taken apart into letters.
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise UserError(f"{origin} {key}: the values must be a list")
+        texts[key] = [to_text(value) for value in values]
+        if not texts[key]:
+            raise UserError(f"{origin} {key}: no values")
+        for value in texts[key]:
+            if texts[key].count(value) > 1:
+                raise UserError(f"{origin} {key}: the value {value!r} stands there twice")
+    return texts

@@ -1,0 +1,116 @@
+"""From what a user hands over (a preset, a file, a mapping, keywords) to a resolved configuration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ftlab import _core
+from ftlab._core import Config
+
+Scalar: TypeAlias = "str | int | float | os.PathLike[str] | None"
+"""A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none"."""
+
+ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
+"""A preset's name, a TOML file, a nested mapping (a result's ``config``, say) or a resolved one."""
+
+
+class Override(NamedTuple):
+    """A value that replaces the configuration's."""
+
+    origin: str
+    """What a message names: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
+    key: str
+    """Dotted key."""
+    value: str
+    """Value, written as in a file without quotes."""
+
+
+class Shorthand(NamedTuple):
+    """A short name for a key, as a flag of the command line and as a keyword in Python."""
+
+    name: str
+    """Name, with underscores; the flag has hyphens."""
+    key: str
+    """Dotted key it stands for."""
+    metavar: str
+    """What the flag takes, for the help."""
+    help: str
+    """One line."""
+
+    @property
+    def flag(self) -> str:
+        """The flag of the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+SHORTHANDS = (
+    Shorthand("trace", "workload.trace", "FILE", "Trace to replay."),
+    Shorthand("format", "workload.format", "NAME", "Layout of the trace, if not recognised."),
+    Shorthand("dedup", "workload.dedup", "TIME", 'Drop a repeated request within this time ("50ms").'),
+    Shorthand("max_gap", "workload.max_gap", "TIME", 'Shorten longer gaps between arrivals ("60s").'),
+    Shorthand("skip_bad", "workload.skip_bad", "N", "Lines that may fail to parse."),
+    Shorthand(
+        "out_of_range", "workload.out_of_range", "HOW", "Addresses beyond the device: error, wrap, compact."
+    ),
+    Shorthand("speed", "workload.speed", "X", "Divide arrival times by this."),
+    Shorthand("repeat", "workload.repeat", "N", "Replay the trace this often."),
+    Shorthand("replay", "workload.replay", "HOW", "open (recorded times) or closed (queue kept full)."),
+    Shorthand("seed", "seed", "N", "Seed of every random stream."),
+)
+
+_BY_NAME = {shorthand.name: shorthand for shorthand in SHORTHANDS}
+
+
+def to_text(value: Scalar) -> str:
+    """A value as a configuration file writes it, without quotes."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float, str)):
+        return str(value)
+    return os.fspath(value)
+
+
+def keyword_overrides(keywords: Mapping[str, Scalar]) -> list[Override]:
+    """Overrides from Python keywords: ``host__scheduler="map+"``, ``trace="a.csv"``."""
+    overrides = []
+    for name, value in keywords.items():
+        key = _BY_NAME[name].key if name in _BY_NAME else name.replace("__", ".")
+        text = to_text(value)
+        overrides.append(Override(f"argument {name}={text}", key, text))
+    return overrides
+
+
+def mapping_overrides(values: Mapping[str, Any], origin: str) -> list[Override]:
+    """Overrides from a mapping, nested or with dotted keys."""
+    texts = ((key, to_text(value)) for key, value in _flatten(values, ""))
+    return [Override(f"{origin} {key}={text}", key, text) for key, text in texts]
+
+
+def _flatten(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Scalar]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
+    """Resolves a configuration with overrides; a name is a preset's, or else a file's.
+
+    Raises:
+        UserError: no such preset or file, or the configuration is wrong; says where.
+    """
+    if isinstance(config, Config):
+        return load_text("configuration", config.toml(), overrides)
+    if isinstance(config, Mapping):
+        return load_text("configuration", "", [*mapping_overrides(config, "configuration:"), *overrides])
+    return _core.resolve(os.fspath(config), list(overrides))
+
+
+def load_text(name: str, text: str, overrides: Sequence[Override] = ()) -> Config:
+    """Resolves a TOML text; ``name`` stands for the file in messages."""
+    return _core.resolve_text(name, text, list(overrides))

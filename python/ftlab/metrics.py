@@ -1,0 +1,105 @@
+"""What a comparison shows of each result: one line here per row of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Number = float | int | None
+"""A metric's value; None where a result has none."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One measured quantity."""
+
+    group: str
+    """Heading it stands under; rows of a group share a unit of time."""
+    name: str
+    """Name in the row."""
+    short: str
+    """Heading of a column where variants are rows: one word a line."""
+    kind: Literal["time", "share", "count", "factor", "rate"]
+    """How it is printed."""
+    better: Literal["low", "high"] | None
+    """Which way is better; None: neither, so nothing is marked."""
+    get: Callable[[dict[str, Any]], Number]
+    """Reads it from a result."""
+
+
+def _statistic(part: str, op: str, field: str) -> Callable[[dict[str, Any]], Number]:
+    def get(result: dict[str, Any]) -> Number:
+        summary = result[part][op]
+        if not summary["count"]:
+            return None
+        value: Number = summary["percentile_ns"].get(field) if field[0].isdigit() else summary[field]
+        return value
+
+    return get
+
+
+def _mean(op: str) -> Metric:
+    return Metric("mean latency", op, f"mean {op}", "time", "low", _statistic("latency", op, "mean_ns"))
+
+
+def _p99(op: str) -> Metric:
+    return Metric("99th percentile", op, f"p99 {op}", "time", "low", _statistic("latency", op, "99.000000"))
+
+
+def _part(part: str) -> Metric:
+    return Metric("of which", part, f"mean {part}", "time", "low", _statistic(part, "all", "mean_ns"))
+
+
+def _translation(what: str) -> Metric:
+    field = f"translation_{what}"
+    return Metric(
+        "mapping", f"translation {what}", f"map {what}", "count", "low", lambda r: r["mapping"][field]
+    )
+
+
+def _scheduler(field: str) -> Metric:
+    return Metric("scheduler", field, field, "count", None, lambda r: r["scheduler"][field])
+
+
+def _erases(result: dict[str, Any]) -> Number:
+    erases: dict[str, int] = result["flash"]["erases"]
+    return sum(erases.values())
+
+
+METRICS = (
+    _mean("read"),
+    _mean("write"),
+    _mean("all"),
+    _part("wait"),
+    _part("access"),
+    _p99("read"),
+    _p99("write"),
+    _p99("all"),
+    Metric("mapping", "hit ratio", "hit ratio", "share", "high", lambda r: r["mapping"]["hit_ratio"]),
+    _translation("reads"),
+    _translation("programs"),
+    _scheduler("prioritized"),
+    _scheduler("batches"),
+    _scheduler("expired"),
+    Metric("flash", "erases", "erases", "count", "low", _erases),
+    Metric("flash", "WAF", "WAF", "factor", "low", lambda r: r["waf"]["total"]),
+    Metric("flash", "throughput", "through- put", "rate", "high", lambda r: r["throughput_bytes_per_s"]),
+)
+"""Rows of the table, in order."""
+
+
+def best(metric: Metric, values: list[Number]) -> set[int]:
+    """Positions of the best values; empty where nothing stands out."""
+    known = [value for value in values if value is not None]
+    if metric.better is None or len(known) < 2 or min(known) == max(known):
+        return set()
+    target = min(known) if metric.better == "low" else max(known)
+    return {position for position, value in enumerate(values) if value == target}
+
+
+def ratio(value: Number, reference: Number) -> float | None:
+    """``value`` over ``reference``, where that makes sense."""
+    if value is None or not reference:
+        return None
+    return value / reference

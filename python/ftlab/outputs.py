@@ -1,0 +1,144 @@
+"""Output files: checked before the work, whole when they appear.
+
+A regular file appears by rename. A target that exists and is no regular file (a pipe, /dev/full) is
+written in place. A failed write is a user's error that names the option and the path.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ftlab._core import UserError
+
+# Threads of one process may write beside each other.
+_serial = itertools.count()
+
+
+class Output:
+    """A file an option asks for."""
+
+    def __init__(self, option: str, path: str | os.PathLike[str]) -> None:
+        """``option`` is what messages name, ``--json`` say; empty for an argument."""
+        self.option = option
+        self.name = os.fspath(path)
+        # A symbolic link stays; what it points to is replaced.
+        self.path = Path(os.path.realpath(self.name))
+
+    @property
+    def suffix(self) -> str:
+        """The name's ending, in lower case."""
+        return Path(self.name).suffix.lower()
+
+    @property
+    def special(self) -> bool:
+        """Whether the target exists and is no regular file."""
+        return self.path.exists() and not self.path.is_file()
+
+    def fail(self, why: str) -> UserError:
+        """The error for this output."""
+        return UserError(f"{self.option} {self.name}: {why}".lstrip())
+
+    def check(self, suffixes: Sequence[str] = ()) -> None:
+        """Finds out early whether the file can be written.
+
+        Raises:
+            UserError: it cannot, or its name does not end in one of ``suffixes``.
+        """
+        if not self.name:
+            raise self.fail("the name is empty")
+        if suffixes and self.suffix not in suffixes:
+            raise self.fail(f"the name must end in {' or '.join(suffixes)}")
+        try:
+            self._check()
+        except OSError as error:
+            raise self.fail(f"cannot write: {error.strerror}") from None
+
+    def _check(self) -> None:
+        if self.path.is_dir():
+            raise self.fail("is a directory; name a file")
+        # A file that is read-only stays as it is.
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise self.fail("cannot write: Permission denied")
+        if self.special:
+            return
+        parent = self.path.parent
+        if not parent.is_dir():
+            raise self.fail(f"cannot write: no directory {parent}")
+        self._create().unlink()
+
+    def write(self, data: bytes) -> None:
+        """Writes the whole file.
+
+        Raises:
+            UserError: the write failed; nothing half-written is left.
+        """
+        with self.staged() as path:
+            path.write_bytes(data)
+
+    @contextmanager
+    def staged(self) -> Iterator[Path]:
+        """A path to write to; it becomes the target when the block ends without an exception."""
+        try:
+            if self.special:
+                with tempfile.TemporaryDirectory(prefix="ftlab-") as directory:
+                    path = Path(directory) / "output"
+                    yield path
+                    with path.open("rb") as source, self.path.open("wb") as target:
+                        shutil.copyfileobj(source, target)
+                return
+            path = self._create()
+            try:
+                yield path
+                self._install(path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise self.fail(f"cannot write: {error.strerror or error}") from None
+
+    def _install(self, path: Path) -> None:
+        """Puts the finished file in the target's place."""
+        if self.path.exists():
+            path.chmod(stat.S_IMODE(self.path.stat().st_mode))
+        # Errors of delayed allocation come now, and not after the rename.
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        path.replace(self.path)
+
+    def _create(self) -> Path:
+        """An empty file beside the target, with the permissions a new file gets."""
+        path = self.path.with_name(f".{self.path.name}.{os.getpid()}-{next(_serial)}.tmp")
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666))
+        return path
+
+
+def check_distinct(outputs: Sequence[Output], inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
+    """Refuses two outputs in one file, and an output that would replace an input.
+
+    Raises:
+        UserError: naming both.
+    """
+    seen: dict[Path, Output] = {}
+    for output in outputs:
+        if output.special:
+            continue
+        if output.path in seen:
+            raise output.fail(f"{seen[output.path].option} names the same file")
+        seen[output.path] = output
+        for name in inputs:
+            if output.path == Path(os.path.realpath(name)):
+                raise output.fail("would replace the input")
+
+
+def write_stdout(text: str) -> None:
+    """Prints ``text``, whole or not at all as far as the system says."""
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,120 @@
+"""The picture of a comparison: mean latency in its wait and access parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ftlab.units import significant, time_unit
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from ftlab.comparison import Comparison
+
+SUFFIXES = (".png", ".svg")
+"""What `draw` can make."""
+
+_OPS = (("read", "Reads"), ("write", "Writes"), ("all", "All requests"))
+# Okabe and Ito's orange and blue: told apart by all kinds of colour vision, and in grey.
+_COLOURS = {"wait": "#E69F00", "access": "#0072B2"}
+_WORDS = {"wait": "waiting in the queue", "access": "in the device"}
+
+
+def draw(comparison: Comparison, suffix: str) -> bytes:
+    """The picture as a file's bytes, ``.png`` or ``.svg``."""
+    import vl_convert
+
+    spec = chart(comparison).to_dict()
+    if suffix == ".svg":
+        return vl_convert.vegalite_to_svg(spec).encode()
+    return vl_convert.vegalite_to_png(spec, scale=2.0)
+
+
+def chart(comparison: Comparison) -> Any:
+    """The chart, for a notebook or for changes of one's own."""
+    import altair as alt
+
+    ops = [op for op in _OPS if any(_mean(variant.result, op[0]) for variant in comparison.variants)]
+    panels = [_panel(comparison, op, title, first=index == 0) for index, (op, title) in enumerate(ops)]
+    return (
+        alt.hconcat(*panels, spacing=18)
+        .properties(title=_title(comparison))
+        .configure(font="DejaVu Sans, Arial, sans-serif", background="white")
+        .configure_view(stroke=None)
+        .configure_axis(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", titleColor="#444")
+        .configure_legend(labelFontSize=12, symbolType="square", labelLimit=0)
+    )
+
+
+def _title(comparison: Comparison) -> alt.TitleParams:
+    import altair as alt
+
+    trace = comparison.variants[0].result["trace"]
+    config = comparison.config
+    source = (config["workload"].get("trace") or "synthetic workload").rsplit("/", 1)[-1]
+    cache = config["ftl"]["mapping_cache"]
+    subtitle = f"{source}: {trace['requests']:,} requests on {config['ftl']['kind']}"
+    if "ftl.mapping_cache" not in comparison.vary:
+        subtitle += f", mapping cache {cache}"
+    return alt.TitleParams(
+        "Mean latency by " + " and ".join(comparison.vary),
+        subtitle=subtitle,
+        anchor="start",
+        fontSize=16,
+        subtitleFontSize=12,
+        subtitleColor="#555",
+        offset=14,
+    )
+
+
+def _mean(result: Any, op: str) -> float:
+    mean: float | None = result["latency"][op]["mean_ns"]
+    return mean or 0.0
+
+
+def _panel(comparison: Comparison, op: str, title: str, first: bool) -> Any:
+    import altair as alt
+
+    unit = time_unit([_mean(variant.result, op) for variant in comparison.variants], least=1)
+    labels = [variant.label for variant in comparison.variants]
+    parts = [
+        {"variant": variant.label, "part": _WORDS[part], "order": order, "value": (mean or 0) / unit.ns}
+        for variant in comparison.variants
+        for order, part in enumerate(_COLOURS)
+        for mean in [variant.result[part][op]["mean_ns"]]
+    ]
+    means = [_mean(variant.result, op) / unit.ns for variant in comparison.variants]
+    totals = [
+        {"variant": label, "value": mean, "text": significant(mean, 3)}
+        for label, mean in zip(labels, means, strict=True)
+    ]
+    axis = alt.Axis(title=None, domain=False, ticks=False, labelPadding=6, labelLimit=260, labels=first)
+    y = alt.Y("variant:N", sort=labels, axis=axis, scale=alt.Scale(paddingInner=0.25))
+    x = alt.X(
+        "value:Q",
+        stack="zero",
+        # Room for the number beside the longest bar.
+        scale=alt.Scale(domain=[0, max(means) * 1.18 or 1], nice=False),
+        axis=alt.Axis(
+            title=f"mean latency ({unit.name})", grid=True, gridColor="#e6e6e6", domain=False, tickCount=3
+        ),
+    )
+    colour = alt.Color(
+        "part:N",
+        sort=list(_WORDS.values()),
+        scale=alt.Scale(domain=list(_WORDS.values()), range=list(_COLOURS.values())),
+        legend=alt.Legend(title=None, orient="bottom", direction="horizontal") if first else None,
+    )
+    height = max(60, 26 * len(labels))
+    bars = (
+        alt.Chart(alt.InlineData(values=parts))
+        .mark_bar()
+        .encode(y=y, x=x, color=colour, order=alt.Order("order:Q", sort="ascending"))
+    )
+    numbers = (
+        alt.Chart(alt.InlineData(values=totals))
+        .mark_text(align="left", dx=4, fontSize=11, color="#333")
+        .encode(y=alt.Y("variant:N", sort=labels), x=alt.X("value:Q"), text="text:N")
+    )
+    heading = alt.TitleParams(title, anchor="start", fontSize=13, fontWeight="normal", color="#222")
+    return alt.layer(bars, numbers).properties(width=230, height=height, title=heading)

@@ -1,0 +1,137 @@
+"""Signs of life on standard error: a live display on a terminal, otherwise a line every 30 s."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+LINE_EVERY_S = 30.0
+"""Time between two lines where there is no terminal."""
+
+LIVE_AFTER_S = 0.3
+"""What is over in a blink needs no display."""
+
+Callback = Callable[[int], "bool | None"]
+"""Called with the requests done so far; False stops the run."""
+
+
+class Reporter:
+    """Progress of one or more tasks that advance in threads; a context manager."""
+
+    def __init__(
+        self,
+        tasks: int = 1,
+        *,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        every_s: float = LINE_EVERY_S,
+    ) -> None:
+        """``tasks`` is their number; ``quiet`` shows nothing; ``stream`` is standard error unless given."""
+        self._stream = sys.stderr if stream is None else stream
+        self._tasks = tasks
+        self._every_s = every_s
+        self._lock = threading.Lock()
+        self._running: dict[str, int] = {}
+        self._done = 0
+        self._requests = 0
+        self._start = self._last_line = time.monotonic()
+        self._quiet = quiet
+        self._live = _Live(tasks, self._stream) if not quiet and self._stream.isatty() else None
+        self.stopped = False
+
+    def __enter__(self) -> Reporter:
+        """Starts the display."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Takes the display away."""
+        if self._live:
+            self._live.close()
+
+    def callback(self, label: str) -> Callback:
+        """What task ``label`` calls as it goes on."""
+
+        def advance(requests: int) -> bool:
+            with self._lock:
+                self._requests += requests - self._running.get(label, 0)
+                self._running[label] = requests
+                self._show()
+            return not self.stopped
+
+        return advance
+
+    def finish(self, label: str) -> None:
+        """Task ``label`` is done."""
+        with self._lock:
+            self._running.pop(label, None)
+            self._done += 1
+            self._show()
+
+    def stop(self) -> None:
+        """Stops all tasks at their next call."""
+        self.stopped = True
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        rate = self._requests / max(now - self._start, 1e-9)
+        if self._live:
+            self._live.show(self._done, self._requests, rate, list(self._running))
+        elif not self._quiet and now - self._last_line >= self._every_s:
+            self._last_line = now
+            tasks = f"{self._done} of {self._tasks} done, " if self._tasks > 1 else ""
+            self._stream.write(f"ftlab: {tasks}{self._requests:,} requests, {rate:,.0f} a second\n")
+            self._stream.flush()
+
+
+class _Live:
+    """The display on a terminal."""
+
+    def __init__(self, tasks: int, stream: TextIO) -> None:
+        self._tasks = tasks
+        self._stream = stream
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._start = time.monotonic()
+
+    def show(self, done: int, requests: int, rate: float, running: list[str]) -> None:
+        if self._progress is None and time.monotonic() - self._start < LIVE_AFTER_S:
+            return
+        if self._progress is None:
+            self._progress, self._task = self._open()
+        assert self._task is not None
+        names = ", ".join(running) if self._tasks > 1 else ""
+        self._progress.update(
+            self._task, completed=done, counts=f"{requests:,} requests, {rate:,.0f} a second", names=names
+        )
+
+    def _open(self) -> tuple[Progress, TaskID]:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        columns = [SpinnerColumn(), TimeElapsedColumn()]
+        if self._tasks > 1:
+            columns += [BarColumn(bar_width=20), MofNCompleteColumn()]
+        texts = [TextColumn("{task.fields[counts]}"), TextColumn("{task.fields[names]}", style="dim")]
+        progress = Progress(*columns, *texts, console=Console(file=self._stream), transient=True)
+        progress.start()
+        return progress, progress.add_task("", total=self._tasks, counts="", names="")
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()

@@ -1,0 +1,177 @@
+"""A result as text, in fio's manner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ftlab.result import Result
+from ftlab.units import Unit, count, duration, percent, significant, size, time_unit
+
+PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
+"""Of the result's percentiles, those the report shows."""
+
+
+def render(result: Result) -> str:
+    """The report of one run, ending in where the time went."""
+    data = result.to_dict()
+    lines = [_title(data), *_workload(data["trace"])]
+    for name in ("read", "write", "all"):
+        lines += _latency(data, name)
+    lines += _mapping(data["mapping"])
+    lines += _scheduler(data["scheduler"])
+    lines += _flash(data["flash"])
+    lines += _merges(data["merges"])
+    lines += _totals(data)
+    lines += _engine(data)
+    lines += _where_time_went(data)
+    return "\n".join(lines) + "\n"
+
+
+def _title(data: dict[str, Any]) -> str:
+    config = data["config"]
+    parts = [
+        f"scheduler {config['host']['scheduler']}",
+        f"FTL {config['ftl']['kind']}",
+        f"mapping cache {config['ftl']['mapping_cache']}",
+    ]
+    preset = config.get("preset")
+    return f"{preset or 'configuration'}: {', '.join(parts)}"
+
+
+def _workload(trace: dict[str, Any]) -> list[str]:
+    requests = trace["requests"]
+    others = requests - trace["reads"] - trace["writes"]
+    read_share = trace["reads"] / requests if requests else 0.0
+    kinds = f"{count(trace['reads'])} reads ({read_share * 100:.1f} %), {count(trace['writes'])} writes"
+    if others:
+        kinds += f", {count(others)} trims and flushes"
+    lines = [
+        f"workload: {count(requests)} requests: {kinds}",
+        f"    {size(trace['bytes_read'])} read, {size(trace['bytes_written'])} written,"
+        f" footprint {size(trace['footprint_bytes'])}",
+    ]
+    dropped = {reason: n for reason, n in trace["dropped"].items() if n}
+    if dropped:
+        lines.append("    dropped: " + ", ".join(f"{count(n)} {reason}" for reason, n in dropped.items()))
+    return lines
+
+
+def _latency(data: dict[str, Any], name: str) -> list[str]:
+    latency = data["latency"][name]
+    if not latency["count"]:
+        return []
+    unit = time_unit([latency["mean_ns"]])
+    points = latency["percentile_ns"]
+    shown = [point for point in PERCENTILES if point in points]
+    values = ", ".join(f"{float(point):g}th={_in(points[point], unit)}" for point in shown)
+    return [
+        f"{name}: {count(latency['count'])} requests",
+        f"    latency ({unit.name}): {_spread(latency, unit)}",
+        f"       wait ({unit.name}): {_spread(data['wait'][name], unit)}",
+        f"     access ({unit.name}): {_spread(data['access'][name], unit)}",
+        f"    percentiles ({unit.name}): {values}",
+    ]
+
+
+def _spread(part: dict[str, Any], unit: Unit) -> str:
+    fields = (("min", "min_ns"), ("max", "max_ns"), ("mean", "mean_ns"), ("stddev", "stddev_ns"))
+    return ", ".join(f"{label}={_in(part[field], unit)}" for label, field in fields)
+
+
+def _in(ns: float | None, unit: Unit) -> str:
+    return "-" if ns is None else significant(ns / unit.ns)
+
+
+def _mapping(mapping: dict[str, Any]) -> list[str]:
+    if not mapping["hits"] and not mapping["misses"]:
+        return []
+    return [
+        f"mapping: hit ratio {percent(mapping['hit_ratio'])}"
+        f" ({count(mapping['hits'])} hits, {count(mapping['misses'])} misses,"
+        f" {count(mapping['prefetches'])} prefetched)",
+        f"    translation pages: {count(mapping['translation_reads'])} reads,"
+        f" {count(mapping['translation_programs'])} programs",
+    ]
+
+
+def _scheduler(scheduler: dict[str, Any]) -> list[str]:
+    return [
+        f"scheduler: {scheduler['name']}: {count(scheduler['prioritized'])} prioritized,"
+        f" {count(scheduler['batches'])} batches, {count(scheduler['expired'])} dispatched by deadline"
+    ]
+
+
+def _causes(counts: dict[str, int]) -> str:
+    named = [f"{cause}={count(n)}" for cause, n in counts.items() if n]
+    return ", ".join(named) if named else "none"
+
+
+def _flash(flash: dict[str, Any]) -> list[str]:
+    return [
+        "flash:",
+        f"       reads: {_causes(flash['reads'])}",
+        f"    programs: {_causes(flash['programs'])}",
+        f"      erases: {_causes(flash['erases'])}",
+    ]
+
+
+def _merges(merges: dict[str, Any]) -> list[str]:
+    done = [
+        f"{count(merge['count'])} {kind.replace('_', ' ')} ({count(merge['pages_copied'])} pages copied)"
+        for kind, merge in merges.items()
+        if merge["count"]
+    ]
+    return [f"merges: {', '.join(done)}"] if done else []
+
+
+def _totals(data: dict[str, Any]) -> list[str]:
+    waf, wear = data["waf"], data["wear"]
+    lines = []
+    if waf["total"] is not None:
+        parts = ", ".join(f"{part} {waf[part]:.3f}" for part in waf if part != "total" and waf[part])
+        lines.append(f"write amplification: {waf['total']:.3f}" + (f" ({parts})" if parts else ""))
+    if wear["max"]:
+        lines.append(
+            f"wear (erases of a block): min={count(wear['min'])}, mean={significant(wear['mean'])},"
+            f" max={count(wear['max'])}, stddev={significant(wear['stddev'])}"
+        )
+    throughput = data["throughput_bytes_per_s"]
+    lines.append(
+        f"simulated: {duration(data['elapsed_ns'])}, throughput {size(throughput) if throughput else '-'}/s"
+    )
+    return lines
+
+
+def _engine(data: dict[str, Any]) -> list[str]:
+    engine = data.get("engine")
+    if not engine:
+        return []
+    rate, peak = engine["requests_per_s"], engine["peak_rss_bytes"]
+    parts = [f"{engine['wall_s']:.2f} s"]
+    if rate is not None:
+        parts.append(f"{rate:,.0f} requests/s")
+    if peak is not None:
+        parts.append(f"peak memory {size(peak)}")
+    return [f"engine: {', '.join(parts)}"]
+
+
+def _where_time_went(data: dict[str, Any]) -> list[str]:
+    """Which part of the latency is waiting, and what the flash was busy with."""
+    latency, elapsed = data["latency"]["all"]["mean_ns"], data["elapsed_ns"]
+    busy = {cause: ns for cause, ns in data["flash"]["busy_ns"].items() if ns}
+    total = sum(busy.values())
+    if not latency or not total or not elapsed:
+        return []
+    wait = data["wait"]["all"]["mean_ns"] / latency * 100
+    causes = sorted(busy.items(), key=lambda item: (-item[1], item[0]))
+    shares = ", ".join(f"{cause} {ns / total * 100:.0f} %" for cause, ns in causes)
+    chips, channels = data["utilization"]["chip_busy_ns"], data["utilization"]["channel_busy_ns"]
+    resources = f"chips busy {sum(chips) / len(chips) / elapsed * 100:.0f} % of the time"
+    if len(chips) > 1:
+        resources += f" (busiest {max(chips) / elapsed * 100:.0f} %)"
+    if any(channels):
+        resources += f", busiest channel {max(channels) / elapsed * 100:.0f} %"
+    return [
+        f"where the time went: wait {wait:.1f} %, access {100 - wait:.1f} % of the latency",
+        f"    {resources}; flash time: {shares}",
+    ]

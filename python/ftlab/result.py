@@ -1,0 +1,181 @@
+"""What a run measured: the result's JSON as an object, and its requests as columns."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ftlab._core import RunResult, UserError, __version__
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from ftlab._core import Column
+
+REQUEST_COLUMNS = (
+    "id",
+    "arrival_ns",
+    "dispatch_ns",
+    "complete_ns",
+    "op",
+    "offset",
+    "size",
+    "mapping_misses",
+    "prioritized",
+    "expired",
+    "batch",
+    "channel_batch",
+)
+"""Columns of the per-request file."""
+
+FLAGS = ("prioritized", "expired")
+"""Of these, those that say yes or no."""
+
+OPS = ("R", "W", "T", "F")
+"""Letters of the operations, by code."""
+
+
+class Section(Mapping[str, Any]):
+    """A JSON object whose fields are attributes too: ``result.latency.read.mean_ns``."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        """``data`` is shared, not copied."""
+        self._data = data
+
+    def __getitem__(self, name: str) -> Any:
+        """The field ``name``; an object is a section again."""
+        value = self._data[name]
+        return Section(value) if isinstance(value, dict) else value
+
+    def __getattr__(self, name: str) -> Any:
+        """The field ``name``."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"no field {name!r}; there are: {', '.join(self._data)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the fields, in their order."""
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        """The number of fields."""
+        return len(self._data)
+
+    def __dir__(self) -> list[str]:
+        """Fields included, for completion."""
+        return [*super().__dir__(), *self._data]
+
+    def __repr__(self) -> str:
+        """The fields as a dictionary."""
+        return f"{type(self).__name__}({self._data!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plain dictionary; do not change it."""
+        return self._data
+
+
+class Result(Section):
+    """A run's result: `schema`, `config`, `trace`, the measured fields, `engine`.
+
+    Its fields are those of the JSON that ``ftlab run --json`` writes; times are nanoseconds, sizes
+    bytes. With the requests collected, :meth:`column` and :attr:`requests` give them one by one.
+    """
+
+    def __init__(self, data: dict[str, Any], columns: dict[str, Column] | None = None) -> None:
+        """``columns`` are the per-request columns, if they were collected."""
+        super().__init__(data)
+        self._columns = columns
+
+    @classmethod
+    def of_run(cls, run: RunResult) -> Result:
+        """The result of a finished run, its engine block added."""
+        data: dict[str, Any] = json.loads(run.json)
+        requests = data["trace"]["requests"]
+        data["engine"] = {
+            "wall_s": round(run.wall_s, 6),
+            "requests_per_s": round(requests / run.wall_s, 1) if run.wall_s > 0 else None,
+            "peak_rss_bytes": peak_rss_bytes(),
+            "version": __version__,
+        }
+        return cls(data, run.take_columns())
+
+    def to_json(self) -> str:
+        """The result as JSON text; deterministic but for ``engine``."""
+        return json.dumps(self._data, indent=2) + "\n"
+
+    def column(self, name: str) -> np.ndarray[Any, Any]:
+        """A per-request column as a NumPy array, in order of id.
+
+        Columns: id, arrival_ns, dispatch_ns, complete_ns, op (letters R, W, T, F), offset, size,
+        mapping_misses, prioritized, expired, batch, channel_batch (0: none). Numbers share the
+        memory of the run; nothing is copied.
+
+        Raises:
+            UserError: the requests were not collected, or there is no such column.
+        """
+        import numpy as np
+
+        columns = self._collected()
+        if name not in columns:
+            raise UserError(f"no column {name!r}; there are: {', '.join(columns)}")
+        values: np.ndarray[Any, Any] = np.asarray(columns[name])
+        if name == "op":
+            letters: np.ndarray[Any, Any] = np.array(OPS)[values]
+            return letters
+        return values.view(np.bool_) if name in FLAGS else values
+
+    @property
+    def requests(self) -> pl.DataFrame:
+        """One row per request, in order of id; ``batch`` is null where there is none.
+
+        Raises:
+            UserError: the requests were not collected.
+        """
+        import polars as pl
+
+        frame = pl.DataFrame({name: self._series(name) for name in self._collected()})
+        batches = pl.col("batch", "channel_batch")
+        return frame.with_columns(pl.when(batches != 0).then(batches))
+
+    def _series(self, name: str) -> pl.Series:
+        import numpy as np
+        import polars as pl
+
+        values = np.asarray(self._collected()[name])
+        if name == "op":
+            return pl.Series(name, values).cast(pl.Enum(OPS))
+        return pl.Series(name, values.view(np.bool_) if name in FLAGS else values)
+
+    def _collected(self) -> dict[str, Column]:
+        if self._columns is None:
+            raise UserError("this run did not keep its requests; run with collect=True")
+        return self._columns
+
+    def __str__(self) -> str:
+        """The report that ``ftlab run`` prints."""
+        from ftlab.report import render
+
+        return render(self)
+
+    def __repr__(self) -> str:
+        """One line: scheduler, requests and mean latency."""
+        latency = self._data["latency"]["all"]
+        scheduler = self._data["scheduler"]["name"]
+        return f"<ftlab.Result {scheduler}: {latency['count']} requests, mean {latency['mean_ns']} ns>"
+
+
+def peak_rss_bytes() -> int | None:
+    """The largest resident memory of this process so far, bytes; None where it is not known."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Linux counts KiB, macOS bytes.
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,392 @@
+"""Traces: Parquet in and out, conversion, generation, frames.
+
+All other layouts are read in Rust. A Parquet trace is read here in pieces that are handed over, so
+that its length never sets the memory used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ftlab import _core
+from ftlab._core import Config, OutputError, UserError
+from ftlab.configs import Override, Scalar, keyword_overrides, load_text, to_text
+from ftlab.outputs import Output, check_distinct
+from ftlab.units import count, duration, percent, significant, size
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ftlab._core import Columns, MakeChunks, Progress
+    from ftlab.result import Result
+
+SUFFIXES = (".csv", ".parquet")
+"""What `convert_trace` and `generate_trace` can write."""
+
+CHUNK_ROWS = 1 << 18
+"""Rows handed over at a time, and in a row group."""
+
+_COLUMNS = ("ts_ns", "op", "offset", "size")
+_OPS = ("R", "W", "T", "F")
+# The generator's region must lie within a device; the largest there can be (about 8 TiB).
+_LARGEST_DEVICE = (
+    '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "0%"\n'
+)
+
+
+def is_parquet(path: str, layout: str = "auto") -> bool:
+    """Whether the trace is to be read as Parquet: named so, or recognised by its first bytes."""
+    if layout != "auto":
+        return layout == "parquet"
+    # A pipe must not lose its beginning to a look at it.
+    if not Path(path).is_file():
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def parquet_chunks(path: str, layout: str = "auto") -> MakeChunks | None:
+    """What reads the trace in pieces, anew at each call; None if it is not Parquet.
+
+    Raises:
+        UserError: the file is no Parquet trace.
+    """
+    if not is_parquet(path, layout):
+        return None
+    frame = _scan(path)
+    return lambda: _read(path, frame)
+
+
+def _scan(path: str) -> pl.LazyFrame:
+    import polars as pl
+
+    if not Path(path).exists():
+        raise UserError(f"{path}: No such file or directory")
+    if not Path(path).is_file():
+        raise UserError(f"{path}: not a regular file, so it cannot be read as Parquet")
+    try:
+        frame = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        types = frame.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UserError(f"{path}: not a Parquet file: {_first_line(error)}") from None
+    missing = [name for name in _COLUMNS if name not in types]
+    if missing:
+        raise UserError(
+            f"{path}: no column {', '.join(missing)}; a Parquet trace has {', '.join(_COLUMNS)}\n"
+            f"  it has: {', '.join(list(types)[:20]) or 'none'}\n"
+            f"  write one with `ftlab trace convert IN OUT.parquet`"
+        )
+    wrong = [f"{name} ({types[name]})" for name in _COLUMNS if not types[name].is_integer()]
+    if wrong:
+        raise UserError(
+            f"{path}: {', '.join(wrong)} must hold whole numbers:"
+            " ts_ns in nanoseconds, op 0 R 1 W 2 T 3 F, offset and size in bytes"
+        )
+    return frame.select(_COLUMNS)
+
+
+def _read(path: str, frame: pl.LazyFrame) -> Iterator[Columns]:
+    import polars as pl
+
+    types = {"ts_ns": pl.Int64, "op": pl.UInt8, "offset": pl.Int64, "size": pl.Int64}
+    try:
+        rows: int = frame.select(pl.len()).collect().item()
+        for start in range(0, rows, CHUNK_ROWS):
+            piece = frame.slice(start, CHUNK_ROWS).collect()
+            _check_values(path, piece, start)
+            piece = piece.cast(types).rechunk()  # type: ignore[arg-type]
+            ts_ns, op, offset, size = (piece[name].to_numpy() for name in _COLUMNS)
+            yield ts_ns, op, offset, size
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UserError(f"{path}: cannot be read: {_first_line(error)}") from None
+
+
+def _check_values(path: str, piece: pl.DataFrame, start: int) -> None:
+    """Refuses what the core's types cannot hold; what they can it judges itself."""
+    for name in _COLUMNS:
+        least, most = (0, 255) if name == "op" else (-(1 << 63), (1 << 63) - 1)
+        bad = ~piece[name].is_between(least, most).fill_null(False)
+        if bad.any():
+            row = bad.arg_max() or 0
+            value = piece[name][row]
+            raise UserError(
+                f"{path}: row {start + row + 1}: {name} is {'empty' if value is None else value};"
+                f" it must be {'0 R, 1 W, 2 T or 3 F' if name == 'op' else 'a number up to 2^63 - 1'}"
+            )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None = None) -> Config:
+    """The configuration of a command that reads a trace and runs nothing."""
+    name = os.fspath(path)
+    return load_text("trace", "", [Override(name, "workload.trace", name), *(overrides or [])])
+
+
+def _chunks_of(config: Config) -> MakeChunks | None:
+    return parquet_chunks(config.trace, config.format) if config.trace is not None else None
+
+
+def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
+    """What a trace holds: layout, requests, span, mix of operations, addresses, rates, drops.
+
+    ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
+
+    Raises:
+        UserError: the trace is at fault; the text says where.
+    """
+    return info(trace_config(path, keyword_overrides(options)))
+
+
+def info(config: Config) -> dict[str, Any]:
+    """As `trace_info`, of a configuration's trace."""
+    loaded: dict[str, Any] = json.loads(_core.trace_info(config, chunks=_chunks_of(config)))
+    return loaded
+
+
+def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
+    """The first requests: time in ns, op (R, W, T, F), offset and size in bytes."""
+    return _core.trace_head(config, rows, chunks=_chunks_of(config))
+
+
+def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
+    """A trace as a frame, all of it in memory: ts_ns, op (R, W, T, F), offset, size.
+
+    ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
+
+    Raises:
+        UserError: the trace is at fault; the text says where.
+    """
+    import polars as pl
+
+    config = trace_config(path, keyword_overrides(options))
+    frames = list(_frames(config, None))
+    frame = pl.concat(frames) if frames else pl.DataFrame(schema=_schema())
+    letters = pl.col("op").replace_strict(dict(enumerate(_OPS)), return_dtype=pl.Enum(_OPS))
+    return frame.drop("flags").with_columns(letters)
+
+
+def convert_trace(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], **options: Scalar
+) -> dict[str, Any]:
+    """Converts a trace to ftlab's own .csv or .parquet; what was read and dropped.
+
+    ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
+
+    Raises:
+        UserError: the trace is at fault, or the target cannot be written.
+    """
+    return convert(trace_config(source, keyword_overrides(options)), Output("", target))
+
+
+def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
+    """Writes a synthetic trace to .csv or .parquet; what was written.
+
+    ``options`` are the keys of ``[workload.synthetic]`` and ``seed``:
+    ``generate_trace("a.csv", requests=1000, pattern="zipf", region="1GiB")``.
+
+    Raises:
+        UserError: an option is wrong, or the target cannot be written.
+    """
+    return convert(generator_config(options), Output("", target))
+
+
+def generator_config(options: Mapping[str, Scalar], *, flags: bool = False) -> Config:
+    """The configuration of a generator from the short names of its keys; ``flags``: given as such."""
+    defaults: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
+    overrides = []
+    for name, value in {**defaults, **options}.items():
+        key = name if name == "seed" else f"workload.synthetic.{name}"
+        shown = f"--{name.replace('_', '-')} " if flags else f"argument {name}="
+        overrides.append(Override(f"{shown}{to_text(value)}", key, to_text(value)))
+    return load_text("generator", _LARGEST_DEVICE, overrides)
+
+
+def convert(config: Config, output: Output, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes a configuration's workload to ``output``; what was read and dropped."""
+    output.check(SUFFIXES)
+    check_distinct([output], [config.trace] if config.trace else [])
+    if output.suffix == ".csv":
+        text = _core.trace_convert_csv(config, output.name, chunks=_chunks_of(config), progress=progress)
+        summary: dict[str, Any] = json.loads(text)
+        return summary
+    return _convert_parquet(config, output, progress)
+
+
+def _convert_parquet(config: Config, output: Output, progress: Progress | None) -> dict[str, Any]:
+    metadata = _provenance(config)
+    stream = _core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress)
+    with output.staged() as path:
+        write_parquet(_stream_frames(stream), _schema(), path, metadata)
+    summary: dict[str, Any] = json.loads(stream.summary())
+    return summary
+
+
+def _provenance(config: Config) -> dict[str, str]:
+    """Where the rows come from, for the file's metadata."""
+    if config.trace is None:
+        synthetic = json.loads(config.json())["workload"]["synthetic"]
+        return {"source_format": "synthetic", "source": json.dumps(synthetic)}
+    path = Path(config.trace)
+    if path.exists() and not path.is_file():
+        raise UserError(
+            f"{path}: not a regular file; Parquet keeps the hash of its source, so it is read twice"
+        )
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{path}: cannot read: {error.strerror}") from None
+    layout: str = info(config)["format"] if config.format == "auto" else config.format
+    return {"source_format": layout, "source_sha256": digest, "source": path.name}
+
+
+def _schema() -> dict[str, Any]:
+    import polars as pl
+
+    return {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
+
+
+def _frames(config: Config, progress: Progress | None) -> Iterator[pl.DataFrame]:
+    return _stream_frames(
+        _core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress)
+    )
+
+
+def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
+    import numpy as np
+    import polars as pl
+
+    for columns in stream:
+        arrays = dict(zip(_COLUMNS, (np.asarray(column) for column in columns), strict=True))
+        # Room for what a layout may say beyond the other columns; nothing does yet.
+        yield pl.DataFrame(arrays).with_columns(pl.lit(0, pl.UInt32).alias("flags"))
+
+
+def write_parquet(
+    frames: Iterator[pl.DataFrame], schema: dict[str, Any], path: Path, metadata: dict[str, str]
+) -> None:
+    """Writes frames as they come; an exception of theirs is raised as it is."""
+    from polars.io.plugins import register_io_source
+
+    raised: list[BaseException] = []
+
+    def source(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        try:
+            for frame in frames:
+                yield frame if columns is None else frame.select(columns)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    try:
+        lazy = register_io_source(source, schema=schema)
+        lazy.sink_parquet(path, metadata=metadata, row_group_size=CHUNK_ROWS, maintain_order=True)
+    except BaseException:
+        if raised:
+            raise raised[0] from None
+        raise
+
+
+def run_with_requests(
+    config: Config,
+    requests: Output | None,
+    *,
+    check: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Runs a configuration and writes its per-request file, .csv or .parquet.
+
+    Raises:
+        UserError: the configuration or the trace is at fault, or the file cannot be written.
+    """
+    from ftlab.api import run_config
+
+    if requests is None:
+        return run_config(config, check=check, progress=progress)
+    try:
+        if requests.suffix == ".csv":
+            return run_config(config, requests_csv=requests.name, check=check, progress=progress)
+        with requests.staged() as path:
+            rows = path.with_name(path.name + ".csv")
+            try:
+                result = run_config(config, requests_csv=rows, check=check, progress=progress)
+                _requests_parquet(rows, path)
+            finally:
+                rows.unlink(missing_ok=True)
+            return result
+    except OutputError as error:
+        number, text = error.args
+        raise requests.fail(f"cannot write: {os.strerror(number)}" if number else text) from None
+
+
+def _requests_parquet(rows: Path, target: Path) -> None:
+    """The per-request csv as Parquet."""
+    import polars as pl
+
+    from ftlab.result import FLAGS, OPS, REQUEST_COLUMNS
+
+    types: dict[str, Any] = dict.fromkeys(REQUEST_COLUMNS, pl.UInt64)
+    types |= {"op": pl.String, "mapping_misses": pl.UInt32, **dict.fromkeys(FLAGS, pl.UInt8)}
+    frame = pl.scan_csv(rows, schema=types, glob=False)
+    frame = frame.with_columns(pl.col(*FLAGS).cast(pl.Boolean), pl.col("op").cast(pl.Enum(OPS)))
+    try:
+        frame.sink_parquet(target, row_group_size=CHUNK_ROWS)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(_first_line(error)) from None
+
+
+def info_text(found: dict[str, Any]) -> str:
+    """The figures of a trace for people."""
+    packed = f", {found['compression']}" if found["compression"] else ""
+    kinds = [
+        f"{count(found[kind])} {kind}" for kind in ("reads", "writes", "trims", "flushes") if found[kind]
+    ]
+    lines = [
+        f"{found['path']}: {found['format']}{packed}",
+        f"requests: {count(found['requests'])}: {', '.join(kinds)}",
+        f"    {size(found['bytes_read'])} read, {size(found['bytes_written'])} written"
+        + (f", {size(found['bytes_trimmed'])} trimmed" if found["bytes_trimmed"] else ""),
+    ]
+    rate = f"span: {duration(found['span_ns'])}"
+    if found["mean_rate_per_s"] is not None:
+        mean, peak = significant(found["mean_rate_per_s"]), count(found["peak_rate_per_s"])
+        rate += f", {mean} requests/s on average, {peak} in the busiest second"
+    lines.append(rate)
+    if found["min_offset"] is not None:
+        lines += [
+            f"addresses: {count(found['min_offset'])} to {count(found['max_end'])} B,"
+            f" footprint {size(found['footprint_bytes'])} in pages of {size(found['page_bytes'])}",
+            f"    {percent(found['aligned_4kib'])} aligned to 4 KiB,"
+            f" {percent(found['sequential_ratio'])} sequential",
+            f"sizes: mean {size(round(found['mean_size_bytes']))}; most frequent "
+            + ", ".join(f"{size(each['bytes'])} ({count(each['requests'])})" for each in found["sizes"]),
+        ]
+    lines += [f"dropped: {count(number)} {reason}" for reason, number in found["dropped"].items()]
+    if found["out_of_order"]:
+        lines.append(f"out of order: {count(found['out_of_order'])} stamps raised to the one before")
+    lines += [f"note: {note}" for note in found["notes"]]
+    return "\n".join(lines) + "\n"
+
+
+def summary_text(summary: dict[str, Any]) -> str:
+    """What a conversion did, one line."""
+    parts = [f"{count(summary['requests'])} requests"]
+    parts += [
+        f"{count(number)} dropped ({reason})" for reason, number in summary["dropped"].items() if number
+    ]
+    if summary["out_of_order"]:
+        parts.append(f"{count(summary['out_of_order'])} stamps out of order, raised to the one before")
+    return ", ".join(parts)

@@ -1,0 +1,67 @@
+"""Numbers as people read them: times, sizes, counts, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Unit(NamedTuple):
+    """A unit of time and its nanoseconds."""
+
+    name: str
+    """Symbol."""
+    ns: int
+    """Nanoseconds."""
+
+
+_TIMES = (Unit("ns", 1), Unit("us", 1_000), Unit("ms", 1_000_000), Unit("s", 1_000_000_000))
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def time_unit(values_ns: Iterable[float | None], least: int = 10) -> Unit:
+    """The largest unit in which the largest of the values is at least ``least`` (1 for seconds)."""
+    largest = max((abs(value) for value in values_ns if value is not None), default=0)
+    for unit in reversed(_TIMES):
+        if largest >= unit.ns * (1 if unit.name == "s" else least):
+            return unit
+    return _TIMES[0]
+
+
+def significant(value: float | None, digits: int = 4) -> str:
+    """``digits`` digits or the whole number, whichever is longer: 0.1235, 12.35, 12,345."""
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0"
+    decimals = digits - len(str(int(abs(value)))) if abs(value) >= 1 else digits
+    return f"{value:,.{max(decimals, 0)}f}"
+
+
+def duration(ns: float | None) -> str:
+    """A time in the unit that suits it: 35.00 us."""
+    if ns is None:
+        return "-"
+    unit = time_unit([ns])
+    if unit.ns == 1:
+        return f"{ns:,.0f} ns"
+    return f"{significant(ns / unit.ns)} {unit.name}"
+
+
+def size(value: float) -> str:
+    """Bytes in binary units: 12.5 MiB."""
+    for name in _SIZES:
+        if abs(value) < 1024 or name == _SIZES[-1]:
+            break
+        value /= 1024
+    return f"{value:,.0f} {name}" if value == int(value) else f"{value:,.1f} {name}"
+
+
+def count(value: int | None) -> str:
+    """A whole number with separators; a dash for none."""
+    return "-" if value is None else f"{value:,}"
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage with two decimals."""
+    return "-" if share is None else f"{share * 100:.2f} %"

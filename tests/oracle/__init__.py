@@ -1,0 +1,1 @@
+"""The oracle: slow, independent implementations that the tests compare ftlab with."""

@@ -1,0 +1,227 @@
+"""The schedulers of the oracle: which of the pending requests comes next.
+
+A scheduler keeps what was admitted and answers:
+
+- ``admit(request)``    take in one request (its class is settled here, once)
+- ``take_expired(now, deadline_ns)``  take out what has waited that long, oldest first
+- ``choose()``          take out the next choice, or None when nothing is pending
+- ``pending()``         how many are held
+
+Trim and flush belong to the write half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from .mapplus import Config, Request
+
+SortKey: TypeAlias = "Callable[[Request], tuple[int, ...]]"
+
+
+class Choice(NamedTuple):
+    """What is dispatched next: one request, or a batch whole and in order."""
+
+    requests: list[Request]
+    prioritized: list[bool]
+    is_batch: bool
+
+
+class Alternation:
+    """RoW: reads first, but two reads in succession only if no write waits."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.last_was_read = False
+
+    def read_next(self, reads_wait: bool, writes_wait: bool) -> bool:
+        if not reads_wait:
+            choose_read = False
+        elif not writes_wait:
+            choose_read = True
+        elif self.enabled:
+            choose_read = not self.last_was_read
+        else:
+            choose_read = True
+        self.last_was_read = choose_read
+        return choose_read
+
+
+class Halves:
+    """A read queue and a write queue of single requests."""
+
+    def __init__(self, alternate: bool, key: SortKey) -> None:
+        self.reads: list[Request] = []
+        self.writes: list[Request] = []
+        self.alternation = Alternation(alternate)
+        self.key = key
+
+    def all(self) -> list[Request]:
+        return self.reads + self.writes
+
+    def admit(self, request: Request) -> None:
+        (self.reads if request.op == "R" else self.writes).append(request)
+
+    def remove(self, request: Request) -> None:
+        (self.reads if request.op == "R" else self.writes).remove(request)
+
+    def choose(self) -> Request | None:
+        if not self.reads and not self.writes:
+            return None
+        read = self.alternation.read_next(bool(self.reads), bool(self.writes))
+        queue = self.reads if read else self.writes
+        chosen = min(queue, key=self.key)
+        queue.remove(chosen)
+        return chosen
+
+
+class Batch:
+    """Pending requests of one half whose first LPN lies in one translation page."""
+
+    def __init__(self, number: int, half: str, page: int | None) -> None:
+        self.number = number
+        self.half = half
+        self.page = page  # None: a request without pages, alone in its batch
+        self.requests: list[Request] = []
+
+
+class Batches:
+    """Read batches and write batches."""
+
+    def __init__(self, alternate: bool, densest_first: bool, entries_per_page: int) -> None:
+        self.list: list[Batch] = []  # in order of creation
+        self.created = 0
+        self.alternation = Alternation(alternate)
+        self.densest_first = densest_first
+        self.entries_per_page = entries_per_page
+
+    def all(self) -> list[Request]:
+        return [request for batch in self.list for request in batch.requests]
+
+    def admit(self, request: Request) -> None:
+        half = "R" if request.op == "R" else "W"
+        page = request.pages[0] // self.entries_per_page if request.pages else None
+        found = None
+        for batch in self.list:
+            if page is not None and batch.half == half and batch.page == page:
+                found = batch
+        if found is None:
+            self.created += 1
+            found = Batch(self.created, half, page)
+            self.list.append(found)
+        found.requests.append(request)
+        request.batch = found.number
+
+    def remove(self, request: Request) -> None:
+        """By deadline; a batch that is emptied so is gone."""
+        for batch in list(self.list):
+            if request in batch.requests:
+                batch.requests.remove(request)
+                if not batch.requests:
+                    self.list.remove(batch)
+
+    def choose(self) -> Batch | None:
+        if not self.list:
+            return None
+        reads = [batch for batch in self.list if batch.half == "R"]
+        writes = [batch for batch in self.list if batch.half == "W"]
+        candidates = reads if self.alternation.read_next(bool(reads), bool(writes)) else writes
+        best = candidates[0]
+        if self.densest_first:
+            for batch in candidates[1:]:
+                if denser(batch, best):
+                    best = batch
+        self.list.remove(best)
+        return best
+
+
+def denser(one: Batch, other: Batch) -> bool:
+    """Whether eq. (9), requests / pages, is greater; no pages at all is densest."""
+    requests_1 = len(one.requests)
+    requests_2 = len(other.requests)
+    pages_1 = sum(len(request.pages) for request in one.requests)
+    pages_2 = sum(len(request.pages) for request in other.requests)
+    return requests_1 * pages_2 > requests_2 * pages_1
+
+
+class Scheduler:
+    """All seven, put together from a hit queue and a queue of the rest."""
+
+    def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
+        name = config.scheduler
+        entries_per_page = config.page_bytes // config.entry_bytes
+
+        def by_arrival(request: Request) -> tuple[int, ...]:
+            return (request.id,)
+
+        def by_size(request: Request) -> tuple[int, ...]:
+            return (len(request.pages), request.id)
+
+        self.name = name
+        self.is_hit = is_hit
+        self.hits: Halves | None = None
+        self.arrival_order: list[Request] | None = None
+        self.batches: Batches | None = None
+        self.rest: Halves | None = None
+        if name in ("hp", "map", "map+"):
+            self.hits = Halves(config.alternate, by_arrival)
+        if name == "noop":
+            self.arrival_order = []
+        elif name == "row":
+            self.rest = Halves(True, by_arrival)
+        elif name == "amphibian":
+            self.rest = Halves(True, by_size)
+        elif name == "hp":
+            self.rest = Halves(config.alternate, by_arrival)
+        elif name in ("rb", "map", "map+"):
+            self.batches = Batches(config.alternate, name == "map+", entries_per_page)
+        else:
+            raise ValueError(name)
+
+    def parts(self) -> list[Halves | Batches]:
+        return [part for part in (self.hits, self.rest, self.batches) if part is not None]
+
+    def pending(self) -> int:
+        if self.arrival_order is not None:
+            return len(self.arrival_order)
+        return sum(len(part.all()) for part in self.parts())
+
+    def admit(self, request: Request) -> None:
+        if self.arrival_order is not None:
+            self.arrival_order.append(request)
+        elif self.hits is not None and self.is_hit(request):
+            self.hits.admit(request)
+        elif self.batches is not None:
+            self.batches.admit(request)
+        elif self.rest is not None:
+            self.rest.admit(request)
+
+    def take_expired(self, now: int, deadline_ns: int | None) -> list[Request]:
+        if self.name == "noop" or deadline_ns is None:
+            return []
+        expired = []
+        for part in self.parts():
+            for request in part.all():
+                if now - request.arrival >= deadline_ns:
+                    expired.append(request)
+                    part.remove(request)
+        return sorted(expired, key=lambda request: request.id)
+
+    def choose(self) -> Choice | None:
+        if self.arrival_order:
+            return Choice([self.arrival_order.pop(0)], [False], False)
+        if self.hits is not None:
+            chosen = self.hits.choose()
+            if chosen is not None:
+                return Choice([chosen], [True], False)
+        if self.rest is not None:
+            chosen = self.rest.choose()
+            if chosen is not None:
+                return Choice([chosen], [False], False)
+        if self.batches is not None:
+            batch = self.batches.choose()
+            if batch is not None:
+                return Choice(batch.requests, [False] + [True] * (len(batch.requests) - 1), True)
+        return None

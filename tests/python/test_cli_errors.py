@@ -1,0 +1,257 @@
+"""A user's mistake is one short message, exit status 2, and no output file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import TRACE, Cli
+
+MOST_LINES = 12
+
+
+def check(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode == 2, (done.returncode, done.stderr)
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert 1 <= len(lines) <= MOST_LINES, done.stderr
+    assert lines[0].startswith("error: ")
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr, done.stderr
+    # The first line is complete by itself: it says where.
+    assert parts[0] in lines[0], done.stderr
+
+
+@pytest.fixture
+def bad(cli: Cli) -> Cli:
+    """The command line, in a directory of bad files."""
+    here = cli.directory
+    (here / "directory").mkdir()
+    (here / "empty.csv").write_text("")
+    (here / "header.csv").write_text("time_ns,op,offset,size\n")
+    (here / "binary.csv").write_bytes(bytes(range(256)) * 64)
+    packed = gzip.compress((TRACE * 1).encode() + b"1000000,R,0,4096\n" * 20_000)
+    (here / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
+    (here / "negative.csv").write_text(TRACE + "1000001,R,0,-4096\n")
+    (here / "far.csv").write_text(TRACE + "1000001,R,99000000000000,4096\n")
+    (here / "wrong.toml").write_text('preset = "map-plus"\n[host]\nschduler = "noop"\n')
+    (here / "noise.toml").write_bytes(b"\xff\xfe\x00[")
+    (here / "fake.parquet").write_bytes(b"PAR1 is not enough")
+    return cli
+
+
+TRACES = [
+    ("nothere.csv", "nothere.csv", "No such file"),
+    ("directory", "directory", "directory"),
+    ("empty.csv", "empty.csv", ""),
+    ("header.csv", "header.csv", ""),
+    ("binary.csv", "binary.csv", ""),
+    ("cut.csv.gz", "cut.csv.gz", ""),
+    ("negative.csv", "negative.csv:10", "-4096"),
+    ("far.csv", "far.csv:10", "99000000000000"),
+    ("fake.parquet", "fake.parquet", "Parquet"),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "what"), TRACES)
+def test_bad_trace(bad: Cli, name: str, where: str, what: str) -> None:
+    before = sorted(os.listdir(bad.directory))
+    outputs = ["--json", "r.json", "--requests", "r.csv"]
+    check(bad("run", "map-plus", "--trace", name, *outputs), where, what)
+    assert sorted(os.listdir(bad.directory)) == before
+
+
+@pytest.mark.parametrize(("name", "where", "what"), TRACES)
+def test_bad_trace_of_compare(bad: Cli, name: str, where: str, what: str) -> None:
+    before = sorted(os.listdir(bad.directory))
+    arguments = ["--vary", "host.scheduler=noop,map+", "--json", "r.json", "--plot", "r.png"]
+    check(bad("compare", "map-plus", "--trace", name, *arguments), where, what)
+    assert sorted(os.listdir(bad.directory)) == before
+
+
+@pytest.mark.parametrize(("name", "where", "what"), [case for case in TRACES if case[0] != "far.csv"])
+@pytest.mark.parametrize("command", ["info", "convert"])
+def test_bad_trace_of_trace(bad: Cli, command: str, name: str, where: str, what: str) -> None:
+    before = sorted(os.listdir(bad.directory))
+    target = ["out.parquet"] if command == "convert" else []
+    check(bad("trace", command, name, *target), where, what)
+    assert sorted(os.listdir(bad.directory)) == before
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ("ftl.mapping_cache=0B", "0B"),
+        ("host.queue_depth=0", "0"),
+        ("device.queue_depth=0", "0"),
+        ("host.schduler=noop", "host.scheduler"),
+        ("host.scheduler=mapp", "map+"),
+        ("ftl.mapping_cache=16K", "16KiB"),
+        ("flash.page=0B", "0B"),
+        ("flash.capacity=3GiB", "flash.capacity"),
+        ("host", "KEY=VALUE"),
+        ("=noop", "KEY=VALUE"),
+    ],
+)
+def test_bad_setting_names_the_option(cli: Cli, setting: str, what: str) -> None:
+    done = cli("run", "map-plus", "--trace", "a.csv", "--set", setting, "--json", "r.json")
+    check(done, f"--set {setting}", what)
+    assert os.listdir(cli.directory) == ["a.csv"]
+
+
+def test_bad_flag_names_the_flag(cli: Cli) -> None:
+    check(cli("run", "map-plus", "--trace", "a.csv", "--dedup", "50"), "--dedup 50", "50ms")
+    check(cli("run", "map-plus", "--trace", "a.csv", "--format", "msrr"), "--format msrr", "msr")
+
+
+def test_bad_configuration_names_file_line_and_key(bad: Cli) -> None:
+    check(bad("run", "wrong.toml", "--trace", "a.csv"), "wrong.toml:3: ", "host.schduler", "host.scheduler")
+    check(bad("run", "noise.toml"), "noise.toml:1")
+    check(bad("run", "directory"), "directory")
+    check(bad("run", "map-pluss"), "map-pluss", "map-plus")
+    check(bad("run", "nothere.toml"), "nothere.toml")
+
+
+def test_no_workload(cli: Cli) -> None:
+    check(cli("run", "map-plus"), "--trace FILE", "workload.synthetic.requests")
+
+
+@pytest.mark.parametrize(
+    ("vary", "what"),
+    [
+        ("host.scheduler", "--vary KEY=A,B"),
+        ("=a,b", "--vary KEY=A,B"),
+        ("host.scheduler=noop,", "empty value"),
+        ("host.scheduler=noop,noop", "twice"),
+        ("host.scheduler=noop,mapp", "map+"),
+        ("host.schduler=noop", "host.scheduler"),
+        ("seed=" + ",".join(map(str, range(1001))), "1001 variants"),
+    ],
+)
+def test_bad_vary(cli: Cli, vary: str, what: str) -> None:
+    done = cli("compare", "map-plus", "--trace", "a.csv", "--vary", vary, "--json", "r.json")
+    check(done, "--vary", what)
+    assert os.listdir(cli.directory) == ["a.csv"]
+
+
+def test_vary_of_a_key_twice(cli: Cli) -> None:
+    done = cli("compare", "map-plus", "--trace", "a.csv", "--vary", "seed=1", "--vary", "seed=2")
+    check(done, "--vary seed=2", "varied already")
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "what"),
+    [
+        ("--json", "none/r.json", "no directory"),
+        ("--json", ".", "directory"),
+        ("--json", "/proc/r.json", "cannot write"),
+        ("--json", "a.csv", "would replace the input"),
+        ("--requests", "none/r.csv", "no directory"),
+        ("--requests", "r.txt", ".csv or .parquet"),
+        ("--requests", "/proc/r.parquet", "cannot write"),
+    ],
+)
+def test_unwritable_output_is_found_before_the_run(cli: Cli, option: str, path: str, what: str) -> None:
+    # A run of 10^12 requests would not end: the check comes first.
+    endless = ["--set", "workload.synthetic.requests=1000000000000"]
+    if path == "a.csv":
+        endless = ["--trace", "a.csv"]
+    done = cli("run", "map-plus", *endless, option, path)
+    check(done, f"{option} {path}", what)
+    assert (cli.directory / "a.csv").read_text() == TRACE
+    assert os.listdir(cli.directory) == ["a.csv"]
+
+
+def test_same_file_for_two_outputs(cli: Cli) -> None:
+    done = cli("run", "map-plus", "--trace", "a.csv", "--json", "r.csv", "--requests", "r.csv")
+    check(done, "--requests r.csv", "--json")
+
+
+@pytest.mark.parametrize("option", ["--json", "--requests"])
+def test_full_disk(cli: Cli, option: str) -> None:
+    target = "/dev/full"
+    if option == "--requests":
+        target = "full.csv"
+        (cli.directory / target).symlink_to("/dev/full")
+    done = cli("run", "map-plus", "--trace", "a.csv", option, target)
+    check(done, option, "No space left on device")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_full_disk_behind_a_requests_parquet(cli: Cli) -> None:
+    (cli.directory / "full.parquet").symlink_to("/dev/full")
+    done = cli("run", "map-plus", "--trace", "a.csv", "--requests", "full.parquet")
+    check(done, "--requests full.parquet", "No space left on device")
+
+
+@pytest.mark.parametrize("picture", ["full.png", "full.svg"])
+def test_full_disk_behind_a_plot(cli: Cli, picture: str) -> None:
+    (cli.directory / picture).symlink_to("/dev/full")
+    arguments = ["--vary", "host.scheduler=noop,map+", "--plot", picture]
+    done = cli("compare", "map-plus", "--trace", "a.csv", *arguments)
+    check(done, f"--plot {picture}", "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "map-plus", "--trace", "a.csv"],
+        ["run", "map-plus", "--trace", "a.csv", "--json", "-"],
+        ["compare", "map-plus", "--trace", "a.csv", "--vary", "host.scheduler=noop,map+"],
+        ["trace", "info", "a.csv"],
+        ["schema"],
+        ["--help"],
+    ],
+)
+def test_full_standard_output(cli: Cli, arguments: list[str]) -> None:
+    command = " ".join(["exec", "python3", "-m", "ftlab", *arguments, ">/dev/full"])
+    done = shell(cli, command)
+    assert done.returncode == 2
+    assert done.stderr == "error: standard output: No space left on device\n"
+
+
+def shell(cli: Cli, command: str) -> subprocess.CompletedProcess[str]:
+    import sys
+
+    command = command.replace("python3", f"'{sys.executable}'", 1)
+    return subprocess.run(
+        ["bash", "-c", command], cwd=cli.directory, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--help", "schema", "components", "run map-plus --trace a.csv --json -", "trace head a.csv"],
+)
+def test_closed_pipe_is_quiet(cli: Cli, arguments: str) -> None:
+    done = shell(cli, f"python3 -m ftlab {arguments} | true; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first", "rest"),
+    [
+        (["run"], "missing argument 'CONFIG'", "ftlab run --help"),
+        (["run", "map-plus", "--jsn", "x"], "no such option '--jsn'", "--json"),
+        (["rnu"], "no such command 'rnu'", "run"),
+        (["run", "map-plus", "extra"], "unexpected extra argument", "extra"),
+        (["compare", "map-plus"], "missing option '--vary'", "ftlab compare --help"),
+        (["compare", "map-plus", "--vary", "seed=1", "--jobs", "0"], "--jobs", "x>=1"),
+        (["run", "map-plus", "--html", "x.html"], "no such option '--html'", ""),
+        (["reproduce", "map-plus"], "no such command 'reproduce'", ""),
+        (["trace", "head", "a.csv", "-n", "x"], "'-n'", "not a valid integer"),
+        (["presets", "map-pluss"], "map-pluss", "map-plus"),
+    ],
+)
+def test_usage(cli: Cli, arguments: list[str], first: str, rest: str) -> None:
+    check(cli(*arguments), first, rest)
+
+
+def test_name_that_is_no_text(cli: Cli) -> None:
+    done = cli("run", "map-plus", "--trace", os.fsdecode(b"\xff.csv"))
+    check(done, "\\udcff.csv", "not UTF-8")

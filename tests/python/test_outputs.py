@@ -1,0 +1,97 @@
+"""Output files: checked early, whole or absent."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from ftlab import UserError
+from ftlab.outputs import Output, check_distinct
+
+
+def test_appears_whole_with_usual_permissions(tmp_path: Path) -> None:
+    output = Output("--json", tmp_path / "r.json")
+    output.check()
+    assert os.listdir(tmp_path) == []
+    output.write(b"{}")
+    assert (tmp_path / "r.json").read_bytes() == b"{}"
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "r.json").stat().st_mode) == 0o666 & ~umask
+    assert os.listdir(tmp_path) == ["r.json"]
+
+
+def test_failure_keeps_the_old_file_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text("old")
+    with pytest.raises(RuntimeError), Output("--json", tmp_path / "r.json").staged() as path:
+        path.write_text("half")
+        raise RuntimeError
+    assert (tmp_path / "r.json").read_text() == "old"
+    assert os.listdir(tmp_path) == ["r.json"]
+
+
+def test_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    Output("--json", tmp_path / "link").write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_pipe_is_written_in_place(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    output = Output("--json", tmp_path / "pipe")
+    output.check()
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    output.write(b"through")
+    reader.join(10)
+    assert got == [b"through"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_full_device_is_an_error_that_names_option_and_path() -> None:
+    output = Output("--json", "/dev/full")
+    output.check()
+    with pytest.raises(UserError, match=r"^--json /dev/full: cannot write: No space left on device$"):
+        output.write(b"x")
+    assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "the name is empty"),
+        (".", "is a directory; name a file"),
+        ("none/r.json", "cannot write: no directory "),
+        ("a.csv/r.json", "cannot write: no directory "),
+        ("/proc/ftlab.json", "cannot write: "),
+        ("x" * 300 + ".json", "cannot write: File name too long"),
+    ],
+)
+def test_check_refuses(trace: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str) -> None:
+    monkeypatch.chdir(trace.parent)
+    with pytest.raises(UserError) as raised:
+        Output("--json", name).check()
+    assert str(raised.value).startswith(f"--json {name}: {why}")
+    assert os.listdir(trace.parent) == ["a.csv"]
+
+
+def test_suffix_is_checked(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"a\.gif: the name must end in \.png or \.svg"):
+        Output("--plot", tmp_path / "a.gif").check((".png", ".svg"))
+    Output("--plot", tmp_path / "a.PNG").check((".png", ".svg"))
+
+
+def test_outputs_must_differ_from_each_other_and_from_the_input(trace: Path) -> None:
+    one, two = Output("--json", trace.parent / "x"), Output("--requests", trace.parent / "." / "x")
+    with pytest.raises(UserError, match=r"--requests .*: --json names the same file"):
+        check_distinct([one, two])
+    with pytest.raises(UserError, match="would replace the input"):
+        check_distinct([Output("--json", trace)], [trace])
+    check_distinct([Output("--json", "/dev/null"), Output("--requests", "/dev/null")])

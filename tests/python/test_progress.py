@@ -1,0 +1,70 @@
+"""Signs of life on standard error."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from ftlab.progress import Reporter
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_quiet_without_a_terminal() -> None:
+    stream = io.StringIO()
+    with Reporter(stream=stream) as reporter:
+        assert reporter.callback("a")(1000) is True
+        reporter.finish("a")
+    assert stream.getvalue() == ""
+
+
+def test_a_line_now_and_then_without_a_terminal() -> None:
+    stream = io.StringIO()
+    with Reporter(tasks=2, stream=stream, every_s=0) as reporter:
+        a, b = reporter.callback("a"), reporter.callback("b")
+        a(1000)
+        b(500)
+        a(2000)
+        reporter.finish("a")
+    lines = stream.getvalue().splitlines()
+    assert [line.split(" requests")[0] for line in lines] == [
+        "ftlab: 0 of 2 done, 1,000",
+        "ftlab: 0 of 2 done, 1,500",
+        "ftlab: 0 of 2 done, 2,500",
+        "ftlab: 1 of 2 done, 2,500",
+    ]
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_stop_reaches_the_callbacks() -> None:
+    reporter = Reporter(quiet=True)
+    advance = reporter.callback("a")
+    assert advance(1) is True
+    reporter.stop()
+    assert advance(2) is False
+
+
+def test_terminal_shows_a_display_and_takes_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ftlab.progress.LIVE_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    with Reporter(tasks=2, stream=stream) as reporter:
+        reporter.callback("map+")(12_345)
+        reporter.finish("map+")
+    assert "12,345 requests" in stream.getvalue()
+    assert "\x1b[2K" in stream.getvalue()
+
+
+def test_quiet_reporter_says_nothing_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ftlab.progress.LIVE_AFTER_S", 0.0)
+    stream = Terminal()
+    with Reporter(quiet=True, stream=stream, every_s=0) as reporter:
+        reporter.callback("a")(1)
+        reporter.finish("a")
+    assert stream.getvalue() == ""
