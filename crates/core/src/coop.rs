@@ -51,6 +51,11 @@ impl<'a> DeviceView<'a> {
         with_ftl!(self.0, ftl => ftl.cache_capacity())
     }
 
+    /// Is the map in RAM whole, so that every mapping counts as cached?
+    pub fn map_complete(self) -> bool {
+        with_ftl!(self.0, ftl => ftl.map_complete())
+    }
+
     /// How many LPNs are there?
     pub fn logical_pages(self) -> u32 {
         with_ftl!(self.0, ftl => ftl.logical_pages())
@@ -113,7 +118,7 @@ impl Awareness {
                 *admissions += 1;
                 pages.all(|lpn| snapshot.get(lpn))
             }
-            Awareness::Lru { cache, .. } => pages.all(|lpn| cache.find(lpn) != NONE),
+            Awareness::Lru { cache, .. } => device.map_complete() || pages.all(|lpn| cache.find(lpn) != NONE),
             Awareness::None => false,
         }
     }

@@ -32,9 +32,8 @@ impl Dedup {
         self.latest_ns = self.latest_ns.max(record.time_ns);
         self.forget();
         let key = (record.op, record.offset, record.size);
-        if let Some(&(kept_ns, _)) = self.kept.get(&key)
-            && record.time_ns.abs_diff(kept_ns) <= self.window_ns
-        {
+        let kept = self.kept.get(&key);
+        if kept.is_some_and(|&(kept_ns, _)| record.time_ns.abs_diff(kept_ns) <= self.window_ns) {
             return true;
         }
         self.serial += 1;

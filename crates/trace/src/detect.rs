@@ -1,6 +1,5 @@
 //! Which layout a file has: as named, or recognised from its beginning.
 
-use crate::fields::Words;
 use crate::formats::{self, Format, Probe, Recognised};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
@@ -40,17 +39,39 @@ pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'s
     by_lines(&lines, options).map_err(|message| input_error(path, &message))
 }
 
-/// Nine lines in ten must parse: one that does not is the reader's to report, with its place.
+/// Most lines must parse: one that does not is the reader's to report, with its place.
 fn fits(probe: Probe) -> bool {
-    probe.good > 0 && probe.good >= 9 * probe.bad
+    probe.good > probe.bad
+}
+
+/// Those of the layouts that the lines fit.
+fn fitting(lines: &[&[u8]], options: &Options, kind: impl Fn(Recognised) -> bool) -> Vec<&'static Format> {
+    formats::FORMATS
+        .iter()
+        .filter(|format| kind(format.recognised) && fits((format.probe)(lines, options)))
+        .collect()
+}
+
+/// Lines without the signs of their numbers: a negative one is to be reported with its line, not
+/// to hide the layout.
+fn unsigned(lines: &[&[u8]]) -> Vec<Vec<u8>> {
+    let is_sign = |line: &[u8], at: usize| {
+        line[at] == b'-'
+            && (at == 0 || matches!(line[at - 1], b',' | b' ' | b'\t'))
+            && line.get(at + 1).is_some_and(u8::is_ascii_digit)
+    };
+    let strip = |line: &&[u8]| (0..line.len()).filter(|&at| !is_sign(line, at)).map(|at| line[at]).collect();
+    lines.iter().map(strip).collect()
 }
 
 fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, String> {
-    let candidates: Vec<&'static Format> = formats::FORMATS
-        .iter()
-        .filter(|format| matches!(format.recognised, Recognised::Lines | Recognised::HeaderOrLines(_)))
-        .filter(|format| fits((format.probe)(lines, options)))
-        .collect();
+    let known = |kind| matches!(kind, Recognised::Lines | Recognised::HeaderOrLines(_));
+    let mut candidates = fitting(lines, options, known);
+    if candidates.is_empty() {
+        let unsigned = unsigned(lines);
+        let unsigned: Vec<&[u8]> = unsigned.iter().map(Vec::as_slice).collect();
+        candidates = fitting(&unsigned, options, known);
+    }
     match candidates[..] {
         [format] => return Ok(format),
         [] => {}
@@ -64,19 +85,14 @@ fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, Strin
         }
     }
     // The look-alikes: only those are offered that the lines fit.
-    let alike: Vec<_> = formats::FORMATS
-        .iter()
-        .filter(|format| matches!(format.recognised, Recognised::Never))
-        .filter(|format| fits((format.probe)(lines, options)))
-        .map(|format| format.name)
-        .collect();
-    let five_words = lines.iter().all(|line| Words::of(line).count() == 5);
-    if !alike.is_empty() && five_words {
+    let alike = fitting(lines, options, |kind| matches!(kind, Recognised::Never));
+    let alike: Vec<_> = alike.iter().map(|format| format.name).collect();
+    if !alike.is_empty() {
         return Err(format!(
             "five numbers a line can be {}: they differ in units alone, so ftlab does not guess\n  \
              name the layout, e.g. --set workload.format={}",
             alike.join(" or "),
-            alike[alike.len() / 2]
+            alike[0]
         ));
     }
     Err(format!(

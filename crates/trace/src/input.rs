@@ -34,7 +34,7 @@ impl Input {
         if options.format == "parquet" {
             return Err(input_error(
                 path,
-                "Parquet is read through ftlab's Python side (ftlab run, ftlab.open)",
+                "Parquet is read by the Python side of ftlab, which hands the rows over",
             ));
         }
         let lines = Lines::open(path)?;

@@ -3,7 +3,8 @@
 //! [`open`] gives a trace as the simulator takes it. What happens to a row, in this order:
 //!
 //! 1. its line is parsed (a line that does not parse is an error, or counted as `bad_line`
-//!    while `skip_bad` allows it);
+//!    while `skip_bad` allows it; a row of another event of the same I/O is dropped as
+//!    `not_issue`, one that moves no data or whose operation is not known as `other_op`);
 //! 2. a read, write or trim of size 0 is dropped (`zero_size`);
 //! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within
 //!    `dedup_ns` of the one last kept;

@@ -92,9 +92,8 @@ impl RequestsCsv {
     }
 
     fn write_line(&mut self) {
-        if let Some(out) = &mut self.out
-            && let Err(error) = out.write_all(&self.line)
-        {
+        let Some(out) = &mut self.out else { return };
+        if let Err(error) = out.write_all(&self.line) {
             self.error = Some(OutputError::new(&self.path, error));
             // Also removes the file beside the target.
             self.out = None;

@@ -66,8 +66,8 @@ pub(crate) trait Parser: Send + Sized {
     /// Sees the beginning of the file before the first line.
     fn prepare(&mut self, _head: &[u8]) {}
 
-    /// Parses a line that is not blank; `number` counts from 1.
-    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble>;
+    /// Parses a line that is not blank; `first` says that it is the first such line.
+    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble>;
 
     /// What a reader of the figures should know.
     fn notes(&self) -> Vec<String> {
@@ -83,6 +83,7 @@ pub(crate) struct TextRows<P> {
     skip_bad: u64,
     bad: u64,
     dropped: Dropped,
+    at_first: bool,
     done: bool,
 }
 
@@ -98,6 +99,7 @@ impl<P: Parser> TextRows<P> {
             skip_bad: options.skip_bad,
             bad: 0,
             dropped: Dropped::new(),
+            at_first: true,
             done: false,
         }
     }
@@ -139,7 +141,8 @@ impl<P: Parser> Rows for TextRows<P> {
             if is_blank(line) {
                 continue;
             }
-            match self.parser.parse(line, number) {
+            let first = std::mem::replace(&mut self.at_first, false);
+            match self.parser.parse(line, first) {
                 Ok(Row::Request { time_ns, op, offset, size }) => {
                     if offset.checked_add(size).is_some() {
                         return Ok(Some(Record { time_ns, op, offset, size, line: number }));

@@ -124,7 +124,7 @@ pub struct Work {
 impl Work {
     /// An empty sink.
     pub fn new(timing: Timing) -> Work {
-        Work { timing, steps: Vec::with_capacity(256), last: NONE, fence: NONE, counts: Counts::default() }
+        Work { timing, steps: Vec::with_capacity(1024), last: NONE, fence: NONE, counts: Counts::default() }
     }
 
     /// Operations emitted since the start of the run.

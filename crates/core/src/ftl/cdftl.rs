@@ -14,8 +14,9 @@
 //!
 //! ftlab's own readings (the paper leaves them open): half of the capacity,
 //! rounded down to whole pages but at least one, is the CTP, the rest the CMT; a
-//! CMT hit does not touch the CTP; a page loaded or programmed by garbage
-//! collection does not enter the CTP.
+//! CMT hit does not touch the CTP; programming a CTP victim leaves the dirty
+//! entries that the CMT has of it dirty; a page that garbage collection updates
+//! does not enter the CTP.
 
 use super::translation::{Context, MovedPages, Translation, TranslationPages};
 use crate::config::{Contradiction, Key, Settings};
@@ -52,13 +53,14 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     }
 }
 
-/// The two levels; the value of an entry or a page says whether it is dirty.
+/// The two levels. The value of an entry says whether it is dirty, that of a page how many entries
+/// were merged into it since it was loaded or programmed.
 #[derive(Clone, Debug)]
 pub struct Cdftl {
     capacity: Option<u32>,
     entries: Lru<bool>,
     entry_list: List,
-    pages: Lru<bool>,
+    pages: Lru<u32>,
     page_list: List,
     /// Dirty first-level entries of each translation page.
     dirty: Vec<u32>,
@@ -96,22 +98,16 @@ impl Cdftl {
     fn load(&mut self, page: u32, context: &mut Context) {
         if self.pages.is_full() {
             let victim = self.page_list.tail;
-            if *self.pages.value(victim) {
-                let key = self.pages.key(victim);
-                self.program_held(key, context);
+            let (key, merged) = (self.pages.key(victim), *self.pages.value(victim));
+            if merged > 0 {
+                context.pages.program(key, merged, context.data, context.work);
             }
             self.pages.unlink(&mut self.page_list, victim);
             self.pages.remove(victim);
         }
         context.pages.read(page, context.work);
-        let id = self.pages.insert(page, false);
+        let id = self.pages.insert(page, 0);
         self.pages.push_head(&mut self.page_list, id);
-    }
-
-    /// Programs a page of the second level; first-level updates of it go along.
-    fn program_held(&mut self, page: u32, context: &mut Context) {
-        let cleaned = self.clean_entries(page, context.pages);
-        context.pages.program(page, cleaned.max(1), context.data, context.work);
     }
 
     /// Cleans the first-level entries of a page; how many.
@@ -146,7 +142,7 @@ impl Cdftl {
         let page = context.pages.of(self.entries.key(id));
         if *self.entries.value(id) {
             let held = self.pages.find(page);
-            *self.pages.value_mut(held) = true;
+            *self.pages.value_mut(held) += 1;
             self.set_dirty(id, false, page);
         }
         self.entries.unlink(&mut self.entry_list, id);
@@ -188,16 +184,10 @@ impl Translation for Cdftl {
         hit
     }
 
-    fn prefetch(&mut self, page: u32, lpns: &[u32], context: &mut Context) {
-        if self.pages.find(page) != NONE || lpns.iter().all(|&lpn| self.entries.find(lpn) != NONE) {
-            return;
-        }
-        context.pages.stats.prefetches += 1;
+    fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context) {
         self.load(page, context);
-        for &lpn in lpns {
-            if self.entries.find(lpn) == NONE {
-                self.insert_entry(lpn, context);
-            }
+        for &lpn in missing {
+            self.insert_entry(lpn, context);
         }
     }
 
@@ -205,7 +195,7 @@ impl Translation for Cdftl {
         let page = pages.of(lpn);
         match (self.entries.find(lpn), self.pages.find(page)) {
             (NONE, NONE) => self.moved.add(page),
-            (NONE, held) => *self.pages.value_mut(held) = true,
+            (NONE, held) => *self.pages.value_mut(held) += 1,
             (id, _) => self.set_dirty(id, true, page),
         }
     }
@@ -229,7 +219,7 @@ impl Translation for Cdftl {
             context.pages.of(self.entries.key(id))
         } else {
             let mut held = self.page_list.tail;
-            while held != NONE && !*self.pages.value(held) {
+            while held != NONE && *self.pages.value(held) == 0 {
                 held = self.pages.newer(held);
             }
             if held == NONE {
@@ -237,11 +227,15 @@ impl Translation for Cdftl {
             }
             self.pages.key(held)
         };
-        match self.pages.find(page) {
-            NONE => context.pages.read(page, context.work),
-            held => *self.pages.value_mut(held) = false,
-        }
-        self.program_held(page, context);
+        let merged = match self.pages.find(page) {
+            NONE => {
+                context.pages.read(page, context.work);
+                0
+            }
+            held => std::mem::take(self.pages.value_mut(held)),
+        };
+        let cleaned = self.clean_entries(page, context.pages);
+        context.pages.program(page, merged + cleaned, context.data, context.work);
         true
     }
 
@@ -270,6 +264,6 @@ impl Translation for Cdftl {
     fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool {
         let id = self.entries.find(lpn);
         let held = self.pages.find(pages.of(lpn));
-        (id != NONE && *self.entries.value(id)) || (held != NONE && *self.pages.value(held))
+        (id != NONE && *self.entries.value(id)) || (held != NONE && *self.pages.value(held) > 0)
     }
 }

@@ -17,7 +17,7 @@
 
 use super::translation::{Context, MovedPages, Translation, TranslationPages};
 use crate::config::{Choice, Key, Kind, Settings};
-use crate::util::{Bits, List, Lru, NONE};
+use crate::util::{List, Lru, NONE};
 
 /// Registered name.
 pub const NAME: &str = "dftl";
@@ -70,16 +70,12 @@ pub struct Dftl {
     /// First cached dirty entry of each translation page.
     dirty: Vec<u32>,
     moved: MovedPages,
-    /// Missing entries of a prefetch, in the order of need, and which of its page they are.
-    wanted: Vec<u32>,
-    seen: Bits,
 }
 
 impl Dftl {
     /// The cache of `settings`, for `pages` translation pages.
     pub fn new(settings: &Settings, pages: u32) -> Dftl {
         let ftl = &settings.ftl;
-        let per_page = settings.flash.page_bytes / ftl.entry_bytes;
         let capacity = ftl
             .mapping_cache_bytes
             .map(|bytes| (bytes / u64::from(ftl.entry_bytes)).clamp(1, settings.user_pages()) as u32);
@@ -93,8 +89,6 @@ impl Dftl {
             protected: List::EMPTY,
             dirty: vec![NONE; pages as usize],
             moved: MovedPages::new(pages),
-            wanted: Vec::with_capacity(per_page as usize),
-            seen: Bits::new(per_page as usize),
         }
     }
 
@@ -158,17 +152,8 @@ impl Dftl {
         let list = if self.probationary.len > 0 { &mut self.probationary } else { &mut self.protected };
         let id = list.tail;
         self.entries.unlink(list, id);
-        let lpn = self.entries.key(id);
         if self.entries.value(id).dirty {
-            let page = context.pages.of(lpn);
-            context.pages.read(page, context.work);
-            if self.batch_update {
-                let cleaned = self.clean_page(page);
-                context.pages.program(page, cleaned, context.data, context.work);
-            } else {
-                self.mark_clean(id, page);
-                context.pages.program_one(lpn, context.data, context.work);
-            }
+            self.write_back_entry(id, context);
         }
         self.entries.remove(id);
     }
@@ -184,6 +169,19 @@ impl Dftl {
         context.pages.read(page, context.work);
         let cleaned = self.clean_page(page);
         context.pages.program(page, cleaned + moved, context.data, context.work);
+    }
+
+    /// Writes a dirty entry back: its page is read, updated and programmed.
+    fn write_back_entry(&mut self, id: u32, context: &mut Context) {
+        let lpn = self.entries.key(id);
+        let page = context.pages.of(lpn);
+        if self.batch_update {
+            self.rewrite(page, 0, context);
+        } else {
+            context.pages.read(page, context.work);
+            self.mark_clean(id, page);
+            context.pages.program_one(lpn, context.data, context.work);
+        }
     }
 
     fn least_recent_dirty(&self) -> Option<u32> {
@@ -219,30 +217,14 @@ impl Translation for Dftl {
         hit
     }
 
-    fn prefetch(&mut self, page: u32, lpns: &[u32], context: &mut Context) {
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.clear();
-        self.seen.reset();
-        let first = page * context.pages.entries();
-        for &lpn in lpns {
-            if !self.seen.get(lpn - first) && self.entries.find(lpn) == NONE {
-                self.seen.set(lpn - first);
-                wanted.push(lpn);
+    fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context) {
+        context.pages.read(page, context.work);
+        for &lpn in missing {
+            if self.entries.is_full() {
+                self.evict(context);
             }
+            self.insert(lpn);
         }
-        if !wanted.is_empty() {
-            context.pages.stats.prefetches += 1;
-            for (index, &lpn) in wanted.iter().enumerate() {
-                if self.entries.is_full() {
-                    self.evict(context);
-                }
-                if index == 0 {
-                    context.pages.read(page, context.work);
-                }
-                self.insert(lpn);
-            }
-        }
-        self.wanted = wanted;
     }
 
     #[inline]
@@ -263,8 +245,7 @@ impl Translation for Dftl {
 
     fn write_back(&mut self, context: &mut Context) -> bool {
         let Some(id) = self.least_recent_dirty() else { return false };
-        let page = context.pages.of(self.entries.key(id));
-        self.rewrite(page, 0, context);
+        self.write_back_entry(id, context);
         true
     }
 

@@ -47,6 +47,8 @@ pub trait FlashTranslation {
     fn each_cached(&self, visit: &mut dyn FnMut(u32));
     /// Mappings the cache can hold; `None`: no bound.
     fn cache_capacity(&self) -> Option<u32>;
+    /// Whether the map is in RAM whole.
+    fn map_complete(&self) -> bool;
     /// Translation page of an LPN.
     fn translation_page(&self, lpn: u32) -> u32;
     /// LPNs the user may address.

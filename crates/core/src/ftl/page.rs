@@ -25,7 +25,7 @@ impl Translation for FullMap {
         true
     }
 
-    fn prefetch(&mut self, _page: u32, _lpns: &[u32], _context: &mut Context) {}
+    fn prefetch(&mut self, _page: u32, _missing: &[u32], _context: &mut Context) {}
 
     #[inline]
     fn moved(&mut self, _lpn: u32, _pages: &TranslationPages) {}

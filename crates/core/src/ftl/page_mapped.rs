@@ -5,7 +5,7 @@ use super::translation::{Context, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request};
 use crate::config::{Contradiction, Settings};
 use crate::flash::{Cause, Work};
-use crate::util::{Divider, NONE};
+use crate::util::{Bits, Divider, NONE};
 
 /// How the blocks of each chip are divided between user data and translation pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +97,9 @@ pub struct PageMapped<T> {
     by_page: Divider,
     /// Logical pages the host wrote.
     host_slots: u64,
-    /// LPNs of a prefetch.
-    wanted: Vec<u32>,
+    /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
+    missing: Vec<u32>,
+    seen: Bits,
 }
 
 impl<T: Translation> PageMapped<T> {
@@ -141,7 +142,8 @@ impl<T: Translation> PageMapped<T> {
             lpns,
             by_page: Divider::new(layout.slots_per_page),
             host_slots: 0,
-            wanted: Vec::with_capacity(256),
+            missing: Vec::with_capacity(layout.per_page as usize),
+            seen: Bits::new(layout.per_page as usize),
         };
         if settings.device.fill {
             for lpn in 0..lpns {
@@ -240,18 +242,26 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.clear();
+        self.missing.clear();
+        self.seen.reset();
         let first = u64::from(page) * u64::from(self.pages.entries());
         let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
         for need in needs {
-            wanted.extend(need.first..end.min(need.first + need.pages));
+            for lpn in need.first..end.min(need.first + need.pages) {
+                let entry = lpn - first as u32;
+                if !self.seen.get(entry) && !self.translation.cached(lpn, &self.pages) {
+                    self.seen.set(entry);
+                    self.missing.push(lpn);
+                }
+            }
         }
-        work.chain();
-        let mut context = Context { data: &self.data, pages: &mut self.pages, work };
-        self.translation.prefetch(page, &wanted, &mut context);
-        work.fence();
-        self.wanted = wanted;
+        if !self.missing.is_empty() {
+            self.pages.stats.prefetches += 1;
+            work.chain();
+            let mut context = Context { data: &self.data, pages: &mut self.pages, work };
+            self.translation.prefetch(page, &self.missing, &mut context);
+            work.fence();
+        }
     }
 
     fn write_back(&mut self, work: &mut Work) -> bool {
@@ -273,6 +283,10 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 
     fn cache_capacity(&self) -> Option<u32> {
         self.translation.capacity()
+    }
+
+    fn map_complete(&self) -> bool {
+        !T::ON_FLASH
     }
 
     #[inline]

@@ -151,8 +151,8 @@ pub trait Translation {
     /// Resolves one LPN; a write leaves its entry dirty. True on a hit.
     fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool;
 
-    /// Brings in the missing ones among entries of one translation page, with one read.
-    fn prefetch(&mut self, page: u32, lpns: &[u32], context: &mut Context);
+    /// Brings in entries of one translation page, none of them cached, with one read.
+    fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context);
 
     /// Garbage collection moved this LPN's data. What that costs is charged by `settle`.
     fn moved(&mut self, lpn: u32, pages: &TranslationPages);

@@ -1,5 +1,7 @@
 //! The host: arrivals, the pending queue with admission and deadline, the scheduler.
 
+use std::collections::VecDeque;
+
 use crate::config::{Replay, Settings};
 use crate::coop::{Awareness, DeviceView};
 use crate::ftl;
@@ -13,10 +15,9 @@ pub struct Arrivals<'a> {
     source: &'a mut dyn Source,
     next: Option<Record>,
     arrived: u64,
-    closed: bool,
-    outstanding: u32,
-    depth: u32,
-    now_ns: u64,
+    /// Closed replay: requests that may still arrive at time 0, and the completions that each let
+    /// another one arrive. `None` in open replay.
+    closed: Option<(u32, VecDeque<u64>)>,
     logical_page: u64,
     user_bytes: u64,
 }
@@ -29,10 +30,10 @@ impl<'a> Arrivals<'a> {
             source,
             next,
             arrived: 0,
-            closed: settings.workload.replay == Replay::Closed,
-            outstanding: 0,
-            depth: settings.host.queue_depth,
-            now_ns: 0,
+            closed: (settings.workload.replay == Replay::Closed).then(|| {
+                let depth = settings.host.queue_depth;
+                (depth, VecDeque::with_capacity(depth.min(1 << 16) as usize))
+            }),
             logical_page: u64::from(settings.ftl.logical_page_bytes),
             user_bytes: settings.user_bytes(),
         })
@@ -42,10 +43,10 @@ impl<'a> Arrivals<'a> {
     #[inline]
     pub fn next_ns(&self) -> Option<u64> {
         let record = self.next.as_ref()?;
-        if self.closed {
-            (self.outstanding < self.depth).then_some(self.now_ns)
-        } else {
-            Some(record.time_ns)
+        match &self.closed {
+            None => Some(record.time_ns),
+            Some((0, completions)) => completions.front().copied(),
+            Some(_) => Some(0),
         }
     }
 
@@ -62,8 +63,9 @@ impl<'a> Arrivals<'a> {
     /// A request completed; in closed replay another one arrives now.
     #[inline]
     pub fn completed(&mut self, now_ns: u64) {
-        self.outstanding -= 1;
-        self.now_ns = now_ns;
+        if let Some((_, completions)) = &mut self.closed {
+            completions.push_back(now_ns);
+        }
     }
 
     /// The request that arrives at `now_ns` or before, if any.
@@ -73,7 +75,11 @@ impl<'a> Arrivals<'a> {
         let record = self.next.take().expect("one is due");
         let request = self.request(&record, arrival_ns)?;
         self.next = self.source.next()?;
-        self.outstanding += 1;
+        match &mut self.closed {
+            None => (),
+            Some((0, completions)) => drop(completions.pop_front()),
+            Some((at_start, _)) => *at_start -= 1,
+        }
         self.arrived += 1;
         Ok(Some(request))
     }

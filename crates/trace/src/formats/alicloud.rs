@@ -16,8 +16,8 @@ impl Parser for Alicloud {
         Alicloud(Devices::default())
     }
 
-    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
-        if added_header(number, line, &["device_id"]) {
+    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
+        if first && added_header(line, &["device_id"]) {
             return Ok(Row::Nothing);
         }
         let mut fields = Commas::of(line);

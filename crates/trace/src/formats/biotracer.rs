@@ -25,7 +25,7 @@ impl Parser for Biotracer {
         Biotracer::default()
     }
 
-    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
         let offset = sectors(fields.need("start sector")?, "start sector")?;
         let recorded = sectors(fields.need("sectors")?, "sectors")?;

@@ -56,7 +56,7 @@ impl Parser for Blkparse {
         self.action = [b'Q', b'D', b'C'].into_iter().find(|&action| has(action)).unwrap_or(b'Q');
     }
 
-    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
         if is_summary(line) {
             return Ok(Row::End);
         }

@@ -92,7 +92,7 @@ impl<L: Layout> Parser for Columns<L> {
         Columns(Devices::default(), PhantomData)
     }
 
-    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
         let time_ns = L::arrival(fields.need("arrival")?)?;
         let device = fields.need("device")?;

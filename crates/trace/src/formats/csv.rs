@@ -100,7 +100,7 @@ impl Parser for Csv {
         Csv::default()
     }
 
-    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
         if self.used == 0 {
             self.read_header(line)?;
             return Ok(Row::Nothing);

@@ -50,7 +50,7 @@ impl Parser for Fio {
         Fio { version: None, time_unit_ns: options.fio_time_unit_ns, waited_ns: 0, files: Devices::default() }
     }
 
-    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
         let Some(version) = self.version else { return self.header(line) };
         let mut fields = Words::of(line);
         let time_ns = match version {

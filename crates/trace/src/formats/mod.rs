@@ -17,7 +17,7 @@ mod tencent;
 
 use crate::lines::Lines;
 use crate::options::Options;
-use crate::text::{Parser, Row, Rows, TextRows, Trouble, is_blank};
+use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 
 /// What the stamps of a layout are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) struct Format {
     pub(crate) recognised: Recognised,
     /// Rows of an opened file.
     pub(crate) rows: fn(&str, Lines, &Options) -> Box<dyn Rows>,
-    /// How many of these lines parse, and how many do not.
+    /// How many of these lines (none of them blank) parse, and how many do not.
     pub(crate) probe: fn(&[&[u8]], &Options) -> Probe,
 }
 
@@ -77,11 +77,8 @@ fn rows<P: Parser + 'static>(path: &str, lines: Lines, options: &Options) -> Box
 fn probe<P: Parser>(lines: &[&[u8]], options: &Options) -> Probe {
     let mut parser = P::new(options);
     let mut probe = Probe::default();
-    for (number, line) in (1..).zip(lines) {
-        if is_blank(line) {
-            continue;
-        }
-        match parser.parse(line, number) {
+    for (index, line) in lines.iter().enumerate() {
+        match parser.parse(line, index == 0) {
             Ok(Row::Request { .. } | Row::Drop(_)) => probe.good += 1,
             Ok(Row::Nothing) => {}
             Ok(Row::End) => break,
@@ -137,15 +134,12 @@ fn header_is(line: &[u8], names: &[&str]) -> bool {
         })
 }
 
-/// Whether line `number` is a header beginning with one of these names.
+/// Whether a first line is a header beginning with one of these names.
 ///
 /// Layouts without a header are found with one added where somebody loaded and saved them.
-#[inline]
-fn added_header(number: u64, line: &[u8], first_names: &[&str]) -> bool {
-    number == 1 && {
-        let field = crate::fields::Commas::of(line).next().unwrap_or_default();
-        first_names.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()))
-    }
+fn added_header(line: &[u8], first_names: &[&str]) -> bool {
+    let field = crate::fields::Commas::of(line).next().unwrap_or_default();
+    first_names.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 /// A letter or word for an operation: R, W (any case), read, write.

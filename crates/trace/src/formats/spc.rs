@@ -16,8 +16,8 @@ impl Parser for Spc {
         Spc(Devices::default())
     }
 
-    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
-        if added_header(number, line, &["asu"]) {
+    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
+        if first && added_header(line, &["asu"]) {
             return Ok(Row::Nothing);
         }
         let mut fields = Commas::of(line);

@@ -15,7 +15,7 @@ impl Parser for Sqlitewal {
         Sqlitewal
     }
 
-    fn parse(&mut self, line: &[u8], _: u64) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
         whole(fields.need("pid")?, "pid")?;
         match fields.need("action")? {

@@ -22,8 +22,8 @@ impl Parser for Systor17 {
         Systor17(Devices::default())
     }
 
-    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
-        if number == 1 && is_header(line) {
+    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
+        if first && is_header(line) {
             return Ok(Row::Nothing);
         }
         let mut fields = Commas::of(line);

@@ -17,8 +17,8 @@ impl Parser for Tencent {
         Tencent(Devices::default())
     }
 
-    fn parse(&mut self, line: &[u8], number: u64) -> Result<Row, Trouble> {
-        if added_header(number, line, &["timestamp"]) {
+    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
+        if first && added_header(line, &["timestamp"]) {
             return Ok(Row::Nothing);
         }
         let mut fields = Commas::of(line);

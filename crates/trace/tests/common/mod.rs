@@ -1,0 +1,111 @@
+//! Files for tests, and short forms of what is read from them.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
+use ftlab_trace::{Options, open};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A folder that goes away with its value.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Folder {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("ftlab-trace-{}-{serial}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn with(format: &str) -> Options {
+    Options { format: format.into(), ..Options::default() }
+}
+
+pub fn drain(source: &mut dyn Source) -> Result<Vec<Record>, SourceError> {
+    let mut records = Vec::new();
+    while let Some(record) = source.next()? {
+        records.push(record);
+    }
+    assert!(matches!(source.next(), Ok(None)), "None again after the end");
+    Ok(records)
+}
+
+/// Records and summary of a trace with this content.
+pub fn read(content: impl AsRef<[u8]>, options: &Options) -> Result<(Vec<Record>, SourceSummary), String> {
+    let folder = Folder::new();
+    let path = folder.file("trace", content);
+    let short = |error: SourceError| error.to_string().replace(&path, "trace");
+    let mut source = open(&path, options).map_err(short)?;
+    let records = drain(&mut *source).map_err(short)?;
+    Ok((records, source.summary()))
+}
+
+/// Time, operation, offset and size of each record.
+pub type Short = (u64, char, u64, u64);
+
+pub fn short(records: &[Record]) -> Vec<Short> {
+    records.iter().map(|r| (r.time_ns, r.op.letter(), r.offset, r.size)).collect()
+}
+
+/// What `read` gives, without the lines.
+pub fn rows(content: impl AsRef<[u8]>, options: &Options) -> Vec<Short> {
+    short(&read(content, options).unwrap_or_else(|error| panic!("{error}")).0)
+}
+
+/// The error of reading; its form is checked.
+pub fn failure(content: impl AsRef<[u8]>, options: &Options) -> String {
+    match read(content, options) {
+        Ok((records, _)) => panic!("no error, but {} records", records.len()),
+        Err(text) => {
+            check_form(&text);
+            text
+        }
+    }
+}
+
+/// An error is short, says where in its first line, and has no prefix of its own.
+pub fn check_form(text: &str) {
+    assert!(text.lines().count() <= 12, "{text}");
+    assert!(!text.starts_with("error"), "{text}");
+    assert!(text.lines().next().unwrap().contains(": "), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 400), "{text}");
+}
+
+/// A recording of the shared folder; `None`, and said so, where it is absent.
+pub fn shared(name: &str) -> Option<String> {
+    let folder = std::env::var_os("FTLAB_TRACES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
+    let path = folder.join(name);
+    if path.exists() {
+        Some(path.to_str().unwrap().to_owned())
+    } else {
+        eprintln!("SKIPPED: {} is not there (FTLAB_TRACES names the folder)", path.display());
+        None
+    }
+}
+
+/// So many cases, or as PROPTEST_CASES says; failing seeds are kept beside the test.
+pub fn cases(count: u32) -> proptest::test_runner::Config {
+    use proptest::test_runner::{Config, FileFailurePersistence};
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { count };
+    let failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as _);
+    Config { cases, failure_persistence, ..Config::default() }
+}

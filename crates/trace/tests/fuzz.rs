@@ -1,0 +1,211 @@
+//! No input makes a reader panic, and every error has the form of one.
+
+mod common;
+
+use common::{Folder, check_form, drain};
+use ftlab_core::config::OutOfRange;
+use ftlab_trace::{Options, info, open};
+use proptest::prelude::*;
+
+/// Lines of each layout to mutate.
+const SEEDS: &[(&str, &str)] = &[
+    ("csv", "time_ns,op,offset,size\n100,R,4096,512\n200,w,0,1\n250,T,8192,4096\n300,F,,\n"),
+    (
+        "msr",
+        "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061630,usr,1,Write,13,8192,1963\n",
+    ),
+    ("spc", "0, 20941264, 8192, W, 0.551706\n1,100,3573,r,0.554041,extra\n"),
+    (
+        "blkparse",
+        "  8,16   1  1  0.000000000   697  Q   W 223490 + 8 [k]\n  8,16 0 3 0.000012 697  D  FN [kworker]\nCPU0 (8,16):\n",
+    ),
+    (
+        "fio-iolog",
+        "fio version 2 iolog\n/dev/a add\n/dev/a read 4096 512\n/dev/a wait 1500 0\n/dev/b write 0 4096\n",
+    ),
+    ("mqsim", "1000 0 8 16 1\n3000 1 4096 8 0\n"),
+    ("ssdsim", "1000 0 8 16 1\n3000 1 4096 8 0\n"),
+    ("disksim", "0.5 0 8 16 1\n1.5 1 8 16 1f\n"),
+    ("replayer", "0.5 0 8 16 1\n1.5 0 4096 8 0\n"),
+    (
+        "biotracer",
+        "131072\t8\t4096\t5\t10.5\t10.5001\t10.5002\t10.51\n200\t17\t8704\t1\t10.6\t10.6\t10.6\t10.7\n",
+    ),
+    (
+        "mobile-ebpf",
+        "proces,device,rw_flag,sector,size,timestamp\n<...>-1,8,R,29880920,16,159273.83748699998\na,8,FF,0,0,1.5\n",
+    ),
+    (
+        "systor17",
+        "Timestamp,Response,IOType,LUN,Offset,Size\n1456752000.02,0.1,R,0,35264577536,32768\n1.03,,,0,0,0\n",
+    ),
+    ("alicloud", "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,36864,1577808144360813\n"),
+    ("tencent", "1538323200,12910952,8,0,1063\n1538323201,6265368,8,1,1064\n"),
+    ("notimes", "offset,size,type 507\n4220896,4096,1\n8,8704,0\n"),
+    ("sqlitewal", "39949 D read 299008 4096 0.000000000 0 False\n0 C read 1 2 7.39e-05 0 False\n"),
+    ("cloudphysics-csv", "version,time,op,size,lbn\n1,5633898,2a,512,10\n1,5633899,28,1024,20\n"),
+];
+
+fn all_of(content: &[u8], options: &Options) -> Result<(), TestCaseError> {
+    let folder = Folder::new();
+    let path = folder.file("trace", content);
+    let outcome = open(&path, options)
+        .and_then(|mut source| drain(&mut *source).map(|records| (records, source.summary())));
+    match outcome {
+        Err(error) => check_form(&error.to_string()),
+        Ok((records, _)) => {
+            prop_assert!(!records.is_empty());
+            prop_assert!(records.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
+            for record in &records {
+                let end = record.offset.checked_add(record.size);
+                prop_assert!(end.is_some());
+                if let Some(capacity) = options.capacity_bytes {
+                    prop_assert!(end.unwrap() <= capacity);
+                }
+            }
+        }
+    }
+    if let Err(error) = info(&path, options) {
+        check_form(&error.to_string());
+    }
+    Ok(())
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let modes = prop::sample::select(vec![OutOfRange::Error, OutOfRange::Wrap, OutOfRange::Compact]);
+    (
+        modes,
+        prop::option::of(1u64..1000),
+        0u64..3,
+        1u64..4,
+        0u64..100,
+        prop::sample::select(vec![1.0, 2.0, 0.3]),
+    )
+        .prop_map(|(out_of_range, pages, skip_bad, repeat, dedup_ns, speed)| Options {
+            out_of_range,
+            capacity_bytes: pages.map(|pages| pages * 4096),
+            skip_bad,
+            repeat,
+            dedup_ns,
+            speed,
+            max_gap_ns: (dedup_ns % 2 == 0).then_some(1000),
+            closed: true,
+            fio_time_unit_ns: Some(1000),
+            ..Options::default()
+        })
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Replace(usize, u8),
+    Insert(usize, Vec<u8>),
+    Remove(usize, usize),
+    Repeat(usize, usize),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let pieces = [
+        "18446744073709551615",
+        "99999999999999999999999",
+        "-1",
+        "-",
+        ".",
+        "1e99",
+        ",",
+        " ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\0",
+        "é",
+        "\"",
+        "+",
+    ];
+    let piece = prop::sample::select(pieces.map(|piece| piece.as_bytes().to_vec()).to_vec());
+    prop_oneof![
+        (any::<usize>(), any::<u8>()).prop_map(|(at, byte)| Edit::Replace(at, byte)),
+        (any::<usize>(), prop::sample::select(b"0123456789,. -+RWDFQC\n".to_vec()))
+            .prop_map(|(at, byte)| Edit::Replace(at, byte)),
+        (any::<usize>(), piece).prop_map(|(at, piece)| Edit::Insert(at, piece)),
+        (any::<usize>(), 1usize..12).prop_map(|(at, n)| Edit::Remove(at, n)),
+        (any::<usize>(), 1usize..60).prop_map(|(at, n)| Edit::Repeat(at, n)),
+    ]
+}
+
+fn apply(mut text: Vec<u8>, edits: Vec<Edit>) -> Vec<u8> {
+    for edit in edits {
+        let length = text.len().max(1);
+        match edit {
+            Edit::Replace(at, byte) => {
+                if let Some(place) = text.get_mut(at % length) {
+                    *place = byte;
+                }
+            }
+            Edit::Insert(at, piece) => {
+                let at = at % length.min(text.len() + 1);
+                text.splice(at..at, piece);
+            }
+            Edit::Remove(at, count) => {
+                let at = (at % length).min(text.len());
+                text.drain(at..(at + count).min(text.len()));
+            }
+            Edit::Repeat(at, count) => {
+                let at = (at % length).min(text.len());
+                let piece = text[at..(at + count).min(text.len())].to_vec();
+                text.splice(at..at, piece);
+            }
+        }
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(common::cases(1500))]
+
+    #[test]
+    fn mutated_lines(
+        seed in prop::sample::select(SEEDS.to_vec()),
+        edits in prop::collection::vec(edit(), 0..6),
+        mut options in options(),
+        named in any::<bool>(),
+    ) {
+        if named {
+            options.format = seed.0.into();
+        }
+        all_of(&apply(seed.1.as_bytes().to_vec(), edits), &options)?;
+    }
+
+    #[test]
+    fn random_bytes(
+        format in prop::sample::select(SEEDS.iter().map(|seed| seed.0).chain(["auto"]).collect::<Vec<_>>()),
+        content in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..300),
+            prop::collection::vec(prop::sample::select(b"0123456789,. \t\n-+eRWDFQCabx".to_vec()), 0..300),
+        ],
+        options in options(),
+    ) {
+        all_of(&content, &Options { format: format.into(), ..options })?;
+    }
+
+    #[test]
+    fn random_bytes_behind_each_magic(
+        magic in prop::sample::select(vec![
+            b"\x1f\x8b\x08\0\0\0\0\0\0\0".to_vec(), b"\x28\xb5\x2f\xfd".to_vec(), b"\xfd7zXZ\0".to_vec(),
+            b"BZh9\x31\x41\x59\x26\x53\x59".to_vec(), b"\x50\x2a\x4d\x18".to_vec(), b"PAR1".to_vec(),
+            b"\xfd7zXZ\0\0\x01\x69\x22\xde\x36\x02\0\x21\x01\x16\0\0\0".to_vec(),
+        ]),
+        content in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        all_of(&[magic, content].concat(), &Options::default())?;
+    }
+}
+
+/// The seeds themselves are good: a fuzz of lines that all fail would find nothing.
+#[test]
+fn seeds_parse() {
+    for (format, content) in SEEDS {
+        let options = Options { fio_time_unit_ns: Some(1), ..common::with(format) };
+        assert!(!common::read(content, &options).unwrap().0.is_empty(), "{format}");
+    }
+    assert_eq!(SEEDS.len() + 2, ftlab_core::workload::formats().len());
+}
