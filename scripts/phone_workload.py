@@ -14,6 +14,10 @@ their interleaving, and so the block trace, differs from run to run. File
 contents are random bytes.
 """
 
+# ruff: noqa: D102  (what `prepare` and `burst` are is said once, at Application)
+
+from __future__ import annotations
+
 import argparse
 import contextlib
 import multiprocessing
@@ -23,13 +27,14 @@ import sqlite3
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 KIB = 1024
 MIB = 1024 * KIB
 
 
-def drop_from_page_cache(path):
+def drop_from_page_cache(path: Path) -> None:
     """Forget the clean cached pages of a file, so that reading it reaches the device."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -38,34 +43,35 @@ def drop_from_page_cache(path):
         os.close(descriptor)
 
 
-def write_file(path, data):
+def write_file(path: Path, data: bytes) -> None:
     """Write a whole file and leave it to the kernel when it reaches the device."""
     path.write_bytes(data)
 
 
-def read_cold(path):
+def read_cold(path: Path) -> None:
     """Read a whole file from the device."""
     drop_from_page_cache(path)
-    with open(path, "rb", buffering=0) as file:
+    with path.open("rb", buffering=0) as file:
         while file.read(256 * KIB):
             pass
 
 
-def log_uniform(rng, low, high):
+def log_uniform(rng: random.Random, low: int, high: int) -> int:
     """A size between low and high whose logarithm is uniform: many small, few large."""
-    return int(low * (high / low) ** rng.random())
+    ratio: float = high / low
+    return int(low * ratio ** rng.random())
 
 
-def popular(rng, count):
+def popular(rng: random.Random, count: int) -> int:
     """A number below count; small numbers are popular (an eighth of them draws half)."""
     return int(count * rng.random() ** 3)
 
 
-def at_once(*jobs):
+def at_once(*jobs: Callable[[], object]) -> None:
     """Run the jobs in parallel threads and pass on the first failure."""
-    failures = []
+    failures: list[BaseException] = []
 
-    def guarded(job):
+    def guarded(job: Callable[[], object]) -> None:
         try:
             job()
         except BaseException as failure:  # passed on below, in the caller's thread
@@ -89,25 +95,26 @@ class Application:
     think_s = 0.0
     """Mean pause before a burst, seconds."""
 
-    def __init__(self, root, seed):
-        self.folder = Path(root) / self.name
+    def __init__(self, root: Path, seed: str) -> None:
+        """Live in a folder of the file system mounted at root."""
+        self.folder = root / self.name
         self.rng = random.Random(f"{seed}/{self.name}")
         # Apart, since parallel jobs pause: what they do must not depend on who pauses first.
         self.pauses = random.Random(f"{seed}/{self.name}/pauses")
 
-    def pause(self, mean_ms):
+    def pause(self, mean_ms: float) -> None:
         """Wait for a network, a decoder or a finger: exponential."""
         time.sleep(self.pauses.expovariate(1000 / mean_ms))
 
-    def prepare(self):
+    def prepare(self) -> None:
         """Lay out the data that the application has from earlier days."""
         raise NotImplementedError
 
-    def burst(self):
+    def burst(self) -> None:
         """Do what one look at the application makes it do."""
         raise NotImplementedError
 
-    def database(self, journal):
+    def database(self, journal: str) -> contextlib.closing[sqlite3.Connection]:
         """A connection to the application's database; every commit reaches the device."""
         connection = sqlite3.connect(
             self.folder / "app.db", isolation_level=None, timeout=60, check_same_thread=False
@@ -119,7 +126,7 @@ class Application:
         connection.execute("PRAGMA cache_size = -512")
         return contextlib.closing(connection)
 
-    def query_cold(self, journal, sql, keys, pause_ms):
+    def query_cold(self, journal: str, sql: str, keys: Iterable[int], pause_ms: float) -> None:
         """Run one query per key on a fresh connection to a database that is not cached."""
         drop_from_page_cache(self.folder / "app.db")
         with self.database(journal) as database:
@@ -127,9 +134,9 @@ class Application:
                 database.execute(sql, (key,)).fetchall()
                 self.pause(pause_ms)
 
-    def write_paced(self, path, pieces, pause_ms):
+    def write_paced(self, path: Path, pieces: Iterable[bytes], pause_ms: float) -> None:
         """Write a file piece by piece, as a camera or a download does, and fsync it."""
-        with open(path, "wb", buffering=0) as file:
+        with path.open("wb", buffering=0) as file:
             for piece in pieces:
                 file.write(piece)
                 os.fdatasync(file.fileno())
@@ -146,12 +153,12 @@ class Messenger(Application):
     chats = 300
     old_messages = 40_000
 
-    def message(self, at):
+    def message(self, at: int) -> tuple[int, int, bytes]:
         picture = self.rng.random() < 0.06
         size = log_uniform(self.rng, 4 * KIB, 32 * KIB) if picture else log_uniform(self.rng, 80, 2000)
         return (popular(self.rng, self.chats), at, self.rng.randbytes(size))
 
-    def prepare(self):
+    def prepare(self) -> None:
         with self.database("WAL") as database:
             database.execute("CREATE TABLE message (id INTEGER PRIMARY KEY, chat INT, at INT, body BLOB)")
             database.execute("CREATE INDEX message_chat ON message (chat, at)")
@@ -163,10 +170,8 @@ class Messenger(Application):
             database.executemany("INSERT INTO message (chat, at, body) VALUES (?, ?, ?)", messages)
             database.execute("COMMIT")
 
-    def burst(self):
-        messages = [
-            self.message(self.old_messages + i) for i in range(int(log_uniform(self.rng, 5, 60)))
-        ]
+    def burst(self) -> None:
+        messages = [self.message(self.old_messages + i) for i in range(int(log_uniform(self.rng, 5, 60)))]
         opened = [popular(self.rng, self.chats) for _ in range(6)]
         recent = "SELECT * FROM message WHERE chat = ? ORDER BY at DESC LIMIT 40"
         at_once(
@@ -175,7 +180,7 @@ class Messenger(Application):
             lambda: self.query_cold("WAL", recent, opened[3:], 15),
         )
 
-    def receive(self, messages):
+    def receive(self, messages: Iterable[tuple[int, int, bytes]]) -> None:
         with self.database("WAL") as database:
             for message in messages:
                 database.execute("BEGIN IMMEDIATE")
@@ -195,7 +200,7 @@ class Feed(Application):
     think_s = 2.4
     posts = 12_000
 
-    def prepare(self):
+    def prepare(self) -> None:
         with self.database("DELETE") as database:
             database.execute("CREATE TABLE post (id INTEGER PRIMARY KEY, likes INT, body BLOB)")
             database.execute("BEGIN")
@@ -204,12 +209,12 @@ class Feed(Application):
             database.executemany("INSERT INTO post (likes, body) VALUES (0, ?)", bodies)
             database.execute("COMMIT")
 
-    def burst(self):
+    def burst(self) -> None:
         scrolled = [self.posts - popular(self.rng, self.posts) for _ in range(10)]
         page = "SELECT * FROM post WHERE id >= ? ORDER BY id LIMIT 8"
         at_once(self.refresh, lambda: self.query_cold("DELETE", page, scrolled, 25))
 
-    def refresh(self):
+    def refresh(self) -> None:
         with self.database("DELETE") as database:
             for _ in range(self.rng.randrange(4, 14)):
                 database.execute("BEGIN IMMEDIATE")
@@ -228,11 +233,11 @@ class Search(Application):
     """Reads alone: point queries through an index and short scans, by several threads."""
 
     name = "search"
-    bursts = 34
-    think_s = 3.0
+    bursts = 29
+    think_s = 3.4
     documents = 22_000
 
-    def prepare(self):
+    def prepare(self) -> None:
         with self.database("WAL") as database:
             database.execute("CREATE TABLE document (id INTEGER PRIMARY KEY, word INT, body BLOB)")
             database.execute("BEGIN")
@@ -244,7 +249,7 @@ class Search(Application):
             database.execute("CREATE INDEX document_word ON document (word)")
             database.execute("COMMIT")
 
-    def burst(self):
+    def burst(self) -> None:
         sql = "SELECT * FROM document WHERE word >= ? ORDER BY word LIMIT 3"
         keys = [[popular(self.rng, 1 << 40) for _ in range(self.rng.randrange(3, 11))] for _ in range(4)]
         at_once(*(lambda part=part: self.query_cold("WAL", sql, part, 12) for part in keys))
@@ -259,7 +264,7 @@ class Photos(Application):
     old_photos = 45
     thumbnails = 400
 
-    def prepare(self):
+    def prepare(self) -> None:
         for i in range(self.old_photos):
             write_file(self.folder / f"{i}.jpg", self.rng.randbytes(log_uniform(self.rng, MIB, 4 * MIB)))
         for i in range(self.thumbnails):
@@ -268,7 +273,7 @@ class Photos(Application):
         with self.database("WAL") as database:
             database.execute("CREATE TABLE photo (id INTEGER PRIMARY KEY, name TEXT, place BLOB)")
 
-    def burst(self):
+    def burst(self) -> None:
         seen = [popular(self.rng, self.thumbnails) for _ in range(16)]
         at_once(
             self.take,
@@ -277,12 +282,12 @@ class Photos(Application):
             lambda: self.look([f"{seen[0] % self.old_photos}.jpg"]),
         )
 
-    def look(self, names):
+    def look(self, names: Iterable[str]) -> None:
         for name in names:
             read_cold(self.folder / name)
             self.pause(10)
 
-    def take(self):
+    def take(self) -> None:
         with self.database("WAL") as database:
             for _ in range(self.rng.randrange(1, 3)):
                 name = f"new{self.rng.randrange(1 << 40)}"
@@ -302,11 +307,11 @@ class Browser(Application):
     think_s = 2.2
     cached = 1_500
 
-    def cache_file(self, number):
+    def cache_file(self, number: int) -> None:
         size = log_uniform(self.rng, KIB, 90 * KIB)
         write_file(self.folder / f"cache{number}", self.rng.randbytes(size))
 
-    def prepare(self):
+    def prepare(self) -> None:
         for number in range(self.cached):
             self.cache_file(number)
         with self.database("PERSIST") as database:
@@ -316,7 +321,7 @@ class Browser(Application):
             database.executemany("INSERT INTO cookie (value) VALUES (?)", cookies)
             database.execute("COMMIT")
 
-    def burst(self):
+    def burst(self) -> None:
         pages = [[popular(self.rng, self.cached) for _ in range(self.rng.randrange(2, 11))] for _ in range(4)]
         at_once(self.browse, *(lambda page=page: self.load(page) for page in pages))
         for _ in range(self.rng.randrange(5, 30)):
@@ -325,12 +330,12 @@ class Browser(Application):
             self.cache_file(number)
             self.pause(5)
 
-    def load(self, page):
+    def load(self, page: Iterable[int]) -> None:
         for number in page:
             read_cold(self.folder / f"cache{number}")
             self.pause(10)
 
-    def browse(self):
+    def browse(self) -> None:
         with self.database("PERSIST") as database:
             for _ in range(self.rng.randrange(1, 10)):
                 database.execute("BEGIN IMMEDIATE")
@@ -349,42 +354,48 @@ class Copying(Application):
     think_s = 8.0
     originals = 4
 
-    def prepare(self):
+    def prepare(self) -> None:
         for number in range(self.originals):
             write_file(self.folder / f"original{number}", self.rng.randbytes(16 * MIB))
 
-    def burst(self):
+    def burst(self) -> None:
         source = self.folder / f"original{self.rng.randrange(self.originals)}"
         target = self.folder / f"copy{self.rng.randrange(1 << 40)}"
         drop_from_page_cache(source)
         pieces = log_uniform(self.rng, 16, 80)
-        with open(source, "rb", buffering=0) as reader:
+        with source.open("rb", buffering=0) as reader:
             self.write_paced(target, (reader.read(64 * KIB) for _ in range(pieces)), 40)
         copies = sorted(self.folder.glob("copy*"), key=lambda path: path.stat().st_mtime_ns)
         for old in copies[:-2]:
             old.unlink()
 
 
-APPLICATIONS = [Messenger, Feed, Search, Photos, Browser, Copying]
+APPLICATIONS: list[type[Application]] = [Messenger, Feed, Search, Photos, Browser, Copying]
 
 
-def age(root, seed, free):
+def free_bytes(root: Path) -> int:
+    """Bytes that the file system still takes."""
+    status = os.statvfs(root)
+    return status.f_bavail * status.f_frsize
+
+
+def age(root: Path, seed: str, free: int) -> None:
     """Fill the file system with files and delete some of them: free space in many small holes."""
     rng = random.Random(f"{seed}/age")
-    folder = Path(root) / "old"
+    folder = root / "old"
     folder.mkdir()
-    files = []
-    while os.statvfs(root).f_bavail * os.statvfs(root).f_frsize > 8 * MIB:
+    files: list[Path] = []
+    while free_bytes(root) > 8 * MIB:
         files.append(folder / str(len(files)))
-        with open(files[-1], "wb") as file:
+        with files[-1].open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, log_uniform(rng, 16 * KIB, MIB))
     os.sync()
     rng.shuffle(files)
-    while files and os.statvfs(root).f_bavail * os.statvfs(root).f_frsize < free:
+    while files and free_bytes(root) < free:
         files.pop().unlink()
 
 
-def prepare(root, seed):
+def prepare(root: Path, seed: str) -> None:
     """Lay out the data of every application below root, on a file system in long use."""
     for kind in APPLICATIONS:
         application = kind(root, seed)
@@ -395,7 +406,7 @@ def prepare(root, seed):
     os.sync()
 
 
-def use(kind, root, seed, share):
+def use(kind: type[Application], root: Path, seed: str, share: float) -> None:
     """The life of one application's process: think, burst, think, burst."""
     application = kind(root, f"{seed}/run")
     for _ in range(max(1, round(application.bursts * share))):
@@ -403,7 +414,7 @@ def use(kind, root, seed, share):
         application.burst()
 
 
-def run(root, seed, share):
+def run(root: Path, seed: str, share: float) -> int:
     """Run all applications at once; the number of those that failed."""
     # Started by fork: the processes share nothing but their code.
     context = multiprocessing.get_context("fork")
@@ -421,12 +432,12 @@ def run(root, seed, share):
     return sum(process.exitcode != 0 for process in processes)
 
 
-def main():
+def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("verb", choices=["prepare", "run"])
-    parser.add_argument("root", help="a folder on the file system to work on")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("root", type=Path, help="a folder on the file system to work on")
+    parser.add_argument("--seed", default="1")
     parser.add_argument("--share", type=float, default=1.0, help="part of the bursts to run (default 1.0)")
     arguments = parser.parse_args()
     if arguments.verb == "prepare":

@@ -9,6 +9,8 @@ neither blktrace nor anything outside Python's standard library. Whatever it
 sets up it takes down again, also when it fails or is interrupted.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import datetime
@@ -25,7 +27,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, NoReturn
 
 import block_events
 
@@ -41,61 +45,69 @@ QUEUE = {
     "rotational": "0",
 }
 MKFS_OPTIONS = ["-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]
+SMALLEST_IMAGE_MIB = 640
 MOUNT_OPTIONS = "discard,noatime"
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """Something this machine lacks; the text says what and what to do."""
 
 
-def command(*words):
-    """Run a command; its output, or a Refusal with what it complained of."""
-    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def command(*words: str) -> str:
+    """Run a command; its output, or a RefusalError with what it complained of."""
+    done = subprocess.run(words, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
-        raise Refusal(f"{' '.join(words)} failed: {done.stderr.strip() or done.stdout.strip()}")
+        raise RefusalError(f"{' '.join(words)} failed: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout.strip()
 
 
-def check_machine():
+def check(arguments: argparse.Namespace) -> None:
     """Refuse, before anything is set up, where the recording cannot work."""
+    if not arguments.out.parent.is_dir():
+        raise RefusalError(f"--out {arguments.out}: there is no folder {arguments.out.parent}")
+    if arguments.image_mib < SMALLEST_IMAGE_MIB:
+        raise RefusalError(f"--image-mib {arguments.image_mib}: the data needs {SMALLEST_IMAGE_MIB} or more")
     if sys.platform != "linux":
-        raise Refusal("recording needs Linux")
+        raise RefusalError("recording needs Linux")
     if os.geteuid() != 0:
-        raise Refusal("recording needs root, for the loop device, the mount and tracefs: try sudo")
+        raise RefusalError("recording needs root, for the loop device, the mount and tracefs: try sudo")
     for tool in ("mkfs.ext4", "losetup", "mount", "umount"):
         if not shutil.which(tool):
-            raise Refusal(f"{tool} is not installed (Debian: e2fsprogs, mount)")
+            raise RefusalError(f"{tool} is not installed (Debian: e2fsprogs, mount)")
     if not Path("/dev/loop-control").exists():
-        raise Refusal("this kernel has no loop devices (/dev/loop-control is missing: modprobe loop)")
+        raise RefusalError("this kernel has no loop devices (/dev/loop-control is missing: modprobe loop)")
 
 
-def mounted_tracefs(stack):
+def mounted_tracefs(stack: contextlib.ExitStack) -> None:
     """Mount tracefs for as long as the stack lives, unless it is mounted."""
     if not (TRACEFS / "events").is_dir():
         if not TRACEFS.is_dir():
-            raise Refusal("this kernel has no tracefs (/sys/kernel/tracing is missing)")
+            raise RefusalError("this kernel has no tracefs (/sys/kernel/tracing is missing)")
         command("mount", "-t", "tracefs", "nodev", str(TRACEFS))
         stack.callback(command, "umount", str(TRACEFS))
     for event in block_events.EVENTS:
         if not (TRACEFS / "events/block" / event).is_dir():
-            raise Refusal(f"this kernel does not trace {event} (CONFIG_BLK_DEV_IO_TRACE)")
+            raise RefusalError(f"this kernel does not trace {event} (CONFIG_BLK_DEV_IO_TRACE)")
 
 
-def unmount(folder):
+def unmount(folder: Path) -> None:
     """Unmount, patiently: something may still look at the new file system."""
-    for attempt in range(20):
-        if subprocess.run(["umount", str(folder)], capture_output=True).returncode == 0:
+    for _ in range(20):
+        if not folder.is_mount():
+            return
+        if subprocess.run(["umount", str(folder)], check=False, capture_output=True).returncode == 0:
             return
         time.sleep(0.25)
     command("umount", str(folder))
 
 
-def loop_device(stack, image):
+def loop_device(stack: contextlib.ExitStack, image: Path) -> tuple[str, bool]:
     """Attach the image to a free loop device and set its queue; the device's path and direct I/O."""
     direct = True
     try:
         device = command("losetup", "--find", "--show", "--direct-io=on", str(image))
-    except Refusal:
+    except RefusalError:
         direct = False
         device = command("losetup", "--find", "--show", str(image))
     stack.callback(command, "losetup", "--detach", device)
@@ -104,11 +116,11 @@ def loop_device(stack, image):
         try:
             (queue / name).write_text(value)
         except OSError as failure:
-            raise Refusal(f"cannot set {queue / name} to {value}: {failure.strerror}") from failure
+            raise RefusalError(f"cannot set {queue / name} to {value}: {failure.strerror}") from failure
     return device, direct
 
 
-def drain(pipe, raw_file, stop):
+def drain(pipe: int, raw_file: BinaryIO, stop: threading.Event) -> None:
     """Copy trace_pipe into raw_file until it is empty after stop was set."""
     while True:
         stopping = stop.is_set()
@@ -121,7 +133,7 @@ def drain(pipe, raw_file, stop):
 
 
 @contextlib.contextmanager
-def tracing(device, raw_file, buffer_kib):
+def tracing(device: str, raw_file: BinaryIO, buffer_kib: int) -> Iterator[None]:
     """Record the device's block events into raw_file, in a tracing instance of our own."""
     instance = TRACEFS / "instances" / f"ftlab-{os.getpid()}"
     minor = int(Path(device).name.removeprefix("loop"))
@@ -145,41 +157,41 @@ def tracing(device, raw_file, buffer_kib):
         yield
 
 
-def workload(verb, folder, arguments):
+def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
     """Run one verb of the workload as its own process."""
     words = [sys.executable, str(HERE / "phone_workload.py"), verb, str(folder)]
     words += ["--seed", str(arguments.seed), "--share", str(arguments.share)]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         if process.wait():
-            raise Refusal(f"the workload failed ({verb}); see above")
+            raise RefusalError(f"the workload failed ({verb}); see above")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def record(arguments):
+def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]:
     """Set up, run and record; the recording and how the device was set up."""
     with contextlib.ExitStack() as stack:
         mounted_tracefs(stack)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ftlab-record-", dir=arguments.dir)))
+        temporary = tempfile.TemporaryDirectory(prefix="ftlab-record-", dir=arguments.dir)
+        folder = Path(stack.enter_context(temporary))
         image, mounted = folder / "image", folder / "mounted"
         mounted.mkdir()
-        with open(image, "wb") as file:
+        with image.open("wb") as file:
             file.truncate(arguments.image_mib << 20)
         command("mkfs.ext4", "-q", *MKFS_OPTIONS, str(image))
         device, direct = loop_device(stack, image)
         command("mount", "-o", MOUNT_OPTIONS, device, str(mounted))
-        unmount_once = stack.callback(unmount, mounted)
+        stack.callback(unmount, mounted)
         say("laying out the applications' data")
         workload("prepare", mounted, arguments)
         # Mounted anew, nothing of the file system is in the page cache.
         unmount(mounted)
         command("mount", "-o", MOUNT_OPTIONS, device, str(mounted))
-        del unmount_once
         raw = stack.enter_context(tempfile.TemporaryFile(dir=folder))
-        say("recording (about two and a half minutes)")
+        say("recording (the whole workload takes two and a half minutes)")
         with tracing(device, raw, arguments.buffer_kib):
             workload("run", mounted, arguments)
             os.sync()
@@ -190,26 +202,29 @@ def record(arguments):
     return recording, direct
 
 
-def say(text):
+def say(text: str) -> None:
     """Progress goes to standard error."""
     print(f"record_trace: {text}", file=sys.stderr, flush=True)
 
 
-def compressed(recording):
+def compressed(recording: block_events.Recording) -> bytes:
     """The csv, gzipped: the same recording gives the same bytes."""
     text = io.StringIO()
     block_events.write_csv(recording, text)
     return gzip.compress(text.getvalue().encode("ascii"), compresslevel=9, mtime=0)
 
 
-def provenance(recording, direct, arguments, name, data):
+def provenance(
+    recording: block_events.Recording, direct: bool, arguments: argparse.Namespace, data: bytes
+) -> str:
     """The text that tells where the trace came from."""
     # The release up to its first dash: the rest names somebody's build.
     kernel = f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}"
-    mkfs = subprocess.run(["mkfs.ext4", "-V"], capture_output=True, text=True).stderr.splitlines()[0]
+    version = subprocess.run(["mkfs.ext4", "-V"], check=False, capture_output=True, text=True)
+    mkfs = version.stderr.splitlines()[0]
     queue = ", ".join(f"{key} = {value}" for key, value in QUEUE.items())
-    rows = {
-        "file": name,
+    rows: dict[str, object] = {
+        "file": arguments.out.name,
         "sha256": hashlib.sha256(data).hexdigest(),
         "size": f"{len(data)} bytes",
         "licence": "CC0-1.0 (public domain dedication), by the authors of ftlab",
@@ -232,7 +247,7 @@ def provenance(recording, direct, arguments, name, data):
     return "".join(f"{key + ':':<{width}}{value}\n" for key, value in rows.items())
 
 
-def write_by_rename(path, data):
+def write_by_rename(path: Path, data: bytes) -> None:
     """Put a file in place whole or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -242,39 +257,42 @@ def write_by_rename(path, data):
         temporary.unlink(missing_ok=True)
 
 
-def interrupted(signal_number, _frame):
+def interrupted(signal_number: int, _frame: object) -> NoReturn:
     """Turn a request to stop into an exception, so that everything is taken down."""
-    raise Refusal(f"stopped by signal {signal_number}; nothing was written")
+    for number in STOPPING:
+        # Taking down must not be interrupted in turn.
+        signal.signal(number, signal.SIG_IGN)
+    raise RefusalError(f"stopped by signal {signal_number}; nothing was written")
 
 
-def parse_arguments():
+def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     default = HERE.parent / "traces" / "phone-mix.csv.gz"
-    parser.add_argument("--out", type=Path, default=default, help="the trace to write (default traces/phone-mix.csv.gz)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the workload (default 1)")
-    parser.add_argument("--share", type=float, default=1.0, help="part of the workload's bursts to run (default 1.0)")
-    parser.add_argument("--image-mib", type=int, default=768, help="size of the file system (default 768 MiB)")
-    parser.add_argument("--buffer-kib", type=int, default=16384, help="trace buffer per CPU (default 16384 KiB)")
-    parser.add_argument("--dir", default=None, help="where the image goes (default: the system's temporary folder)")
+    add = parser.add_argument
+    add("--out", type=Path, default=default, help="the trace (default traces/phone-mix.csv.gz)")
+    add("--seed", default="1", help="seed of the workload (default 1)")
+    add("--share", type=float, default=1.0, help="part of the workload's bursts to run (default 1.0)")
+    add("--image-mib", type=int, default=768, help="size of the file system (default 768 MiB)")
+    add("--buffer-kib", type=int, default=16384, help="trace buffer per CPU (default 16384 KiB)")
+    add("--dir", help="folder for the image (default: the system's temporary folder)")
     return parser.parse_args()
 
 
-def main():
+def main() -> int:
     """Record, convert, write; exit status 2 with one message where it cannot be done."""
     arguments = parse_arguments()
-    signal.signal(signal.SIGTERM, interrupted)
-    signal.signal(signal.SIGINT, interrupted)
-    signal.signal(signal.SIGHUP, interrupted)
+    for number in STOPPING:
+        signal.signal(number, interrupted)
     try:
-        check_machine()
+        check(arguments)
         recording, direct = record(arguments)
         data = compressed(recording)
         name = arguments.out.name
-        text = provenance(recording, direct, arguments, name, data)
+        text = provenance(recording, direct, arguments, data)
         write_by_rename(arguments.out, data)
         write_by_rename(arguments.out.with_name(name.split(".")[0] + ".provenance.txt"), text.encode())
-    except (Refusal, block_events.BadEvents, OSError) as failure:
+    except (RefusalError, block_events.EventError, OSError) as failure:
         print(f"record_trace: {failure}", file=sys.stderr)
         return 2
     print(text, end="")
