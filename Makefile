@@ -14,6 +14,9 @@ COMPARE := $(BIN)/ftlab compare map-plus --trace $(TRACE) --vary host.scheduler=
 RUST := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
 
+# Modules that a registry declares; cargo fmt does not find them.
+REGISTERED := $(wildcard crates/core/src/sched/*.rs crates/core/src/ftl/*.rs)
+
 # One interpreter for every build of the extension, or cargo builds it anew for each.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -54,6 +57,7 @@ test-python: $(VENV)/.built
 
 lint: $(VENV)/.deps | require-cargo
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(REGISTERED)
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,6 +65,7 @@ lint: $(VENV)/.deps | require-cargo
 
 format: $(VENV)/.deps | require-cargo
 	cargo fmt --all
+	rustfmt --edition 2024 $(REGISTERED)
 	$(BIN)/ruff format .
 
 bench: | require-cargo
@@ -110,6 +115,6 @@ require-python:
 
 require-cargo:
 	@command -v cargo >/dev/null || { \
-	  echo 'make: cargo not found; ftlab needs Rust 1.85 or later (https://rustup.rs)' >&2; exit 1; }
+	  echo 'make: cargo not found; ftlab needs Rust 1.88 or later (https://rustup.rs)' >&2; exit 1; }
 	@command -v cc >/dev/null || { \
 	  echo 'make: no C linker (cc) found; on Debian: apt install gcc' >&2; exit 1; }
