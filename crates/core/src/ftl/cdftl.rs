@@ -100,12 +100,12 @@ impl Cdftl {
             let victim = self.page_list.tail;
             let (key, merged) = (self.pages.key(victim), *self.pages.value(victim));
             if merged > 0 {
-                context.pages.program(key, merged, context.data, context.work);
+                context.program(key, merged);
             }
             self.pages.unlink(&mut self.page_list, victim);
             self.pages.remove(victim);
         }
-        context.pages.read(page, context.work);
+        context.read(page);
         let id = self.pages.insert(page, 0);
         self.pages.push_head(&mut self.page_list, id);
     }
@@ -203,9 +203,9 @@ impl Translation for Cdftl {
     fn settle(&mut self, context: &mut Context) {
         let mut at = 0;
         while let Some((page, moved)) = self.moved.take(at) {
-            context.pages.read(page, context.work);
+            context.read(page);
             let cleaned = self.clean_entries(page, context.pages);
-            context.pages.program(page, cleaned + moved, context.data, context.work);
+            context.program(page, cleaned + moved);
             at += 1;
         }
     }
@@ -229,13 +229,13 @@ impl Translation for Cdftl {
         };
         let merged = match self.pages.find(page) {
             NONE => {
-                context.pages.read(page, context.work);
+                context.read(page);
                 0
             }
             held => std::mem::take(self.pages.value_mut(held)),
         };
         let cleaned = self.clean_entries(page, context.pages);
-        context.pages.program(page, merged + cleaned, context.data, context.work);
+        context.program(page, merged + cleaned);
         true
     }
 

@@ -166,9 +166,9 @@ impl Dftl {
 
     /// Updates the flash copy of a page with all that is known of it, read first.
     fn rewrite(&mut self, page: u32, moved: u32, context: &mut Context) {
-        context.pages.read(page, context.work);
+        context.read(page);
         let cleaned = self.clean_page(page);
-        context.pages.program(page, cleaned + moved, context.data, context.work);
+        context.program(page, cleaned + moved);
     }
 
     /// Writes a dirty entry back: its page is read, updated and programmed.
@@ -178,9 +178,9 @@ impl Dftl {
         if self.batch_update {
             self.rewrite(page, 0, context);
         } else {
-            context.pages.read(page, context.work);
+            context.read(page);
             self.mark_clean(id, page);
-            context.pages.program_one(lpn, context.data, context.work);
+            context.program_one(lpn);
         }
     }
 
@@ -208,7 +208,8 @@ impl Translation for Dftl {
             if self.entries.is_full() {
                 self.evict(context);
             }
-            context.pages.read(context.pages.of(lpn), context.work);
+            let page = context.pages.of(lpn);
+            context.read(page);
             id = self.insert(lpn);
         }
         if write {
@@ -218,7 +219,7 @@ impl Translation for Dftl {
     }
 
     fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context) {
-        context.pages.read(page, context.work);
+        context.read(page);
         for &lpn in missing {
             if self.entries.is_full() {
                 self.evict(context);

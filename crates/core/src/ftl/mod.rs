@@ -6,6 +6,7 @@
 
 pub mod log;
 pub mod page_mapped;
+pub mod pool;
 pub mod translation;
 
 use crate::config::{Choice, Contradiction, Key, Kind, Settings};

@@ -1,17 +1,18 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
 use super::log::{self, Log, Shape};
+use super::pool::BlockPool;
 use super::translation::{Context, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request};
 use crate::config::{Contradiction, Settings};
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
 
-/// How the blocks of each chip are divided between user data and translation pages.
+/// What user data and translation pages may have of each chip's blocks. Translation pages may
+/// borrow any erased block; the data gets back what it needs up to its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
-    data_blocks: u32,
-    map_blocks: u32,
+    data_limit: u32,
     per_page: u32,
     map_pages: u32,
     slots_per_page: u32,
@@ -46,8 +47,7 @@ impl Layout {
             0
         };
         Ok(Layout {
-            data_blocks: (blocks - map_blocks) as u32,
-            map_blocks: map_blocks as u32,
+            data_limit: (blocks - map_blocks) as u32,
             per_page,
             map_pages: map_pages as u32,
             slots_per_page,
@@ -91,6 +91,7 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
 pub struct PageMapped<T> {
     data: Log,
     pages: TranslationPages,
+    pool: BlockPool,
     translation: T,
     read_modify_write: bool,
     lpns: u32,
@@ -118,25 +119,26 @@ impl<T: Translation> PageMapped<T> {
         let lpns = settings.user_pages() as u32;
         let data = Shape {
             chips: flash.chips(),
-            blocks_per_chip: layout.data_blocks,
+            limit: layout.data_limit,
             pages_per_block: flash.pages_per_block,
             slots_per_page: layout.slots_per_page,
             owners: lpns,
             reserve: settings.ftl.gc_free_blocks,
             gc: Cause::Gc,
-            pe_cycles: flash.pe_cycles as u32,
         };
         let map = Shape {
-            blocks_per_chip: layout.map_blocks,
+            limit: u32::MAX,
             slots_per_page: 1,
             owners: if T::ON_FLASH { layout.map_pages } else { 0 },
-            reserve: 1,
+            reserve: u32::from(T::ON_FLASH),
             gc: Cause::GcMap,
             ..data
         };
+        let mut pool = BlockPool::new(flash.chips(), flash.blocks_per_chip() as u32, flash.pe_cycles as u32);
         let mut ftl = PageMapped {
-            data: Log::new(data, check),
-            pages: TranslationPages::new(map, layout.per_page, lpns, check && T::ON_FLASH, work),
+            data: Log::new(data, &mut pool, check),
+            pages: TranslationPages::new(map, layout.per_page, lpns, &mut pool, check && T::ON_FLASH, work),
+            pool,
             translation: translation(settings, layout.map_pages),
             read_modify_write: settings.ftl.read_modify_write,
             lpns,
@@ -147,7 +149,7 @@ impl<T: Translation> PageMapped<T> {
         };
         if settings.device.fill {
             for lpn in 0..lpns {
-                ftl.data.append(lpn, Cause::Host, work, &mut |_| ());
+                ftl.data.append(lpn, Cause::Host, &mut ftl.pool, work, &mut |_| ());
                 work.clear();
             }
             ftl.pages.adopt(&ftl.data);
@@ -158,7 +160,7 @@ impl<T: Translation> PageMapped<T> {
 
     #[inline]
     fn translate(&mut self, lpn: u32, write: bool, work: &mut Work) -> u32 {
-        let mut context = Context { data: &self.data, pages: &mut self.pages, work };
+        let mut context = Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
         let hit = self.translation.translate(lpn, write, &mut context);
         self.pages.stats.hits += u64::from(hit);
         self.pages.stats.misses += u64::from(!hit);
@@ -188,9 +190,15 @@ impl<T: Translation> PageMapped<T> {
     #[inline]
     fn write_data(&mut self, lpn: u32, work: &mut Work) {
         self.host_slots += 1;
-        let PageMapped { data, pages, translation, .. } = self;
-        data.append(lpn, Cause::Host, work, &mut |moved| translation.moved(moved, pages));
-        translation.settle(&mut Context { data, pages, work });
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        if T::ON_FLASH {
+            let chip = data.write_chip(lpn);
+            if data.wants_block(chip) && pool.free(chip) == 0 {
+                pages.reclaim(chip, pool, work);
+            }
+        }
+        data.append(lpn, Cause::Host, pool, work, &mut |moved| translation.moved(moved, pages));
+        translation.settle(&mut Context { data, pages, pool, work });
     }
 }
 
@@ -258,14 +266,20 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         if !self.missing.is_empty() {
             self.pages.stats.prefetches += 1;
             work.chain();
-            let mut context = Context { data: &self.data, pages: &mut self.pages, work };
+            let mut context =
+                Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
             self.translation.prefetch(page, &self.missing, &mut context);
             work.fence();
         }
     }
 
     fn write_back(&mut self, work: &mut Work) -> bool {
-        self.translation.write_back(&mut Context { data: &self.data, pages: &mut self.pages, work })
+        self.translation.write_back(&mut Context {
+            data: &self.data,
+            pages: &mut self.pages,
+            pool: &mut self.pool,
+            work,
+        })
     }
 
     #[inline]
@@ -329,8 +343,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     }
 
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
-        self.data.erases().for_each(&mut *visit);
-        self.pages.log().erases().for_each(visit);
+        self.pool.erases().for_each(visit);
     }
 
     fn version(&self, lpn: u32) -> Option<u32> {
@@ -351,6 +364,12 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     fn verify(&self) -> Result<(), String> {
         self.data.verify()?;
         self.pages.log().verify()?;
+        for block in 0..self.pool.count() {
+            let owners = [self.pool.is_free(block), self.data.has(block), self.pages.log().has(block)];
+            if owners.iter().filter(|&&has| has).count() != 1 {
+                return Err(format!("block {block}: free, data, translation are {owners:?}"));
+            }
+        }
         if T::ON_FLASH {
             for lpn in 0..self.lpns {
                 self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.data)?;

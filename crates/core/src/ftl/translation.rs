@@ -1,6 +1,7 @@
 //! Translation pages on flash, and what a mapping cache must provide.
 
 use super::log::{Log, Shape};
+use super::pool::BlockPool;
 use crate::flash::{Cause, Work};
 use crate::util::Divider;
 
@@ -35,10 +36,17 @@ pub struct TranslationPages {
 
 impl TranslationPages {
     /// Translation pages for `lpns` logical pages. All exist from the start.
-    pub fn new(shape: Shape, per_page: u32, lpns: u32, check: bool, work: &mut Work) -> TranslationPages {
-        let mut log = Log::new(shape, check);
+    pub fn new(
+        shape: Shape,
+        per_page: u32,
+        lpns: u32,
+        pool: &mut BlockPool,
+        check: bool,
+        work: &mut Work,
+    ) -> TranslationPages {
+        let mut log = Log::new(shape, pool, check);
         for page in 0..shape.owners {
-            log.append(page, Cause::Map, work, &mut |_| ());
+            log.append(page, Cause::Map, pool, work, &mut |_| ());
         }
         TranslationPages {
             log,
@@ -75,6 +83,11 @@ impl TranslationPages {
         &self.log
     }
 
+    /// Has translation blocks of a chip collected until the pool has one of its blocks.
+    pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
+        self.log.reclaim(chip, pool, work);
+    }
+
     /// Reads a translation page.
     #[inline]
     pub fn read(&mut self, page: u32, work: &mut Work) {
@@ -83,7 +96,7 @@ impl TranslationPages {
 
     /// Programs a translation page whose `updated` entries are new on flash; all its entries are
     /// then as in `data`.
-    pub fn program(&mut self, page: u32, updated: u32, data: &Log, work: &mut Work) {
+    fn program(&mut self, page: u32, updated: u32, data: &Log, pool: &mut BlockPool, work: &mut Work) {
         let first = page * self.entries();
         let end = (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32;
         if let Some(persisted) = &mut self.persisted {
@@ -91,21 +104,21 @@ impl TranslationPages {
                 persisted[lpn as usize] = data.slot(lpn);
             }
         }
-        self.program_counted(page, updated, work);
+        self.program_counted(page, updated, pool, work);
     }
 
     /// Programs a translation page in which one entry alone is new on flash.
-    pub fn program_one(&mut self, lpn: u32, data: &Log, work: &mut Work) {
+    fn program_one(&mut self, lpn: u32, data: &Log, pool: &mut BlockPool, work: &mut Work) {
         if let Some(persisted) = &mut self.persisted {
             persisted[lpn as usize] = data.slot(lpn);
         }
-        self.program_counted(self.of(lpn), 1, work);
+        self.program_counted(self.of(lpn), 1, pool, work);
     }
 
-    fn program_counted(&mut self, page: u32, updated: u32, work: &mut Work) {
+    fn program_counted(&mut self, page: u32, updated: u32, pool: &mut BlockPool, work: &mut Work) {
         self.stats.entries_updated += u64::from(updated);
         self.stats.entries_programmed += u64::from(self.entries());
-        self.log.append(page, Cause::Map, work, &mut |_| ());
+        self.log.append(page, Cause::Map, pool, work, &mut |_| ());
     }
 
     /// Makes the flash copies equal to `data` without an operation: the state before time 0.
@@ -139,8 +152,28 @@ pub struct Context<'a> {
     pub data: &'a Log,
     /// The translation pages.
     pub pages: &'a mut TranslationPages,
+    /// The erased blocks.
+    pub pool: &'a mut BlockPool,
     /// The steps of the request.
     pub work: &'a mut Work,
+}
+
+impl Context<'_> {
+    /// Reads a translation page.
+    #[inline]
+    pub fn read(&mut self, page: u32) {
+        self.pages.read(page, self.work);
+    }
+
+    /// Programs a translation page, all its entries as they are now; `updated` are new on flash.
+    pub fn program(&mut self, page: u32, updated: u32) {
+        self.pages.program(page, updated, self.data, self.pool, self.work);
+    }
+
+    /// Programs a translation page in which one entry alone is new on flash.
+    pub fn program_one(&mut self, lpn: u32) {
+        self.pages.program_one(lpn, self.data, self.pool, self.work);
+    }
 }
 
 /// A mapping cache: how logical addresses are resolved, and what that costs.

@@ -129,10 +129,9 @@ impl Log {
         if valid != state.valid {
             return Err(format!("block {block} counts {} valid slots, has {valid}", state.valid));
         }
-        let chip = &self.chips[(block / self.shape.blocks_per_chip) as usize];
         let expected = match state.state {
-            State::Free => 0,
-            State::Open => chip.next - first,
+            State::Absent | State::Reserve => 0,
+            State::Open => self.chips[self.slot_chip(first) as usize].next - first,
             State::Closed => self.slots_per_block,
         };
         if programmed != expected {
@@ -166,14 +165,14 @@ impl Log {
         (0..self.shape.chips).try_for_each(|chip| self.verify_lists(chip))
     }
 
-    /// Free, open and closed blocks of a chip are all of its blocks, each in the list it belongs to.
+    /// Reserve, open and closed blocks of a chip are all the log has of it, each in its list.
     fn verify_lists(&self, chip: u32) -> Result<(), String> {
         let at = &self.chips[chip as usize];
         let walk = |mut block: u32, wanted: State| {
             let mut count = 0;
             while block != NONE {
                 let state = &self.blocks[block as usize];
-                if state.state != wanted || block / self.shape.blocks_per_chip != chip {
+                if state.state != wanted || self.slot_chip(block * self.slots_per_block) != chip {
                     return Err(format!("block {block} is {:?} in a list of {wanted:?} blocks", state.state));
                 }
                 count += 1;
@@ -181,9 +180,9 @@ impl Log {
             }
             Ok(count)
         };
-        let free = walk(at.free.head, State::Free)?;
-        if free != at.free_len {
-            return Err(format!("chip {chip} counts {} free blocks, has {free}", at.free_len));
+        let reserve = walk(at.reserve, State::Reserve)?;
+        if reserve != at.reserve_len || reserve != self.shape.reserve {
+            return Err(format!("chip {chip} has {reserve} reserve blocks of {}", self.shape.reserve));
         }
         let mut closed = 0;
         let base = chip * (self.slots_per_block + 1);
@@ -191,16 +190,23 @@ impl Log {
             closed += walk(self.buckets[(base + valid) as usize].head, State::Closed)?;
         }
         let open = u32::from(at.next != at.end);
-        if free + open + closed != self.shape.blocks_per_chip {
+        if reserve + open + closed != at.held {
             return Err(format!(
-                "chip {chip}: {free} free + {open} open + {closed} closed blocks are not all"
+                "chip {chip}: {reserve} reserve + {open} open + {closed} closed blocks are not the {} held",
+                at.held
             ));
         }
-        let blocks = chip * self.shape.blocks_per_chip..(chip + 1) * self.shape.blocks_per_chip;
-        let live: u32 = blocks.map(|block| self.blocks[block as usize].valid).sum();
+        let of_chip = |block: &u32| self.slot_chip(block * self.slots_per_block) == chip;
+        let live: u32 =
+            (0..self.blocks.len() as u32).filter(of_chip).map(|b| self.blocks[b as usize].valid).sum();
         if live != at.live {
             return Err(format!("chip {chip} counts {} live slots, has {live}", at.live));
         }
         Ok(())
+    }
+
+    /// Whether a block is this log's.
+    pub fn has(&self, block: u32) -> bool {
+        self.blocks[block as usize].state != State::Absent
     }
 }

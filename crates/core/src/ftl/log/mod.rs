@@ -1,24 +1,31 @@
 //! A log-structured store on erase blocks: out-of-place writes and garbage collection.
 //!
 //! Every page-mapped FTL keeps its user data in one [`Log`] (owners are LPNs) and
-//! its translation pages in a second one (owners are translation pages); the
-//! blocks of a chip are divided between them at start. A slot is the unit of the
-//! mapping: the NAND page, or a logical page where that is smaller.
+//! its translation pages in a second one (owners are translation pages). Both take
+//! erased blocks from one [`BlockPool`]. A slot is the unit of the mapping: the
+//! NAND page, or a logical page where that is smaller.
 //!
-//! **Garbage collection never deadlocks.** Per chip, one frontier block takes
-//! user writes and copies alike, `reserve` erased blocks (at least one) are kept,
-//! and collection starts when the frontier is full and only the reserve is left.
-//! All other blocks are then closed and full: they hold `(blocks - reserve) *
-//! slots_per_block` slots, more than the live ones ([`blocks_at_least`]), so the
-//! greedy victim has at least one invalid slot, its live slots fit into the one
-//! erased block that becomes the frontier, and its erasure restores the reserve.
-//! (Where slots are smaller than pages, copies end on a page boundary, so up to
-//! `slots_per_page - 1` slots of each block count as lost.) Moving data never writes into another log, so collections do not nest.
+//! **Garbage collection never deadlocks.** On each chip a log has one frontier
+//! block, which takes new versions and copies alike, and `reserve` erased blocks of
+//! its own (at least one). When the frontier is full it takes a block from the
+//! pool; if it has as many as its `limit`, or the pool is empty, it collects: the
+//! greedy victim's live slots go into the frontier and, when that is full, into a
+//! reserve block; the erased victim refills the reserve or goes to the pool. All
+//! blocks but frontier and reserve are closed and full, and they are more than
+//! the live slots need ([`blocks_at_least`]), so the victim has an invalid slot and
+//! every collection gains at least one. Collecting one log never writes into
+//! another, so collections do not nest. That a log has blocks enough is the
+//! owner's to see to: `limit` keeps the data from taking what the translation pages
+//! need, and the data may have the translation pages collected to get back what
+//! they borrowed ([`Log::reclaim`]). (Where slots are smaller than pages, copies end
+//! on a page boundary, so up to `slots_per_page - 1` slots of each block count as
+//! lost.)
 
 mod audit;
 
 use audit::Audit;
 
+use super::pool::BlockPool;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
 
@@ -27,8 +34,8 @@ use crate::util::{Bits, Divider, NONE};
 pub struct Shape {
     /// Chips it spans.
     pub chips: u32,
-    /// Erase blocks on each chip.
-    pub blocks_per_chip: u32,
+    /// Most blocks it may have on each chip, the reserve included.
+    pub limit: u32,
     /// NAND pages per erase block.
     pub pages_per_block: u32,
     /// Slots per NAND page.
@@ -39,13 +46,14 @@ pub struct Shape {
     pub reserve: u32,
     /// Cause of a copy.
     pub gc: Cause,
-    /// Erases behind each block at time 0.
-    pub pe_cycles: u32,
 }
 
+/// What a block is to this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Free,
+    /// Not this log's.
+    Absent,
+    Reserve,
     Open,
     Closed,
 }
@@ -53,12 +61,12 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Block {
     valid: u32,
-    erases: u32,
     prev: u32,
     next: u32,
     state: State,
 }
 
+/// Ends of a list of blocks.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     head: u32,
@@ -67,11 +75,14 @@ struct Ends {
 
 const EMPTY: Ends = Ends { head: NONE, tail: NONE };
 
-/// What one chip has of the log.
+/// What the log has on one chip.
 #[derive(Clone, Copy, Debug)]
 struct Chip {
-    free: Ends,
-    free_len: u32,
+    /// First of the reserve blocks.
+    reserve: u32,
+    reserve_len: u32,
+    /// Blocks of the log.
+    held: u32,
     /// Next slot of the frontier, and one past its last; equal when there is no frontier.
     next: u32,
     end: u32,
@@ -121,19 +132,26 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty log; with `check`, every operation is policed.
-    pub fn new(shape: Shape, check: bool) -> Log {
+    /// An empty log, its reserve taken from the pool; with `check`, every operation is policed.
+    pub fn new(shape: Shape, pool: &mut BlockPool, check: bool) -> Log {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
-        let blocks = shape.chips * shape.blocks_per_chip;
+        let blocks = pool.count();
         let slots = blocks * slots_per_block;
-        let block = Block { valid: 0, erases: shape.pe_cycles, prev: NONE, next: NONE, state: State::Free };
-        let chip = Chip { free: EMPTY, free_len: 0, next: 0, end: 0, live: 0, least_valid: slots_per_block };
+        let block = Block { valid: 0, prev: NONE, next: NONE, state: State::Absent };
+        let chip = Chip {
+            reserve: NONE,
+            reserve_len: 0,
+            held: 0,
+            next: 0,
+            end: 0,
+            live: 0,
+            least_valid: slots_per_block,
+        };
         let mut log = Log {
             shape,
             slots_per_block,
             by_block: Divider::new(slots_per_block),
-            // A log without blocks (no translation pages) is never asked.
-            by_chip: Divider::new((slots_per_block * shape.blocks_per_chip).max(1)),
+            by_chip: Divider::new(slots_per_block * pool.blocks_per_chip()),
             by_page: Divider::new(shape.slots_per_page),
             chip_of: Divider::new(shape.chips),
             map: vec![NONE; shape.owners as usize],
@@ -145,8 +163,12 @@ impl Log {
             cursor: 0,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
-        for block in 0..blocks {
-            log.free_push(block / shape.blocks_per_chip, block);
+        for chip in 0..shape.chips {
+            for _ in 0..shape.reserve {
+                let block = pool.take(chip).expect("a chip has more blocks than the reserves");
+                log.chips[chip as usize].held += 1;
+                log.reserve_push(chip, block);
+            }
         }
         log
     }
@@ -208,18 +230,32 @@ impl Log {
         self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
     }
 
-    /// Erase counts of all blocks.
-    pub fn erases(&self) -> impl Iterator<Item = u32> + '_ {
-        self.blocks.iter().map(|block| block.erases)
+    /// Blocks the log has on a chip, its reserve included.
+    pub fn held(&self, chip: u32) -> u32 {
+        self.chips[chip as usize].held
+    }
+
+    /// Whether the next write of an owner on this chip needs another block, which the log may take.
+    #[inline]
+    pub fn wants_block(&self, chip: u32) -> bool {
+        let at = &self.chips[chip as usize];
+        at.next == at.end && at.held < self.shape.limit
     }
 
     /// Writes the owner's new version and invalidates the old one, collecting garbage first if
     /// needed. `moved` hears of every owner that collection moved.
     #[inline]
-    pub fn append(&mut self, owner: u32, cause: Cause, work: &mut Work, moved: &mut impl FnMut(u32)) {
+    pub fn append(
+        &mut self,
+        owner: u32,
+        cause: Cause,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
         let chip = self.write_chip(owner);
         if self.chips[chip as usize].next == self.chips[chip as usize].end {
-            self.open_frontier(chip, work, moved);
+            self.open_frontier(chip, pool, work, moved);
         }
         let old = self.map[owner as usize];
         if let Some(audit) = &mut self.audit {
@@ -231,11 +267,12 @@ impl Log {
         let slot = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
             work.program(chip, cause);
+            self.close_if_full(chip);
         } else if self.by_page.rem(slot + 1) == 0 {
             work.program(chip, cause);
+            self.close_if_full(chip);
             self.advance_cursor();
         }
-        self.close_if_full(chip);
     }
 
     /// Invalidates the owner's data, if any.
@@ -283,9 +320,9 @@ impl Log {
 
     /// Moves the cursor to the next chip that can take data and still collect its garbage.
     fn advance_cursor(&mut self) {
-        let Shape { blocks_per_chip, reserve, pages_per_block, slots_per_page, .. } = self.shape;
+        let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
-        let room = u64::from(blocks_per_chip - reserve) * sure - u64::from(slots_per_page);
+        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page);
         for _ in 0..self.shape.chips {
             self.cursor = (self.cursor + 1) % self.shape.chips;
             if u64::from(self.chips[self.cursor as usize].live + slots_per_page) <= room {
@@ -337,21 +374,38 @@ impl Log {
         }
     }
 
-    fn open_frontier(&mut self, chip: u32, work: &mut Work, moved: &mut impl FnMut(u32)) {
-        if self.chips[chip as usize].free_len > self.shape.reserve {
-            self.take_free(chip);
-        } else {
-            self.collect(chip, work, moved);
+    fn open_frontier(
+        &mut self,
+        chip: u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        while self.chips[chip as usize].next == self.chips[chip as usize].end {
+            let may_take = self.chips[chip as usize].held < self.shape.limit;
+            match may_take.then(|| pool.take(chip)).flatten() {
+                Some(block) => {
+                    self.chips[chip as usize].held += 1;
+                    self.open(chip, block);
+                }
+                None => self.collect(chip, pool, work, moved),
+            }
         }
     }
 
-    /// Moves the greedy victim's live slots into an erased block and erases it.
-    fn collect(&mut self, chip: u32, work: &mut Work, moved: &mut impl FnMut(u32)) {
+    /// Collects garbage on a chip until the pool has a block of it.
+    pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
+        while pool.free(chip) == 0 {
+            self.collect(chip, pool, work, &mut |_| ());
+        }
+    }
+
+    /// Moves the greedy victim's live slots on and erases it.
+    fn collect(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work, moved: &mut impl FnMut(u32)) {
         let victim = self.greedy_victim(chip);
         let copies = self.blocks[victim as usize].valid;
         assert!(copies < self.slots_per_block, "no block of chip {chip} has an invalid slot");
         self.bucket_unlink(chip, victim);
-        self.take_free(chip);
         let end = (victim + 1) * self.slots_per_block;
         let mut slot = victim * self.slots_per_block;
         let mut pages_read = 0;
@@ -362,7 +416,12 @@ impl Log {
                 audit.copy(live, owner);
             }
             self.valid.clear(live);
+            if self.chips[chip as usize].next == self.chips[chip as usize].end {
+                let block = self.reserve_pop(chip);
+                self.open(chip, block);
+            }
             self.place(chip, owner);
+            self.close_if_full(chip);
             moved(owner);
             let page = self.by_page.div(live);
             pages_read += u32::from(page != last_page);
@@ -371,28 +430,27 @@ impl Log {
         }
         self.chips[chip as usize].live -= copies;
         // Copies are programmed before the block they come from is erased.
-        self.pad(chip);
-        work.copy(chip, self.shape.gc, pages_read, copies.div_ceil(self.shape.slots_per_page));
-        self.erase(chip, victim, work);
-        self.close_if_full(chip);
-        if self.chips[chip as usize].next == self.chips[chip as usize].end {
-            // Padding filled the block to its end; another victim has the space.
-            self.open_frontier(chip, work, moved);
+        if self.pad(chip) {
+            self.close_if_full(chip);
         }
+        work.copy(chip, self.shape.gc, pages_read, copies.div_ceil(self.shape.slots_per_page));
+        self.erase(chip, victim, pool, work);
     }
 
-    fn erase(&mut self, chip: u32, block: u32, work: &mut Work) {
+    fn erase(&mut self, chip: u32, block: u32, pool: &mut BlockPool, work: &mut Work) {
         work.erase(chip, self.shape.gc);
         if let Some(audit) = &mut self.audit {
-            audit.erase(
-                block,
-                self.valid.next_set(block * self.slots_per_block, (block + 1) * self.slots_per_block),
-            );
+            let first = block * self.slots_per_block;
+            audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
         }
-        let state = &mut self.blocks[block as usize];
-        state.valid = 0;
-        state.erases += 1;
-        self.free_push(chip, block);
+        pool.erased(block);
+        if self.chips[chip as usize].reserve_len < self.shape.reserve {
+            self.reserve_push(chip, block);
+        } else {
+            self.blocks[block as usize] = Block { valid: 0, prev: NONE, next: NONE, state: State::Absent };
+            self.chips[chip as usize].held -= 1;
+            pool.push(block);
+        }
     }
 
     /// The closed block with the fewest valid slots; the one that came to that number first.
@@ -407,30 +465,27 @@ impl Log {
         self.buckets[(base + valid) as usize].head
     }
 
-    fn take_free(&mut self, chip: u32) {
+    fn open(&mut self, chip: u32, block: u32) {
         let at = &mut self.chips[chip as usize];
-        let block = at.free.head;
-        debug_assert!(block != NONE, "chip {chip} has no erased block");
-        at.free.head = self.blocks[block as usize].next;
-        if at.free.head == NONE {
-            at.free.tail = NONE;
-        }
-        at.free_len -= 1;
         at.next = block * self.slots_per_block;
         at.end = at.next + self.slots_per_block;
-        self.blocks[block as usize].state = State::Open;
+        self.blocks[block as usize] = Block { valid: 0, prev: NONE, next: NONE, state: State::Open };
     }
 
-    fn free_push(&mut self, chip: u32, block: u32) {
+    fn reserve_push(&mut self, chip: u32, block: u32) {
         let at = &mut self.chips[chip as usize];
-        self.blocks[block as usize].next = NONE;
-        self.blocks[block as usize].state = State::Free;
-        match at.free.tail {
-            NONE => at.free.head = block,
-            tail => self.blocks[tail as usize].next = block,
-        }
-        at.free.tail = block;
-        at.free_len += 1;
+        self.blocks[block as usize] = Block { valid: 0, prev: NONE, next: at.reserve, state: State::Reserve };
+        at.reserve = block;
+        at.reserve_len += 1;
+    }
+
+    fn reserve_pop(&mut self, chip: u32) -> u32 {
+        let at = &mut self.chips[chip as usize];
+        let block = at.reserve;
+        assert!(block != NONE, "the reserve of chip {chip} is empty");
+        at.reserve = self.blocks[block as usize].next;
+        at.reserve_len -= 1;
+        block
     }
 
     #[inline]
