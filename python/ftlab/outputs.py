@@ -31,8 +31,8 @@ class Output:
         self.name = os.fspath(path)
         # A symbolic link stays; what it points to is replaced. (An open pipe, /dev/stdout say, is a
         # link to a name that does not exist; it is opened as it is.)
-        path = Path(self.name)
-        self.path = path if path.exists() and not path.is_file() else Path(os.path.realpath(path))
+        opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110 (any name)
+        self.path = Path(self.name if opened else os.path.realpath(self.name))
 
     @property
     def suffix(self) -> str:
