@@ -31,7 +31,7 @@ class Output:
         self.name = os.fspath(path)
         # A symbolic link stays; what it points to is replaced. (An open pipe, /dev/stdout say, is a
         # link to a name that does not exist; it is opened as it is.)
-        opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110 (any name)
+        opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110, PTH113
         self.path = Path(self.name if opened else os.path.realpath(self.name))
 
     @property

@@ -104,5 +104,5 @@ def test_an_open_pipe_is_written_in_place() -> None:
     output.check((".csv", ".parquet"))
     output.write(b"{}")
     os.close(writing)
-    with open(reading, "rb") as pipe:
+    with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"{}"
