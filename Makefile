@@ -11,6 +11,7 @@ OUT := out
 TRACE := traces/phone-mix.csv.gz
 SCHEDULERS := noop,row,amphibian,hp,rb,map,map+
 COMPARE := $(BIN)/ftlab compare map-plus --trace $(TRACE) --vary host.scheduler=$(SCHEDULERS)
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 RUST := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
 
@@ -110,6 +111,6 @@ require-python:
 
 require-cargo:
 	@command -v cargo >/dev/null || { \
-	  echo 'make: cargo not found; ftlab needs Rust 1.85 or later (https://rustup.rs)' >&2; exit 1; }
+	  echo 'make: cargo not found; ftlab needs Rust $(RUST_VERSION) or later (https://rustup.rs)' >&2; exit 1; }
 	@command -v cc >/dev/null || { \
 	  echo 'make: no C linker (cc) found; on Debian: apt install gcc' >&2; exit 1; }
