@@ -15,6 +15,9 @@ RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 RUST := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
 
+# Modules that a registry declares; cargo fmt does not find them.
+REGISTERED := $(wildcard crates/core/src/sched/*.rs crates/core/src/ftl/*.rs)
+
 # One interpreter for every build of the extension, or cargo builds it anew for each.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -55,6 +58,7 @@ test-python: $(VENV)/.built
 
 lint: $(VENV)/.deps | require-cargo
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(REGISTERED)
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -62,6 +66,7 @@ lint: $(VENV)/.deps | require-cargo
 
 format: $(VENV)/.deps | require-cargo
 	cargo fmt --all
+	rustfmt --edition 2024 $(REGISTERED)
 	$(BIN)/ruff format .
 
 bench: | require-cargo

@@ -119,6 +119,7 @@ def counters_of(result: Mapping[str, Any]) -> dict[str, int]:
         "host_programs": flash["programs"].get("host", 0),
         "map_reads": flash["reads"].get("map", 0),
         "map_programs": flash["programs"].get("map", 0),
+        "erases": sum(flash["erases"].values()),
     }
 
 

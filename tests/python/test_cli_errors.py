@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TRACE, Cli
+from front import TRACE, Cli
 
 MOST_LINES = 12
 
@@ -72,6 +72,12 @@ def test_bad_trace_of_compare(bad: Cli, name: str, where: str, what: str) -> Non
     arguments = ["--vary", "host.scheduler=noop,map+", "--json", "r.json", "--plot", "r.png"]
     check(bad("compare", "map-plus", "--trace", name, *arguments), where, what)
     assert sorted(os.listdir(bad.directory)) == before
+
+
+def test_error_of_one_variant_names_it(bad: Cli) -> None:
+    arguments = ["--vary", "workload.out_of_range=wrap,error", "--json", "r.json"]
+    done = bad("compare", "map-plus", "--trace", "far.csv", *arguments)
+    check(done, "far.csv:10", "in the variant error")
 
 
 @pytest.mark.parametrize(("name", "where", "what"), [case for case in TRACES if case[0] != "far.csv"])

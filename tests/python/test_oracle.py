@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from oracle import diff, engine, generate, mapplus, rules
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)

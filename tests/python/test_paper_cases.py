@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from oracle import cases, engine, generate
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
