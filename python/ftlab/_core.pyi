@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
@@ -31,12 +31,14 @@ class OutputError(UserError):
 class InternalError(Exception):
     """A fault of ftlab: a broken invariant or a panic (exit status 1)."""
 
+@final
 class Column:
     """A read-only column of numbers; NumPy shares its memory."""
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
 class Config:
     """A resolved configuration."""
 
@@ -48,6 +50,7 @@ class Config:
     @property
     def format(self) -> str: ...
 
+@final
 class RunResult:
     """What a run measured."""
 
@@ -57,6 +60,7 @@ class RunResult:
     def wall_s(self) -> float: ...
     def take_columns(self) -> dict[str, Column] | None: ...
 
+@final
 class TraceChunks:
     """A workload in pieces: ts_ns (uint64), op (uint8), offset (uint64), size (uint64)."""
 

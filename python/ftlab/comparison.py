@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from ftlab._core import Config, UserError
+from ftlab._core import Config, InternalError, UserError
 from ftlab.api import run_config
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
 from ftlab.progress import Reporter
@@ -69,7 +69,10 @@ class Plan:
 
         def work(planned: _Planned) -> Result:
             progress = reporter.callback(planned.label)
-            result = run_config(planned.config, collect=collect, check=check, progress=progress)
+            try:
+                result = run_config(planned.config, collect=collect, check=check, progress=progress)
+            except (UserError, InternalError) as error:
+                raise type(error)(f"{error}\n  in the variant {planned.label}") from error
             reporter.finish(planned.label)
             return result
 

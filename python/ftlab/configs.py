@@ -67,6 +67,8 @@ def to_text(value: Scalar) -> str:
     """A value as a configuration file writes it, without quotes."""
     if value is None:
         return "none"
+    # A NumPy scalar stands for its number.
+    value = getattr(value, "item", lambda: value)()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float, str)):

@@ -149,7 +149,7 @@ class Result(Section):
 
         values = np.asarray(self._collected()[name])
         if name == "op":
-            return pl.Series(name, values).cast(pl.Enum(OPS))
+            return pl.Series(name, OPS, pl.Enum(OPS)).gather(values)
         return pl.Series(name, values.view(np.bool_) if name in FLAGS else values)
 
     def _collected(self) -> dict[str, Column]:

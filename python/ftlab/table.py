@@ -96,22 +96,21 @@ def _heading_line(comparison: Comparison) -> str:
 def _lines(comparison: Comparison) -> list[_Line]:
     results = [variant.result.to_dict() for variant in comparison.variants]
     table = [(metric, [metric.get(result) for result in results]) for metric in METRICS]
-    # A group's times share a unit, and "of which" that of the means it splits.
-    units: dict[str, Unit] = {}
-    for group in {metric.group for metric, _ in table}:
-        source = "mean latency" if group == "of which" else group
-        units[group] = time_unit(
-            value
-            for metric, values in table
-            if metric.group == source and metric.kind == "time"
-            for value in values
-        )
+    units = {group: _unit(table, group) for group in {metric.group for metric, _ in table}}
     return [
-        _line(metric, values, units[metric.group])
+        _line(metric, values, units[metric.group] or time_unit(values))
         for metric, values in table
         # A row of nothing says nothing.
         if any(value for value in values)
     ]
+
+
+def _unit(table: list[tuple[Metric, list[Number]]], group: str) -> Unit | None:
+    """The unit that the times of a group share; None: each row its own, wait and access differ too much."""
+    if group == "of which":
+        return None
+    values = [values for metric, values in table if metric.group == group and metric.kind == "time"]
+    return time_unit([value for row in values for value in row])
 
 
 def _line(metric: Metric, values: list[Number], unit: Unit) -> _Line:

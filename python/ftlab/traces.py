@@ -20,6 +20,7 @@ from ftlab.outputs import Output, check_distinct
 from ftlab.units import count, duration, percent, significant, size
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
     from ftlab._core import Columns, MakeChunks, Progress
@@ -35,8 +36,12 @@ _COLUMNS = ("ts_ns", "op", "offset", "size")
 _OPS = ("R", "W", "T", "F")
 # The generator's region must lie within a device; the largest there can be (about 8 TiB).
 _LARGEST_DEVICE = (
-    '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "0%"\n'
+    '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "1%"\n'
 )
+
+
+# Where nothing is replayed, a trace need not have times.
+_ANY_TRACE = '[workload]\nreplay = "closed"\n'
 
 
 def is_parquet(path: str, layout: str = "auto") -> bool:
@@ -96,31 +101,27 @@ def _scan(path: str) -> pl.LazyFrame:
 def _read(path: str, frame: pl.LazyFrame) -> Iterator[Columns]:
     import polars as pl
 
-    types = {"ts_ns": pl.Int64, "op": pl.UInt8, "offset": pl.Int64, "size": pl.Int64}
     try:
         rows: int = frame.select(pl.len()).collect().item()
         for start in range(0, rows, CHUNK_ROWS):
             piece = frame.slice(start, CHUNK_ROWS).collect()
-            _check_values(path, piece, start)
-            piece = piece.cast(types).rechunk()  # type: ignore[arg-type]
-            ts_ns, op, offset, size = (piece[name].to_numpy() for name in _COLUMNS)
+            ts_ns, op, offset, size = (_column(path, piece[name], start) for name in _COLUMNS)
             yield ts_ns, op, offset, size
     except (pl.exceptions.PolarsError, OSError) as error:
         raise UserError(f"{path}: cannot be read: {_first_line(error)}") from None
 
 
-def _check_values(path: str, piece: pl.DataFrame, start: int) -> None:
-    """Refuses what the core's types cannot hold; what they can it judges itself."""
-    for name in _COLUMNS:
-        least, most = (0, 255) if name == "op" else (-(1 << 63), (1 << 63) - 1)
-        bad = ~piece[name].is_between(least, most).fill_null(False)
-        if bad.any():
-            row = bad.arg_max() or 0
-            value = piece[name][row]
-            raise UserError(
-                f"{path}: row {start + row + 1}: {name} is {'empty' if value is None else value};"
-                f" it must be {'0 R, 1 W, 2 T or 3 F' if name == 'op' else 'a number up to 2^63 - 1'}"
-            )
+def _column(path: str, values: pl.Series, start: int) -> np.ndarray[Any, Any]:
+    """The values in the core's type, which judges them; refuses what that type cannot hold."""
+    import polars as pl
+
+    cast = values.cast(pl.UInt8 if values.name == "op" else pl.Int64, strict=False)
+    if cast.null_count():
+        row = cast.is_null().arg_max() or 0
+        shown = "empty" if values[row] is None else values[row]
+        allowed = "0 R, 1 W, 2 T or 3 F" if values.name == "op" else "a number up to 2^63 - 1"
+        raise UserError(f"{path}: row {start + row + 1}: {values.name} is {shown}; it must be {allowed}")
+    return cast.to_numpy()
 
 
 def _first_line(error: BaseException) -> str:
@@ -130,7 +131,7 @@ def _first_line(error: BaseException) -> str:
 def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None = None) -> Config:
     """The configuration of a command that reads a trace and runs nothing."""
     name = os.fspath(path)
-    return load_text("trace", "", [Override(name, "workload.trace", name), *(overrides or [])])
+    return load_text("trace", _ANY_TRACE, [Override(name, "workload.trace", name), *(overrides or [])])
 
 
 def _chunks_of(config: Config) -> MakeChunks | None:
@@ -216,7 +217,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
     """Writes a configuration's workload to ``output``; what was read and dropped."""
     output.check(SUFFIXES)
     check_distinct([output], [config.trace] if config.trace else [])
-    if output.suffix == ".csv":
+    if output.suffix != ".parquet":
         text = _core.trace_convert_csv(config, output.name, chunks=_chunks_of(config), progress=progress)
         summary: dict[str, Any] = json.loads(text)
         return summary
@@ -246,7 +247,7 @@ def _provenance(config: Config) -> dict[str, str]:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise UserError(f"{path}: cannot read: {error.strerror}") from None
+        raise UserError(f"{path}: {error.strerror}") from None
     layout: str = info(config)["format"] if config.format == "auto" else config.format
     return {"source_format": layout, "source_sha256": digest, "source": path.name}
 
@@ -317,7 +318,7 @@ def run_with_requests(
     if requests is None:
         return run_config(config, check=check, progress=progress)
     try:
-        if requests.suffix == ".csv":
+        if requests.suffix != ".parquet":
             return run_config(config, requests_csv=requests.name, check=check, progress=progress)
         with requests.staged() as path:
             rows = path.with_name(path.name + ".csv")
@@ -389,4 +390,7 @@ def summary_text(summary: dict[str, Any]) -> str:
     ]
     if summary["out_of_order"]:
         parts.append(f"{count(summary['out_of_order'])} stamps out of order, raised to the one before")
-    return ", ".join(parts)
+    text = ", ".join(parts)
+    if summary["requests"] > 1 and summary["last_ns"] == 0:
+        text += "\nnote: the trace has no times, so every request is written at time 0; replay it closed"
+    return text

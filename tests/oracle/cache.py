@@ -232,13 +232,11 @@ class Cdftl:
         self,
         cmt_capacity: int | None,
         ctp_capacity: int | None,
-        batch_update: bool,
         entries_per_page: int,
         cost: Cost,
     ) -> None:
         self.cmt_capacity = cmt_capacity  # entries; None: unlimited
         self.ctp_capacity = ctp_capacity  # pages
-        self.batch_update = batch_update
         self.entries_per_page = entries_per_page
         self.cost = cost
         self.cmt: list[int] = []
@@ -284,8 +282,8 @@ class Cdftl:
         if self.ctp_capacity is not None and len(self.ctp) >= self.ctp_capacity:
             victim = self.ctp.pop()
             if victim in self.dirty_pages:
-                self.dirty_pages.remove(victim)
                 self.cost.map_program()
+                self.dirty_pages.remove(victim)
         self.cost.map_read()
         self.ctp.insert(0, page)
 
@@ -317,7 +315,7 @@ class Cdftl:
     def flush_one(self) -> bool:
         """Reading: CMT entries from the tail, then CTP pages from the tail; a page that the
         CTP holds is programmed without a read. The program takes along every dirty CMT entry
-        of the page (batch update) or the one entry."""
+        of the page (ftl.batch_update is a matter of dftl's victims)."""
         for lpn in reversed(self.cmt):
             if lpn in self.dirty_entries:
                 page = lpn // self.entries_per_page
@@ -325,11 +323,9 @@ class Cdftl:
                     self.cost.map_read()
                 self.cost.map_program()
                 self.dirty_pages.discard(page)
-                self.dirty_entries.discard(lpn)
-                if self.batch_update:
-                    for other in list(self.dirty_entries):
-                        if other // self.entries_per_page == page:
-                            self.dirty_entries.discard(other)
+                self.dirty_entries = {
+                    other for other in self.dirty_entries if other // self.entries_per_page != page
+                }
                 return True
         for page in reversed(self.ctp):
             if page in self.dirty_pages:
@@ -354,8 +350,8 @@ def make(config: Config, cost: Cost) -> Cache:
         return Dftl(entries, config.cache_policy, config.batch_update, entries_per_page, cost)
     assert config.ftl == "cdftl"
     if capacity is None:
-        return Cdftl(None, None, config.batch_update, entries_per_page, cost)
+        return Cdftl(None, None, entries_per_page, cost)
     pages = max(1, capacity // 2 // config.page_bytes)
     entries = (capacity - pages * config.page_bytes) // config.entry_bytes
     assert entries >= 1, "the cache has no room for an entry beside one translation page"
-    return Cdftl(entries, pages, config.batch_update, entries_per_page, cost)
+    return Cdftl(entries, pages, entries_per_page, cost)

@@ -23,6 +23,10 @@ from oracle import engine, generate, mapplus
 FIELDS = ["arrival", "dispatch", "complete", "op", "mapping_misses", "prioritized", "expired", "batch"]
 
 
+SHOWN = 12
+"""Requests printed of a case, its last ones."""
+
+
 def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool = False) -> list[str]:
     """What differs between engine and oracle on a case, in words; empty if nothing does."""
     expected = mapplus.simulate(config, trace)
@@ -41,6 +45,10 @@ def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool
     for name in engine.COUNTERS:
         if counters[name] != wanted[name]:
             found.append(f"{name} is {counters[name]}, oracle {wanted[name]}")
+    if counters["erases"]:
+        found.append(
+            f"{counters['erases']} erases: there was garbage collection, which the oracle does not know"
+        )
     for name, wanted_name in [("map_reads", "translation_reads"), ("map_programs", "translation_programs")]:
         if counters[name] != wanted[wanted_name]:
             found.append(f"flash {name} is {counters[name]}, oracle {wanted[wanted_name]}")
@@ -96,7 +104,7 @@ def shrink(
 def describe(config: mapplus.Config, trace: list[mapplus.Record]) -> str:
     """A case as text: its configuration, its trace, the oracle's rows."""
     lines = [f"  {key} = {value!r}" for key, value in asdict(config).items()]
-    for request in mapplus.simulate(config, trace).requests:
+    for request in mapplus.simulate(config, trace).requests[-SHOWN:]:
         first = request.pages[0] if request.pages else "-"
         lines.append(
             f"  {request.id}: {request.arrival} {request.op} {request.offset} {request.size}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,22 @@ def available() -> bool:
 SKIP_REASON = "the package ftlab is not installed here (pip install .), so there is no engine to test"
 
 
+def shared_traces() -> Path:
+    """Where recorded traces lie that are not the project's to ship."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "traces"
+    return Path(os.environ.get("FTLAB_TRACES", beside))
+
+
+def shared_trace(name: str) -> Path:
+    """One of them; the test that asks is skipped where it is absent."""
+    import pytest  # not needed to run diff.py
+
+    path = shared_traces() / name
+    if not path.is_file():
+        pytest.skip(f"no {name} in {path.parent} (FTLAB_TRACES names another folder)")
+    return path
+
+
 def toml(settings: Settings) -> str:
     """A configuration file of dotted keys."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
@@ -119,6 +136,7 @@ def counters_of(result: Mapping[str, Any]) -> dict[str, int]:
         "host_programs": flash["programs"].get("host", 0),
         "map_reads": flash["reads"].get("map", 0),
         "map_programs": flash["programs"].get("map", 0),
+        "erases": sum(flash["erases"].values()),
     }
 
 

@@ -17,16 +17,16 @@ from .mapplus import Config, Record
 GEOMETRY: dict[str, str | int | bool] = {
     "device.scheduler": "noop",
     "device.queue_depth": 1,
-    "ftl.over_provisioning": "50%",
+    "ftl.over_provisioning": "80%",
     "flash.channels": 1,
     "flash.chips_per_channel": 1,
     "flash.dies_per_chip": 1,
     "flash.planes_per_die": 1,
-    "flash.blocks_per_plane": 1024,
+    "flash.blocks_per_plane": 4096,
     "flash.pages_per_block": 64,
     "flash.transfer": "0ns",
 }
-"""One serial chip; half of it is never addressed, so that no trace of these fills it."""
+"""One serial chip; most of it is never addressed, so that no trace of these fills it."""
 
 KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
     "scheduler": ("host.scheduler", "", ""),

@@ -178,7 +178,7 @@ class Simulation:
         if awareness == "none":
             return False  # every request, a flush too
         if self.config.ftl == "page":
-            return True
+            return True  # every entry counts as cached
         known: caches.Known = self.cache
         if awareness == "polled":
             assert self.polled is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TRACE, Cli
+from front import TRACE, Cli
 
 MOST_LINES = 12
 
@@ -72,6 +72,12 @@ def test_bad_trace_of_compare(bad: Cli, name: str, where: str, what: str) -> Non
     arguments = ["--vary", "host.scheduler=noop,map+", "--json", "r.json", "--plot", "r.png"]
     check(bad("compare", "map-plus", "--trace", name, *arguments), where, what)
     assert sorted(os.listdir(bad.directory)) == before
+
+
+def test_error_of_one_variant_names_it(bad: Cli) -> None:
+    arguments = ["--vary", "workload.out_of_range=wrap,error", "--json", "r.json"]
+    done = bad("compare", "map-plus", "--trace", "far.csv", *arguments)
+    check(done, "far.csv:10", "in the variant error")
 
 
 @pytest.mark.parametrize(("name", "where", "what"), [case for case in TRACES if case[0] != "far.csv"])
@@ -231,6 +237,19 @@ def shell(cli: Cli, command: str) -> subprocess.CompletedProcess[str]:
 def test_closed_pipe_is_quiet(cli: Cli, arguments: str) -> None:
     done = shell(cli, f"python3 -m ftlab {arguments} | true; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_standard_output_and_pipes_by_name(cli: Cli) -> None:
+    run = "python3 -m ftlab run map-plus --trace a.csv --json"
+    for target, text in (
+        (">(cat) | cat", True),
+        ("/dev/stdout | cat", False),
+        ("/dev/stdout > o; cat o", False),
+    ):
+        done = shell(cli, f"{run} {target}")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert '"schema": "ftlab.result.v1"' in done.stdout
+        assert ("where the time went" in done.stdout) is text
 
 
 @pytest.mark.parametrize(

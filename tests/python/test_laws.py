@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from oracle import engine, generate, theory
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
@@ -65,12 +66,14 @@ def test_latency_is_wait_plus_access(kind: str, scheduler: str, array: dict[str,
     assert len(arrival) == MIXED["workload.synthetic.requests"]
     assert (arrival <= dispatch).all()
     assert (dispatch <= complete).all()
-    reads = result.column("op") == "R"
+    reads, writes = result.column("op") == "R", result.column("op") == "W"
     parts = {"latency": complete - arrival, "wait": dispatch - arrival, "access": complete - dispatch}
     for name, values in parts.items():
         section = result.to_dict()[name]
-        check_summary(section["all"], values)
         check_summary(section["read"], values[reads])
+        check_summary(section["write"], values[writes])
+        # Reads and writes: trims and flushes are no data.
+        check_summary(section["all"], values[reads | writes])
     for group in ("read", "write", "all"):
         mean = {name: result.to_dict()[name][group]["mean_ns"] for name in parts}
         assert mean["latency"] == pytest.approx(mean["wait"] + mean["access"], rel=1e-9, abs=2)
@@ -168,21 +171,30 @@ def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, tr
         "workload.synthetic.pattern": "sequential",
     }
     have = run(settings, collect=False).to_dict()["throughput_bytes_per_s"]
-    by_chip = channels * chips * page / cell_ns * 1e9
-    by_bus = channels * page / (page * transfer_ns) * 1e9 if transfer_ns else math.inf
-    bound = min(by_chip, by_bus)
-    assert have <= bound * (1 + 1e-9)
-    if transfer_ns == 0:
-        assert have >= 0.9 * bound
+    transfer = page * transfer_ns
+    by_bus = channels * page / transfer * 1e9 if transfer else math.inf
+    by_cells = channels * chips * page / cell_ns * 1e9
+    assert have <= min(by_bus, by_cells) * (1 + 1e-9)
+    # A chip has one register: it does not sense or program while it transfers.
+    by_chips = channels * chips * page / (cell_ns + transfer) * 1e9
+    assert have >= 0.99 * min(by_bus, by_chips)
 
 
-@pytest.mark.parametrize("spare", [1.07, 1.15, 1.28])
-def test_greedy_gc_meets_the_closed_form(spare: float) -> None:
-    """Uniform random single-page writes, after 12 U of warm-up, over 8 U: within 2 %.
+@pytest.mark.parametrize(
+    ("blocks", "b", "spare", "gate"),
+    [
+        (512, 64, 1.07, 0.02),
+        (512, 64, 1.15, 0.02),
+        (512, 64, 1.28, 0.02),
+        (512, 256, 1.15, 0.02),
+        (4096, 64, 1.15, 0.005),
+    ],
+)
+def test_greedy_gc_meets_the_closed_form(blocks: int, b: int, spare: float, gate: float) -> None:
+    """Uniform random single-page writes, after 12 U of warm-up, over 8 U.
 
     The measured part is the difference of two runs with the same seed, one longer.
     """
-    blocks, b = 512, 64
     over_provisioning = round((1 - 1 / spare) * 1e6) / 1e4
     logical = int(blocks * b * (1_000_000 - round(over_provisioning * 1e4)) / 1_000_000)
     settings = {
@@ -208,7 +220,7 @@ def test_greedy_gc_meets_the_closed_form(spare: float) -> None:
     host_1, all_1 = programs(20 * logical)
     measured = (all_1 - all_0) / (host_1 - host_0)
     expected = theory.greedy_device(blocks, b, logical, reserve=1, frontiers=1)
-    assert measured == pytest.approx(expected, rel=0.02)
+    assert measured == pytest.approx(expected, rel=gate)
 
 
 SCRIPT = """

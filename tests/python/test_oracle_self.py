@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+
 from oracle import cache, cases, generate, mapplus, rules, theory
 
 SEEDS = range(300)
@@ -127,6 +128,14 @@ def test_cdftl_dirty_entry_is_merged_into_its_cached_page_for_nothing() -> None:
     # loaded, is clean and goes), which is merged into it.
     assert access(result) == [110, 100, 100, 100 + 10 + 10 + 10]
     assert result.counters.translation_programs == 1
+
+
+def test_cdftl_loads_a_page_for_the_coldest_entry_if_none_may_go() -> None:
+    trace = [(0, "W", 0, 1), (0, "W", 8, 1), (0, "W", 16, 1), (0, "R", 24, 1)]
+    result = run(cdftl(2, 1), trace)
+    # Third: page 2 in; neither 0 nor 8 may go: page 0 in (page 2, clean, goes), 0 merged.
+    # Fourth: page 0 is dirty and written, page 3 in; neither 8 nor 16 may go: page 1 in.
+    assert access(result) == [110, 110, 10 + 10 + 100, 100 + 10 + 10 + 10]
 
 
 def test_cdftl_a_hit_in_a_page_refreshes_the_page() -> None:
@@ -467,7 +476,7 @@ def test_no_update_of_the_map_is_lost(seed: int) -> None:
     batch_update = rng.random() < 0.5
     cached: cache.Cdftl | cache.Dftl
     if rng.random() < 0.5:
-        cached = cache.Cdftl(rng.choice([1, 2, 5, 20]), rng.choice([1, 2, 3]), batch_update, 8, cost)
+        cached = cache.Cdftl(rng.choice([1, 2, 5, 20]), rng.choice([1, 2, 3]), 8, cost)
     else:
         policy = rng.choice(["slru", "lru"])
         cached = cache.Dftl(rng.choice([1, 2, 9, 20]), policy, batch_update, 8, cost)

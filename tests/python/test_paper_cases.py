@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from oracle import cases, engine, generate
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
@@ -88,6 +89,24 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     assert [row.id for row in sorted(rows, key=lambda row: row.dispatch)][:4] == [1, 2, 130, 3]
     # The flash never fills up: nothing is erased.
     result = run_preset(tmp_path, [(0, "W", 0, 64 * page)] * 200)
+    assert sum(result.to_dict()["flash"]["erases"].values()) == 0
+
+
+@pytest.mark.parametrize("name", ["pixel6a-telegram-exec.csv.gz", "cloudphysics-sample.csv.gz"])
+def test_preset_is_large_enough_for_the_named_traces(name: str) -> None:
+    """No garbage collection on them: the paper's flash starts empty and is never full."""
+    import ftlab
+
+    path = engine.shared_trace(name)
+    result = ftlab.run(
+        "map-plus",
+        trace=str(path),
+        dedup="50ms",
+        max_gap="60s",
+        out_of_range="compact",
+        host__scheduler="noop",
+        collect=False,
+    )
     assert sum(result.to_dict()["flash"]["erases"].values()) == 0
 
 

@@ -7,6 +7,7 @@
 //!
 //! Units everywhere: time in integer nanoseconds (`_ns`), sizes in bytes
 //! (`_bytes`), addresses of the flash translation layer in logical pages (LPN).
+pub mod clock;
 pub mod config;
 pub mod coop;
 pub mod device;

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ftlab_core::config::Settings;
-use ftlab_core::workload::Generator;
-use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
+use ftlab_core::workload::{Generator, Record, Source, SourceError, SourceSummary};
 use ftlab_trace::{Chunk, ChunkIter, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -140,12 +139,14 @@ pub struct Watched {
     pulse: Pulse,
     /// Requests handed out.
     pub requests: u64,
+    /// Arrival of the last of them.
+    pub last_ns: u64,
 }
 
 impl Watched {
     /// Watches `inner`; `progress` as in [`Pulse::new`].
     pub fn new(inner: Opened, progress: Option<Py<PyAny>>) -> Watched {
-        Watched { inner, pulse: Pulse::new(progress), requests: 0 }
+        Watched { inner, pulse: Pulse::new(progress), requests: 0, last_ns: 0 }
     }
 
     /// `error`, or the exception behind it.
@@ -164,7 +165,10 @@ impl Source for Watched {
             return Err(SourceError::Interrupted);
         }
         let record = self.inner.source.next()?;
-        self.requests += u64::from(record.is_some());
+        if let Some(record) = &record {
+            self.requests += 1;
+            self.last_ns = record.time_ns;
+        }
         Ok(record)
     }
 

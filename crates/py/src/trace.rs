@@ -80,13 +80,15 @@ pub fn trace_convert_csv(
         let mut watched = Watched::new(opened, progress);
         let converted = ftlab_trace::convert_csv(&mut watched, &path);
         converted.map_err(|error| watched.explain(error.into()))?;
-        Ok(summary_json(&watched.summary(), watched.requests))
+        Ok(summary_json(&watched))
     };
     Ok(py.detach(|| guard(work))?)
 }
 
-fn summary_json(summary: &SourceSummary, requests: u64) -> String {
-    json!({"requests": requests, "dropped": summary.dropped, "out_of_order": summary.out_of_order})
+fn summary_json(watched: &Watched) -> String {
+    let SourceSummary { dropped, out_of_order } = watched.summary();
+    let (requests, last_ns) = (watched.requests, watched.last_ns);
+    json!({"requests": requests, "last_ns": last_ns, "dropped": dropped, "out_of_order": out_of_order})
         .to_string()
 }
 
@@ -129,7 +131,7 @@ impl TraceChunks {
     fn summary(&self, py: Python<'_>) -> String {
         py.detach(|| {
             let source = self.source.lock().expect("no panic while the lock is held");
-            summary_json(&source.summary(), source.requests)
+            summary_json(&source)
         })
     }
 }

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -32,7 +35,8 @@ def info(file: str, settings: tuple[str, ...], json_path: str | None, **flags: s
     if output:
         output.check()
         check_distinct([output], [file])
-    found = traces.info(config)
+    with _interruptible():
+        found = traces.info(config)
     text = json.dumps(found, indent=2) + "\n"
     if output:
         output.write(text.encode())
@@ -50,7 +54,8 @@ def head(file: str, rows: int, settings: tuple[str, ...], **flags: str | None) -
 
     config = traces.trace_config(file, options.overrides(settings, flags))
     lines = ["time_ns,op,offset,size"]
-    lines += [",".join(map(str, row)) for row in traces.head(config, rows)]
+    with _interruptible():
+        lines += [",".join(map(str, row)) for row in traces.head(config, rows)]
     write_stdout("\n".join(lines) + "\n")
 
 
@@ -83,6 +88,17 @@ def generate(target: str, **flags: str | None) -> None:
 
     given = {name: value for name, value in flags.items() if value is not None}
     _convert(traces.generator_config(given, flags=True), target)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Lets an interrupt end the process at once: reading in Rust does not look for one, and nothing is
+    being written that would have to be cleared away."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _convert(config: Any, target: str) -> None:

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::clock::{Clock, NEVER};
 use crate::flash::Step;
-use crate::sim::clock::{Clock, NEVER};
 use crate::util::{Bits, NONE};
 
 /// What a chip is doing with the step at the head of its queue.

@@ -78,7 +78,7 @@ impl Device {
         self.held == 0
     }
 
-    /// When the next resource is due, or [`crate::sim::clock::NEVER`].
+    /// When the next resource is due, or [`crate::clock::NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.array.next_ns()

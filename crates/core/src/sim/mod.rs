@@ -1,8 +1,8 @@
 //! The one loop: clock, host, device.
 
-pub mod clock;
 mod host;
 
+use crate::clock::NEVER;
 use crate::config::Settings;
 use crate::coop::DeviceView;
 use crate::device::Device;
@@ -11,7 +11,6 @@ use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::metrics::{Recorder, Report, Sources};
 use crate::workload::{Op, Source, SourceError};
-use clock::NEVER;
 use host::{Arrivals, Host};
 
 /// A finished request, as the per-request file shows it.

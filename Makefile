@@ -1,0 +1,125 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both set up what they lack: an
+# environment in .venv with the Python packages of requirements.lock, and the Rust core built into
+# it. `make help` lists the rest.
+
+# A Python from 3.11 on; name another with `make PYTHON=/path/to/python3.12 demo`.
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+OUT := out
+TRACE := traces/phone-mix.csv.gz
+SCHEDULERS := noop,row,amphibian,hp,rb,map,map+
+COMPARE := $(BIN)/ftlab compare map-plus --trace $(TRACE) --vary host.scheduler=$(SCHEDULERS)
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+RUST := Cargo.toml Cargo.lock pyproject.toml \
+	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
+
+# Modules that a registry declares; cargo fmt does not find them.
+REGISTERED := $(wildcard crates/core/src/sched/*.rs crates/core/src/ftl/*.rs)
+
+# One interpreter for every build of the extension, or cargo builds it anew for each.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-rust test-python lint format bench docs picture lock record clean
+
+help:
+	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
+	@echo 'make test     all tests, Rust and Python'
+	@echo 'make lint     formatting, lints and types, as CI checks them'
+	@echo 'make format   reformat the sources'
+	@echo 'make bench    requests per CPU-second of the engine'
+	@echo 'make docs     write docs/configuration.md again, from the code'
+	@echo 'make picture  draw the picture of README.md again'
+	@echo 'make lock     choose the versions in requirements.lock anew'
+	@echo 'make record   record the shipped trace anew (root, Linux)'
+	@echo 'make clean    remove what was built, the environment included'
+	@echo
+	@echo 'demo, test, lint and bench set up what they lack. PYTHON=... names the interpreter (3.11 or later).'
+
+demo: $(VENV)/.built
+	@mkdir -p $(OUT)
+	@echo '==> $(COMPARE)'
+	@$(COMPARE) --json $(OUT)/demo.json --plot $(OUT)/demo.png --plot $(OUT)/demo.svg
+	@echo
+	@echo 'The picture: $(OUT)/demo.png (and .svg). All figures: $(OUT)/demo.json.'
+	@echo 'Your own trace: $(BIN)/ftlab compare map-plus --trace FILE --vary host.scheduler=noop,map+'
+
+test: test-rust test-python
+
+# The extension module is tested from Python; cargo's default members leave it out.
+test-rust: | require-cargo
+	cargo test --locked
+
+test-python: $(VENV)/.built
+	$(BIN)/python -m pytest -q -n auto
+
+lint: $(VENV)/.deps | require-cargo
+	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(REGISTERED)
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.deps | require-cargo
+	cargo fmt --all
+	rustfmt --edition 2024 $(REGISTERED)
+	$(BIN)/ruff format .
+
+bench: | require-cargo
+	cargo run --locked --release --package ftlab-bench
+
+docs: $(VENV)/.built
+	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
+
+picture: demo
+	mkdir -p docs/images
+	cp $(OUT)/demo.png docs/images/schedulers.png
+
+# uv resolves for every Python and system at once; a tool for this alone, so not in the lock.
+lock: $(VENV)/.deps
+	$(BIN)/pip install --quiet 'uv>=0.9'
+	{ sed '/^[^#]/,$$d' requirements.lock; \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-annotate \
+	    --no-header --upgrade pyproject.toml; } > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+record: | require-python
+	$(if $(filter 0,$(shell id -u)),,sudo) $(PYTHON) scripts/record_trace.py --out $(TRACE)
+
+clean:
+	rm -rf $(VENV) $(OUT) target
+	rm -f python/ftlab/*.so
+	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
+
+# The environment: made anew whenever the versions change.
+$(VENV)/.deps: requirements.lock | require-python
+	@echo '==> Python packages into $(VENV)'
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
+	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	@touch $@
+
+# The Rust core, built in release mode into the environment; Python sources are used in place.
+$(VENV)/.built: $(VENV)/.deps $(RUST) | require-cargo
+	@echo '==> The Rust core into $(VENV)'
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+.PHONY: require-python require-cargo
+require-python:
+	@command -v '$(PYTHON)' >/dev/null || { \
+	  echo 'make: $(PYTHON) not found; ftlab needs Python 3.11 or later: make PYTHON=/path/to/python3.11' >&2; exit 1; }
+	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: $(PYTHON) is $$('$(PYTHON)' -V 2>&1); ftlab needs Python 3.11 or later:" \
+	    'make PYTHON=/path/to/python3.11' >&2; exit 1; }
+
+require-cargo:
+	@command -v cargo >/dev/null || { \
+	  echo 'make: cargo not found; ftlab needs Rust $(RUST_VERSION) or later (https://rustup.rs)' >&2; exit 1; }
+	@command -v cc >/dev/null || { \
+	  echo 'make: no C linker (cc) found; on Debian: apt install gcc' >&2; exit 1; }

@@ -1,0 +1,142 @@
+//! Exact timing of the device: not ready at t-1, ready at t. Reads 35 us, programs 350 us, erases
+//! 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte.
+
+mod common;
+
+use common::{checked, pages, settings};
+use ftlab_core::config::Settings;
+use ftlab_core::workload::{Op, Record};
+
+const READ: u64 = 35_000;
+const PROGRAM: u64 = 350_000;
+const BUS: u64 = 40_960;
+
+fn device(channels: u32, chips_per_channel: u32, transfer_ps: u64) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = "page".into();
+    settings.device.queue_depth = u32::MAX;
+    settings.flash.channels = channels;
+    settings.flash.chips_per_channel = chips_per_channel;
+    settings.flash.transfer_ps = transfer_ps;
+    settings
+}
+
+fn read(lpn: u64) -> Record {
+    pages(0, Op::Read, 4096, lpn, 1)
+}
+
+fn write(lpn: u64) -> Record {
+    pages(0, Op::Write, 4096, lpn, 1)
+}
+
+fn completions(settings: &Settings, trace: Vec<Record>) -> Vec<u64> {
+    checked(settings, trace).1.iter().map(|c| c.complete_ns).collect()
+}
+
+#[test]
+fn unloaded_latencies_are_the_sums_of_their_parts() {
+    let bus = device(1, 1, 10_000);
+    assert_eq!(completions(&bus, vec![read(0)]), [READ + BUS]);
+    assert_eq!(completions(&bus, vec![write(0)]), [BUS + PROGRAM]);
+    let direct = device(1, 1, 0);
+    assert_eq!(completions(&direct, vec![read(0)]), [READ]);
+    assert_eq!(completions(&direct, vec![pages(0, Op::Write, 4096, 0, 3)]), [3 * PROGRAM]);
+}
+
+#[test]
+fn chips_work_side_by_side() {
+    // LPN 0 and 1 lie on chips 0 and 1 (channel first, then chip), LPN 2 on chip 0 again.
+    let two = device(2, 1, 0);
+    assert_eq!(completions(&two, vec![read(0), read(1)]), [READ, READ]);
+    assert_eq!(completions(&two, vec![write(0), write(1), read(2)]), [PROGRAM, PROGRAM, PROGRAM + READ]);
+    // One request over both chips ends with its slower part.
+    assert_eq!(completions(&two, vec![pages(0, Op::Write, 4096, 0, 3)]), [2 * PROGRAM]);
+}
+
+#[test]
+fn chips_of_one_channel_share_its_bus() {
+    let shared = device(1, 2, 10_000);
+    // Both sense at once, then the data leave one after the other.
+    assert_eq!(completions(&shared, vec![read(0), read(1)]), [READ + BUS, READ + 2 * BUS]);
+    // Data go in one after the other, then both program.
+    assert_eq!(completions(&shared, vec![write(0), write(1)]), [BUS + PROGRAM, 2 * BUS + PROGRAM]);
+    let apart = device(2, 1, 10_000);
+    assert_eq!(completions(&apart, vec![read(0), read(1)]), [READ + BUS, READ + BUS]);
+}
+
+#[test]
+fn a_gap_on_the_bus_is_used_by_whoever_asks_first() {
+    // The read asks for the bus at 35 us, while the write's data (from 0) are still going in.
+    let shared = device(1, 2, 10_000);
+    let done = completions(&shared, vec![read(0), write(1)]);
+    assert_eq!(done, [2 * BUS, BUS + PROGRAM]);
+}
+
+#[test]
+fn the_oldest_request_blocks_those_behind_it() {
+    // Requests of chips {0}, {0}, {1}: the third could run at once, but the second is older.
+    let two = device(2, 1, 0);
+    assert_eq!(completions(&two, vec![read(0), read(2), read(1)]), [READ, 2 * READ, 2 * READ]);
+}
+
+#[test]
+fn the_queue_of_the_device_bounds_what_it_holds() {
+    let mut two = device(2, 1, 0);
+    two.device.queue_depth = 1;
+    let rows = checked(&two, vec![read(0), read(1), read(3)]).1;
+    assert_eq!(rows.iter().map(|c| c.dispatch_ns).collect::<Vec<_>>(), [0, READ, 2 * READ]);
+    two.device.queue_depth = 2;
+    let rows = checked(&two, vec![read(0), read(1), read(3)]).1;
+    assert_eq!(rows.iter().map(|c| c.dispatch_ns).collect::<Vec<_>>(), [0, 0, READ]);
+}
+
+#[test]
+fn a_flush_waits_for_what_was_issued_before() {
+    let two = device(2, 1, 0);
+    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0 };
+    assert_eq!(completions(&two, vec![write(0), flush, read(1)]), [PROGRAM, PROGRAM, PROGRAM + READ]);
+}
+
+/// Logical pages smaller than the NAND page gather in the page buffer.
+#[test]
+fn small_logical_pages_gather_in_the_page_buffer() {
+    let mut settings = device(1, 1, 0);
+    settings.flash.page_bytes = 16_384;
+    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0 };
+    let trace = vec![write(0), write(9), write(5), read(9), write(7), read(9), write(1), flush, flush];
+    let (report, rows) = checked(&settings, trace);
+    let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
+    // Three writes and a read of the buffer cost nothing, the fourth write programs the page; a
+    // further write waits in the buffer until the flush pads its page; the second flush has nothing.
+    let first = PROGRAM;
+    let last = first + READ + PROGRAM;
+    assert_eq!(done, [0, 0, 0, 0, first, first + READ, first + READ, last, last]);
+    assert_eq!((report.flash.programs["host"], report.flash.programs["pad"]), (1, 1));
+    assert_eq!(report.waf.total, Some(8.0 / 5.0));
+}
+
+/// A read-modify-write of a part of a page reads it first.
+#[test]
+fn partial_writes_read_first_if_asked_to() {
+    let mut settings = device(1, 1, 0);
+    let part = Record { time_ns: 0, op: Op::Write, offset: 512, size: 4096, line: 0 };
+    assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
+    settings.ftl.read_modify_write = true;
+    assert_eq!(completions(&settings, vec![part]), [2 * (READ + PROGRAM)]);
+    assert_eq!(completions(&settings, vec![write(3)]), [PROGRAM]);
+}
+
+/// Collection is charged to the write that needed the block: copies, then the erasure.
+#[test]
+fn collection_delays_the_write_that_needs_a_block() {
+    let mut settings = device(1, 1, 0);
+    settings.flash.blocks_per_plane = 4;
+    settings.flash.pages_per_block = 4;
+    settings.ftl.over_provisioning_ppm = 500_000;
+    // Eight user pages in order fill two blocks; LPN 0, 1, 2, 4 again fill the third. The fourth is
+    // the reserve: the next write collects the block with LPN 3 alone valid.
+    let order = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 4, 0];
+    let done = completions(&settings, order.map(write).to_vec());
+    assert_eq!(done[11], 12 * PROGRAM);
+    assert_eq!(done[12] - done[11], READ + PROGRAM + 1_500_000 + PROGRAM);
+}

@@ -1,0 +1,397 @@
+"""The command line as a new user meets it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from front import Cli, wait_until_busy
+
+SCHEDULERS = "noop,row,amphibian,hp,rb,map,map+"
+WORK = ("--set", "workload.synthetic.requests=20000", "--set", "workload.synthetic.interarrival=400us")
+
+
+def without_engines(text: str) -> str:
+    """JSON text without its `engine` blocks."""
+    blank = re.sub(r'"engine": \{[^}]*\}', '"engine": {}', text)
+    assert blank != text
+    return blank
+
+
+def test_run_prints_a_report_and_nothing_else(cli: Cli) -> None:
+    done = cli("run", "map-plus", "--trace", "a.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("map-plus: scheduler map+, FTL dftl, mapping cache 16KiB\n")
+    for part in ("workload: 8 requests", "read: 4 requests", "write: 3 requests", "where the time went: "):
+        assert part in done.stdout
+
+
+def test_run_writes_json_and_requests(cli: Cli) -> None:
+    text = cli.ok("run", "map-plus", "--trace", "a.csv", "--json", "r.json", "--requests", "r.csv")
+    assert "where the time went" in text
+    result = json.loads((cli.directory / "r.json").read_text())
+    assert result["schema"] == "ftlab.result.v1"
+    assert list(result)[-1] == "engine"
+    with (cli.directory / "r.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["id"]) for row in rows] == list(range(1, 9))
+    reads = [int(row["complete_ns"]) - int(row["arrival_ns"]) for row in rows if row["op"] == "R"]
+    assert sum(reads) / len(reads) == result["latency"]["read"]["mean_ns"]
+    assert sorted(os.listdir(cli.directory)) == ["a.csv", "r.csv", "r.json"]
+
+
+def test_requests_parquet_equals_csv(cli: Cli) -> None:
+    cli.ok("run", "map-plus", *WORK, "--requests", "r.csv")
+    cli.ok("run", "map-plus", *WORK, "--requests", "r.parquet")
+    frame = pl.read_parquet(cli.directory / "r.parquet")
+    assert frame.height == 20_000
+    assert frame.schema["op"] == pl.Enum(["R", "W", "T", "F"])
+    assert frame.schema["expired"] == pl.Boolean
+    assert frame["batch"].null_count() > 0
+    flags = [pl.col(name).cast(pl.Int64) for name in ("prioritized", "expired")]
+    again = frame.with_columns(*flags, pl.col("op").cast(pl.String)).write_csv()
+    assert again == (cli.directory / "r.csv").read_text()
+    assert sorted(os.listdir(cli.directory)) == ["a.csv", "r.csv", "r.parquet"]
+
+
+def test_json_on_standard_output_is_all_there_is(cli: Cli) -> None:
+    done = cli("run", "map-plus", "--trace", "a.csv", "--json", "-")
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["trace"]["requests"] == 8
+    done = cli("compare", "map-plus", "--trace", "a.csv", "--vary", "seed=1,2", "--json", "-")
+    assert done.stderr == ""
+    assert [variant["label"] for variant in json.loads(done.stdout)["variants"]] == ["1", "2"]
+
+
+def test_shorthand_flags_are_keys(cli: Cli) -> None:
+    flags = ["--dedup", "50ms", "--max-gap", "60s", "--skip-bad", "3", "--format", "csv", "--seed", "9"]
+    flags += ["--out-of-range", "wrap", "--speed", "2", "--repeat", "3", "--replay", "closed"]
+    result = json.loads(cli.ok("run", "map-plus", "--trace", "a.csv", *flags, "--json", "-"))
+    assert result["config"]["seed"] == 9
+    workload = result["config"]["workload"]
+    names = ("trace", "dedup", "max_gap", "skip_bad", "format", "out_of_range", "speed", "repeat", "replay")
+    expected: list[Any] = ["a.csv", "50ms", "60s", 3, "csv", "wrap", 2.0, 3, "closed"]
+    assert [workload[name] for name in names] == expected
+    assert result["trace"]["requests"] == 8 * 3
+
+
+def test_flag_beats_set_and_file(cli: Cli) -> None:
+    (cli.directory / "c.toml").write_text('preset = "map-plus"\nseed = 1\n[host]\nscheduler = "row"\n')
+    arguments = [
+        "--trace",
+        "a.csv",
+        "--seed",
+        "3",
+        "--set",
+        "seed=2",
+        "--set",
+        "host.scheduler=hp",
+        "--json",
+        "-",
+    ]
+    config = json.loads(cli.ok("run", "c.toml", *arguments))["config"]
+    assert (config["seed"], config["host"]["scheduler"]) == (3, "hp")
+
+
+def test_preset_printed_is_a_file_that_runs_the_same(cli: Cli) -> None:
+    (cli.directory / "p.toml").write_text(cli.ok("presets", "map-plus"))
+    both = [
+        json.loads(cli.ok("run", name, "--trace", "a.csv", "--json", "-")) for name in ("map-plus", "p.toml")
+    ]
+    assert both[0]["latency"] == both[1]["latency"]
+    assert both[0]["config"]["ftl"] == both[1]["config"]["ftl"]
+    assert "map-plus" in cli.ok("presets")
+
+
+def test_run_twice_same_bytes(cli: Cli) -> None:
+    texts = [cli.ok("run", "map-plus", *WORK, "--json", "-", PYTHONHASHSEED=seed) for seed in "12"]
+    assert without_engines(texts[0]) == without_engines(texts[1])
+
+
+def test_compare_serial_and_parallel_same_bytes(cli: Cli) -> None:
+    arguments = ["compare", "map-plus", *WORK, "--vary", f"host.scheduler={SCHEDULERS}"]
+    arguments += ["--vary", "ftl.mapping_cache=8KiB,16KiB", "--json"]
+    texts = [cli.ok(*arguments, "-", "--jobs", jobs) for jobs in ("1", "4")]
+    assert without_engines(texts[0]) == without_engines(texts[1])
+    comparison = json.loads(texts[0])
+    assert list(comparison) == ["schema", "config", "vary", "variants"]
+    assert comparison["schema"] == "ftlab.compare.v1"
+    assert comparison["vary"]["host.scheduler"] == SCHEDULERS.split(",")
+    sets = [tuple(variant["set"].values()) for variant in comparison["variants"]]
+    assert sets == [(s, c) for s in SCHEDULERS.split(",") for c in ("8KiB", "16KiB")]
+    for variant in comparison["variants"]:
+        assert variant["result"]["config"]["host"]["scheduler"] == variant["set"]["host.scheduler"]
+    assert comparison["variants"][-1]["label"] == "map+, 16KiB"
+
+
+def test_compare_prints_a_table_and_draws(cli: Cli) -> None:
+    plots = ["--plot", "c.png", "--plot", "c.svg"]
+    arguments = ["--vary", f"host.scheduler={SCHEDULERS}", *plots, "--json", "c.json"]
+    done = cli("compare", "map-plus", *WORK, *arguments, COLUMNS="100")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("map-plus on generated: 20,000 requests, ")
+    assert max(len(line.rstrip()) for line in lines) <= 100
+    assert "*" in done.stdout
+    assert (cli.directory / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert (cli.directory / "c.svg").read_text().startswith("<svg")
+    assert json.loads((cli.directory / "c.json").read_text())["variants"][0]["label"] == "noop"
+    assert sorted(os.listdir(cli.directory)) == ["a.csv", "c.json", "c.png", "c.svg"]
+
+
+def test_trace_head_info_and_round_trip(cli: Cli) -> None:
+    head = cli.ok("trace", "head", "a.csv", "-n", "3")
+    assert head == "time_ns,op,offset,size\n0,W,0,4096\n1000,W,4096,8192\n2000,R,0,4096\n"
+    text = cli.ok("trace", "info", "a.csv")
+    assert "a.csv: csv\nrequests: 8: 4 reads, 3 writes, 1 flushes\n" in text
+    info = json.loads(cli.ok("trace", "info", "a.csv", "--json", "-"))
+    assert (info["format"], info["requests"], info["bytes_written"]) == ("csv", 8, 16384)
+    done = cli("trace", "convert", "a.csv", "b.parquet")
+    assert (done.stdout, done.stderr) == ("", "b.parquet: 8 requests\n")
+    cli.ok("trace", "convert", "b.parquet", "c.csv")
+    assert (cli.directory / "c.csv").read_text() == (cli.directory / "a.csv").read_text()
+
+
+def test_convert_says_what_it_dropped_and_that_there_are_no_times(cli: Cli) -> None:
+    (cli.directory / "d.csv").write_text("time_ns,op,offset,size\n0,R,0,512\n9,R,0,512\n10,R,512,0\n")
+    done = cli("trace", "convert", "d.csv", "e.csv", "--dedup", "1ms")
+    assert done.stderr == "e.csv: 1 requests, 1 dropped (duplicate), 1 dropped (zero_size)\n"
+    (cli.directory / "n.txt").write_text("offset,size,type\n8,4096,1\n16,4096,0\n")
+    done = cli("trace", "convert", "n.txt", "n.csv", "--format", "notimes")
+    assert "note: the trace has no times" in done.stderr
+
+
+def test_generate_is_what_run_generates(cli: Cli) -> None:
+    shape = {"requests": "5000", "pattern": "zipf", "read_share": "30%", "size": "8KiB", "region": "64MiB"}
+    flags = [text for name, value in shape.items() for text in (f"--{name.replace('_', '-')}", value)]
+    cli.ok("trace", "generate", "g.csv", *flags, "--interarrival", "1ms", "--seed", "5")
+    settings = [
+        text for name, value in shape.items() for text in ("--set", f"workload.synthetic.{name}={value}")
+    ]
+    settings += ["--set", "workload.synthetic.interarrival=1ms", "--seed", "5"]
+    results = [
+        json.loads(cli.ok("run", "map-plus", *source, "--json", "-"))
+        for source in (settings, ["--trace", "g.csv"])
+    ]
+    for field in ("trace", "latency", "mapping", "flash"):
+        assert results[0][field] == results[1][field]
+    cli.ok("trace", "generate", "g.parquet", *flags, "--interarrival", "1ms", "--seed", "5")
+    assert cli.ok("trace", "head", "g.parquet", "-n", "5000") == (cli.directory / "g.csv").read_text()
+
+
+def test_schema_and_components(cli: Cli) -> None:
+    assert json.loads(cli.ok("schema"))["title"] == "ftlab configuration"
+    assert "    map+       map with the densest batch first" in cli.ok("components")
+    assert "host.scheduler" in json.loads(cli.ok("components", "--json"))
+
+
+HELPS = [
+    [],
+    ["run"],
+    ["compare"],
+    ["trace"],
+    ["trace", "info"],
+    ["trace", "head"],
+    ["trace", "convert"],
+    ["trace", "generate"],
+    ["presets"],
+    ["components"],
+    ["schema"],
+]
+
+
+@pytest.mark.parametrize("command", HELPS, ids=lambda command: " ".join(command) or "ftlab")
+def test_help_names_only_what_works(cli: Cli, command: list[str]) -> None:
+    text = cli.ok(*command, "--help", COLUMNS="100")
+    assert max(map(len, text.splitlines())) <= 100
+    assert not re.search(r"--html|reproduce|coop|msftl|sprandom", text)
+    keys = set(re.findall(r"\[((?:workload|host|ftl|flash|device)\.[a-z_.]+|seed)\]", text))
+    known = set(keys_of(json.loads(cli.ok("schema"))))
+    assert keys <= known
+
+
+def keys_of(schema: dict[str, Any], prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for name, value in schema.get("properties", {}).items():
+        found += keys_of(value, f"{prefix}{name}.") if "properties" in value else [prefix + name]
+    return found
+
+
+def test_no_command_shows_help(cli: Cli) -> None:
+    assert cli.ok() == cli.ok("--help")
+
+
+def endless(cli: Cli, *arguments: str) -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "ftlab",
+        *arguments,
+        "--set",
+        "workload.synthetic.requests=1000000000000",
+    ]
+    return subprocess.Popen(
+        command, cwd=cli.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "map-plus", "--json", "r.json", "--requests", "r.csv"],
+        ["run", "map-plus", "--requests", "r.parquet"],
+        ["compare", "map-plus", "--vary", "host.scheduler=noop,row,map+", "--json", "r.json"],
+    ],
+)
+def test_interrupt_stops_cleanly(cli: Cli, arguments: list[str]) -> None:
+    process = endless(cli, *arguments)
+    wait_until_busy(process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert os.listdir(cli.directory) == ["a.csv"]
+
+
+def test_interrupt_stops_a_generation(cli: Cli) -> None:
+    for target in ("g.csv", "g.parquet"):
+        command = [sys.executable, "-m", "ftlab", "trace", "generate", target, "--requests", "1000000000000"]
+        process = subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True)
+        wait_until_busy(process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (130, "interrupted\n")
+        assert os.listdir(cli.directory) == ["a.csv"]
+
+
+def test_progress_on_a_terminal_only(cli: Cli) -> None:
+    """A display on a terminal, gone at the end; NO_COLOR takes the colours."""
+    shown = on_terminal(cli, {})
+    assert "requests, " in shown
+    assert "\x1b[" in shown
+    plain = on_terminal(cli, {"NO_COLOR": "1"})
+    assert "requests, " in plain
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", plain)
+
+
+def on_terminal(cli: Cli, environment: dict[str, str]) -> str:
+    """What a run writes to a terminal on standard error until it has shown how far it is."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "ftlab", "run", "map-plus"]
+    command += ["--set", "workload.synthetic.requests=1000000000000"]
+    process = subprocess.Popen(
+        command,
+        cwd=cli.directory,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    )
+    os.close(theirs)
+    text = io.BytesIO()
+    end = time.monotonic() + 30
+    while time.monotonic() < end and b"requests, " not in text.getvalue():
+        if select.select([ours], [], [], 0.1)[0]:
+            text.write(os.read(ours, 4096))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    os.close(ours)
+    return text.getvalue().decode()
+
+
+PANIC = """
+import sys
+from ftlab import _core, cli
+def broken(*arguments, **keywords):
+    raise {error}
+_core.run = broken
+cli.main(["run", "map-plus", "--trace", "a.csv"])
+"""
+
+
+@pytest.mark.parametrize("error", ["_core.InternalError('panic at x.rs:1: boom')", "KeyError('boom')"])
+def test_fault_of_ftlab_is_exit_status_1(cli: Cli, error: str) -> None:
+    command = [sys.executable, "-c", PANIC.format(error=error)]
+    done = subprocess.run(command, cwd=cli.directory, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("ftlab: internal error: ")
+    assert "boom" in done.stderr.splitlines()[0]
+    assert "fault of ftlab" in done.stderr
+    assert "Traceback" not in done.stderr
+    env = {**os.environ, "FTLAB_DEBUG": "1"}
+    done = subprocess.run(command, cwd=cli.directory, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def test_panic_is_a_fault_of_ftlab_and_prints_nothing_itself(cli: Cli) -> None:
+    code = """
+from ftlab import _core, cli, traces
+chunks = _core.trace_chunks(traces.trace_config("a.csv"), 1 << 62)
+try:
+    next(chunks)
+except _core.InternalError as error:
+    assert not isinstance(error, _core.UserError)
+    print(error)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=cli.directory, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert re.match(r"panic at .*\.rs:\d+: capacity overflow\n", done.stdout)
+
+
+def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
+    os.mkfifo(cli.directory / "pipe")
+    command = [sys.executable, "-m", "ftlab", "trace", "info", "pipe", "--format", "csv"]
+    # For both ends, so that opening it waits for nobody.
+    pipe = os.open(cli.directory / "pipe", os.O_RDWR)
+    process = subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True)
+    os.write(pipe, b"time_ns,op,offset,size\n")
+    end = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < end:
+        # Until it has taken the line: it is in the reader then.
+        time.sleep(0.1)
+        if not select.select([pipe], [], [], 0)[0]:
+            break
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20)[1] == ""
+    assert process.returncode == -signal.SIGINT
+    os.close(pipe)
+
+
+def traces() -> Path:
+    """The recorded traces, which are not the project's to ship."""
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "traces"
+    return Path(os.environ.get("FTLAB_TRACES", beside))
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("pixel6a-telegram-exec.csv.gz", ["--dedup", "50ms", "--max-gap", "60s"]),
+        ("cloudphysics-sample.csv.gz", []),
+    ],
+)
+def test_compare_on_recorded_traces(cli: Cli, name: str, flags: list[str]) -> None:
+    path = traces() / name
+    if not path.exists():
+        pytest.skip(f"no recorded traces in {traces()} (set FTLAB_TRACES)")
+    arguments = ["--trace", str(path), *flags, "--out-of-range", "compact"]
+    text = cli.ok("compare", "map-plus", *arguments, "--vary", f"host.scheduler={SCHEDULERS}", "--json", "-")
+    variants = json.loads(text)["variants"]
+    assert [variant["label"] for variant in variants] == SCHEDULERS.split(",")
+    counts = {variant["result"]["trace"]["requests"] for variant in variants}
+    assert len(counts) == 1
+    assert counts.pop() > 100_000

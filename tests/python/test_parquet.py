@@ -1,0 +1,217 @@
+"""Parquet traces, with pyarrow as the other implementation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ftlab
+from front import Cli
+from ftlab import traces
+
+TYPES = {
+    "ts_ns": pa.uint64(),
+    "op": pa.uint8(),
+    "offset": pa.uint64(),
+    "size": pa.uint64(),
+    "flags": pa.uint32(),
+}
+ROW = {"ts_ns": 5, "op": 0, "offset": 4096, "size": 4096}
+LETTERS = "RWTF"
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 10**6),
+        st.sampled_from(LETTERS),
+        st.integers(0, 1 << 40),
+        st.integers(1, 1 << 20),
+    ),
+    min_size=1,
+    max_size=50,
+)
+
+
+def table(columns: dict[str, list[Any]], types: dict[str, Any] | None = None) -> pa.Table:
+    return pa.table(
+        columns, schema=pa.schema(list((types or {name: TYPES[name] for name in columns}).items()))
+    )
+
+
+def write(path: Path, columns: dict[str, list[Any]], types: dict[str, Any] | None = None) -> Path:
+    pq.write_table(table(columns, types), path)
+    return path
+
+
+def test_file_as_pyarrow_sees_it(cli: Cli) -> None:
+    cli.ok("trace", "convert", "a.csv", "a.parquet")
+    path = cli.directory / "a.parquet"
+    read = pq.read_table(path)
+    assert {field.name: field.type for field in read.schema} == TYPES
+    assert read["op"].to_pylist() == [1, 1, 0, 0, 1, 0, 0, 3]
+    assert read["ts_ns"].to_pylist()[-2:] == [900_000, 1_000_000]
+    assert set(read["flags"].to_pylist()) == {0}
+    metadata = pq.read_metadata(path).metadata
+    assert metadata[b"source_format"] == b"csv"
+    digest = hashlib.sha256((cli.directory / "a.csv").read_bytes()).hexdigest()
+    assert metadata[b"source_sha256"] == digest.encode()
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows)
+def test_what_pyarrow_wrote_is_read_and_written_back(drawn: list[tuple[int, str, int, int]]) -> None:
+    times = sorted(row[0] for row in drawn)
+    # A flush has no range.
+    expected = [
+        (at, op, 0 if op == "F" else offset, 0 if op == "F" else size)
+        for at, (_, op, offset, size) in zip(times, drawn, strict=True)
+    ]
+    columns = {
+        "ts_ns": times,
+        "op": [LETTERS.index(row[1]) for row in expected],
+        "offset": [row[2] for row in expected],
+        "size": [row[3] for row in expected],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "a.parquet", Path(folder) / "b.parquet"
+        write(source, columns)
+        assert ftlab.read_trace(source).rows() == expected
+        ftlab.convert_trace(source, target)
+        again = pq.read_table(target).drop_columns("flags")
+        assert again.to_pydict() == columns
+
+
+def test_runs_like_csv_over_several_chunks_and_passes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli.ok("trace", "generate", "g.csv", "--requests", "5000", "--region", "64MiB")
+    monkeypatch.setattr(traces, "CHUNK_ROWS", 700)
+    ftlab.convert_trace(cli.directory / "g.csv", cli.directory / "g.parquet")
+    assert pq.ParquetFile(cli.directory / "g.parquet").metadata.num_row_groups > 5
+    options: dict[str, Any] = {"repeat": 2, "out_of_range": "compact", "collect": False}
+    both = [
+        ftlab.run("map-plus", trace=cli.directory / name, **options).to_dict()
+        for name in ("g.csv", "g.parquet")
+    ]
+    for field in ("trace", "latency", "mapping", "flash", "elapsed_ns"):
+        assert both[0][field] == both[1][field]
+    infos = [ftlab.trace_info(cli.directory / name) for name in ("g.csv", "g.parquet")]
+    assert [info.pop("format") for info in infos] == ["csv", "parquet"]
+    assert [info.pop("path") for info in infos]
+    assert infos[0] == infos[1]
+
+
+def test_other_integer_types_and_more_columns_are_fine(tmp_path: Path) -> None:
+    columns: dict[str, list[Any]] = {name: [value] for name, value in ROW.items()} | {"note": ["x"]}
+    types = {
+        "size": pa.int32(),
+        "offset": pa.int64(),
+        "op": pa.int64(),
+        "ts_ns": pa.uint32(),
+        "note": pa.string(),
+    }
+    path = write(tmp_path / "a.parquet", columns, types)
+    assert ftlab.read_trace(path).rows() == [(5, "R", 4096, 4096)]
+
+
+def test_named_format_and_odd_names(tmp_path: Path) -> None:
+    columns: dict[str, list[Any]] = {name: [value] for name, value in ROW.items()}
+    path = write(tmp_path / "a[1]*.bin", columns)
+    assert ftlab.read_trace(path).height == 1
+    assert ftlab.read_trace(path, format="parquet").height == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"ts_ns": None}, "a.parquet: row 2: ts_ns is empty"),
+        ({"op": 256}, "a.parquet: row 2: op is 256; it must be 0 R, 1 W, 2 T or 3 F"),
+        ({"op": 4}, "a.parquet: row 2: op is"),
+        ({"offset": -1}, "a.parquet: row 2: offset is -1"),
+        ({"size": -4096}, "a.parquet: row 2: size is -4096"),
+    ],
+)
+def test_bad_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], what: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    bad = ROW | change
+    columns: dict[str, list[Any]] = {name: [ROW[name], bad[name]] for name in ROW}
+    write(Path("a.parquet"), columns, dict.fromkeys(ROW, pa.int64()))
+    for call in (ftlab.trace_info, ftlab.read_trace):
+        with pytest.raises(ftlab.UserError) as raised:
+            call("a.parquet")
+        assert str(raised.value).startswith(what)
+    with pytest.raises(ftlab.UserError):
+        ftlab.run("map-plus", trace="a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("types", "what"),
+    [
+        (
+            {"time": pa.int64()},
+            "no column ts_ns, op, offset, size; a Parquet trace has ts_ns, op, offset, size",
+        ),
+        (
+            {**dict.fromkeys(ROW, pa.int64()), "ts_ns": pa.float64()},
+            "ts_ns (Float64) must hold whole numbers",
+        ),
+        ({**dict.fromkeys(ROW, pa.int64()), "op": pa.string()}, "op (String) must hold whole numbers"),
+    ],
+)
+def test_wrong_columns(tmp_path: Path, types: dict[str, Any], what: str) -> None:
+    path = write(tmp_path / "a.parquet", {name: [] for name in types}, types)
+    with pytest.raises(ftlab.UserError) as raised:
+        ftlab.trace_info(path)
+    assert what in str(raised.value)
+    assert len(str(raised.value).splitlines()) <= 12
+
+
+def test_no_rows_and_cut_files(tmp_path: Path) -> None:
+    empty = write(tmp_path / "e.parquet", {name: [] for name in ROW})
+    with pytest.raises(ftlab.UserError, match=r"e\.parquet"):
+        ftlab.trace_info(empty)
+    columns: dict[str, list[Any]] = {name: [value] * 1000 for name, value in ROW.items()}
+    whole = write(tmp_path / "w.parquet", columns).read_bytes()
+    for length in (4, 10, len(whole) // 2, len(whole) - 1):
+        cut = tmp_path / "c.parquet"
+        cut.write_bytes(whole[:length])
+        with pytest.raises(ftlab.UserError, match=r"c\.parquet: not a Parquet file"):
+            ftlab.trace_info(cut)
+    damaged = bytearray(whole)
+    damaged[4 : len(whole) // 2] = bytes(len(whole) // 2 - 4)
+    (tmp_path / "d.parquet").write_bytes(damaged)
+    with pytest.raises(ftlab.UserError, match=r"d\.parquet"):
+        ftlab.trace_info(tmp_path / "d.parquet")
+    with pytest.raises(ftlab.UserError, match=r"a\.csv: not a Parquet file"):
+        (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n0,R,0,512\n")
+        ftlab.trace_info(tmp_path / "a.csv", format="parquet")
+
+
+MEMORY = """
+import resource, sys, ftlab
+ftlab.trace_info("small.parquet")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+ftlab.convert_trace("big.parquet", "out.parquet")
+ftlab.run("map-plus", trace="big.parquet", collect=False, out_of_range="wrap", ftl__kind="page")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
+    """Four million rows are 100 MB in columns; reading and converting take a fraction of that."""
+    cli.ok("trace", "generate", "small.parquet", "--requests", "300000", "--region", "16MiB")
+    cli.ok("trace", "generate", "big.parquet", "--requests", "4000000", "--region", "16MiB")
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY], cwd=cli.directory, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 70_000, f"{done.stdout} KiB"
+    info = json.loads(cli.ok("trace", "info", "out.parquet", "--json", "-"))
+    assert info["requests"] == 4_000_000
