@@ -56,6 +56,8 @@ pub struct Array {
     chips: Vec<Chip>,
     /// Chips that have something to do.
     busy: Bits,
+    /// How many times a chip ran out of work.
+    rests: u64,
     channels: Vec<Channel>,
     clock: Clock,
     steps: Vec<Queued>,
@@ -73,6 +75,7 @@ impl Array {
         Array {
             chips: vec![chip; chips as usize],
             busy: Bits::new(chips as usize),
+            rests: 0,
             channels: vec![Channel::default(); channels as usize],
             clock: Clock::new(chips + channels),
             steps: Vec::with_capacity(1024),
@@ -93,6 +96,12 @@ impl Array {
     #[inline]
     pub fn busy(&self) -> &Bits {
         &self.busy
+    }
+
+    /// How many times a chip ran out of work; while it stays the same, no chip became idle.
+    #[inline]
+    pub fn rests(&self) -> u64 {
+        self.rests
     }
 
     /// Whether no chip has anything to do.
@@ -249,6 +258,7 @@ impl Array {
             self.chips[chip as usize].tail = NONE;
             self.chips[chip as usize].phase = Phase::Idle;
             self.busy.clear(chip);
+            self.rests += 1;
         } else {
             self.begin(chip, now_ns);
         }

@@ -26,6 +26,7 @@
 //! something waiting are looked at.
 
 use crate::config::{Key, Kind, Settings};
+use crate::device::Array;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
@@ -115,6 +116,8 @@ pub(super) struct Batches<const CHANNELS: bool> {
     most_passed: u32,
     arrived: u64,
     created: u64,
+    /// Nothing could issue when chips had come to rest so many times, and nothing has arrived since.
+    nothing_since: Option<u64>,
     channel_batches: Vec<ChannelBatch>,
     channel_sets: Vec<u64>,
     channel_free: Vec<u32>,
@@ -205,6 +208,7 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
             most_passed: settings.device.max_passed,
             arrived: 0,
             created: 0,
+            nothing_since: None,
             channel_batches: Vec::with_capacity(256),
             channel_sets: Vec::with_capacity(256 * channel_words),
             channel_free: Vec::with_capacity(256),
@@ -244,6 +248,7 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
         batch.waiting += 1;
         let number = batch.number;
         self.ages.push(id, pool);
+        self.nothing_since = None;
         let entry = Entry { chips, behind: NONE, channel, number, batch: place, arrival: self.arrived };
         self.arrived += 1;
         if id as usize >= self.entries.len() {
@@ -324,9 +329,19 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
         number
     }
 
-    /// Takes out the request that issues now, if one may; `busy` are the chips at work.
+    /// Takes out the request that issues now, if one may.
     #[inline]
-    pub fn next(&mut self, busy: &Bits, pool: &mut Pool) -> Option<u32> {
+    pub fn next(&mut self, array: &Array, pool: &mut Pool) -> Option<u32> {
+        if self.nothing_since == Some(array.rests()) {
+            return None;
+        }
+        let id = self.choose(array.busy(), pool);
+        self.nothing_since = id.is_none().then_some(array.rests());
+        id.map(|id| self.take(id, pool))
+    }
+
+    /// The request that may issue now, if any, when these chips are at work.
+    fn choose(&mut self, busy: &Bits, pool: &Pool) -> Option<u32> {
         let oldest = self.ages.head();
         if oldest == NONE {
             return None;
@@ -335,14 +350,13 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
         if self.passed >= self.most_passed || pool[oldest].op == Op::Flush {
             let mut chips = self.entries[oldest as usize].chips.members(self.chips);
             if chips.all(|chip| !busy.get(chip)) {
-                return Some(self.take(oldest, pool));
+                return Some(oldest);
             }
             for chip in self.entries[oldest as usize].chips.members(self.chips) {
                 self.taken.set(chip);
             }
         }
-        let id = self.first(0).or_else(|| self.first(1))?;
-        Some(self.take(id, pool))
+        self.first(0).or_else(|| self.first(1))
     }
 
     /// The first request of a half, in the order of batch, channel batch and arrival, none of whose

@@ -4,8 +4,8 @@
 //! batch of its half without a chip conflict, else opens one; read batches go first; any request of
 //! the oldest batch may issue. What both papers leave open stands in [`super::batches`].
 
-use super::batches::Batches;
 use super::Scheduler;
+use super::batches::Batches;
 use crate::config::{Key, Settings};
 use crate::device::Array;
 use crate::ftl::Ftl;
@@ -33,7 +33,7 @@ impl Scheduler for Piq {
 
     #[inline]
     fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
-        self.0.next(array.busy(), pool)
+        self.0.next(array, pool)
     }
 
     #[inline]

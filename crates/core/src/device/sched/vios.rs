@@ -6,8 +6,8 @@
 //! block, any other write the slowest (where `flash.variation` makes blocks differ): see
 //! [`crate::ftl::log`]. What the paper leaves open stands in [`super::batches`].
 
-use super::batches::Batches;
 use super::Scheduler;
+use super::batches::Batches;
 use crate::config::{Key, Settings};
 use crate::device::Array;
 use crate::ftl::Ftl;
@@ -37,7 +37,7 @@ impl Scheduler for Vios {
 
     #[inline]
     fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
-        self.0.next(array.busy(), pool)
+        self.0.next(array, pool)
     }
 
     #[inline]
