@@ -14,7 +14,7 @@
 //! Log-linear in the step, since a threshold voltage spread evenly over a step, with exponential
 //! noise at its ends, gives that. The step is `max_step` less as many whole decrements as it takes
 //! for `BER <= ecc_limit`, and the program time `flash.program x nominal_step / D`. Why these
-//! constants: `docs/decisions/process-variation.md`.
+//! constants: `docs/decisions/0004-process-variation.md`.
 //!
 //! - As `g n` only grows, the step never does.
 //! - A block that exceeds the limit even with the last step keeps that step.

@@ -328,6 +328,26 @@ impl Parts {
     }
 }
 
+impl Mapping {
+    fn new(ftl: &Ftl, counts: &Counts, page_bytes: u64) -> Mapping {
+        let stats = with_ftl!(ftl, ftl => ftl.map_stats());
+        let translations = stats.hits + stats.misses;
+        let map_programs: u64 =
+            [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
+        Mapping {
+            hits: stats.hits,
+            misses: stats.misses,
+            prefetches: stats.prefetches,
+            hit_ratio: (translations > 0)
+                .then(|| (stats.hits as f64 - stats.prefetches as f64) / translations as f64),
+            translation_reads: counts.reads[Cause::Map as usize],
+            translation_programs: counts.programs[Cause::Map as usize],
+            map_bytes_programmed: map_programs * page_bytes,
+            updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
+        }
+    }
+}
+
 impl Waf {
     fn new(counts: &Counts, ftl: &Ftl) -> Waf {
         let (slots, per_page) = with_ftl!(ftl, ftl => (ftl.host_slots(), u64::from(ftl.slots_per_page())));
@@ -389,11 +409,8 @@ impl Report {
     /// Draws the report up.
     pub fn new(sources: &Sources) -> Report {
         let Sources { recorder, device, ftl, counts, .. } = sources;
-        let stats = with_ftl!(ftl, ftl => ftl.map_stats());
         let requests: u64 = recorder.requests.iter().sum();
         let conflicts = device.conflicts().requests;
-        let map_programs: u64 =
-            [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
         let [latency, wait, access] = &recorder.times;
         let bytes: u64 = recorder.bytes.iter().sum();
         Report {
@@ -412,18 +429,7 @@ impl Report {
             latency: Parts::new(latency),
             wait: Parts::new(wait),
             access: Parts::new(access),
-            mapping: Mapping {
-                hits: stats.hits,
-                misses: stats.misses,
-                prefetches: stats.prefetches,
-                hit_ratio: (stats.hits + stats.misses > 0).then(|| {
-                    (stats.hits as f64 - stats.prefetches as f64) / (stats.hits + stats.misses) as f64
-                }),
-                translation_reads: counts.reads[Cause::Map as usize],
-                translation_programs: counts.programs[Cause::Map as usize],
-                map_bytes_programmed: map_programs * sources.page_bytes.0,
-                updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
-            },
+            mapping: Mapping::new(ftl, counts, sources.page_bytes.0),
             scheduler: Scheduler {
                 name: sources.scheduler.0.to_string(),
                 prioritized: recorder.prioritized,
