@@ -203,7 +203,9 @@ impl<T: Translation> PageMapped<T> {
             }
         }
         data.append(lpn, Cause::Host, pool, work, &mut |moved| translation.moved(moved, pages));
-        if let Some(chip) = pool.take_uneven() {
+        if let Some(chip) = pool.uneven()
+            && data.can_relocate(chip)
+        {
             let mut moved = |moved, pages: &TranslationPages| translation.moved(moved, pages);
             wear::level(chip, (data, pages), pool, work, &mut moved);
         }

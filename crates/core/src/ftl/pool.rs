@@ -14,7 +14,7 @@ struct Chip {
     head: u32,
     tail: u32,
     len: u32,
-    /// No block of the chip was erased less often when that was looked at last.
+    /// Erase count of the least worn block that could be moved, when that was looked at last.
     floor: u32,
 }
 
@@ -90,7 +90,7 @@ impl BlockPool {
         let erases = &mut self.blocks[block as usize].erases;
         *erases += 1;
         if let Some(threshold) = self.threshold
-            && *erases - self.chips[chip as usize].floor > threshold
+            && erases.saturating_sub(self.chips[chip as usize].floor) > threshold
         {
             self.uneven = Some(chip);
         }
@@ -101,16 +101,15 @@ impl BlockPool {
         self.threshold
     }
 
-    /// The chip whose erase counts were last seen to differ too much, once.
+    /// The chip whose erase counts were last seen to differ too much.
     #[inline]
-    pub fn take_uneven(&mut self) -> Option<u32> {
-        self.uneven.take()
+    pub fn uneven(&self) -> Option<u32> {
+        self.uneven
     }
 
-    /// Looks up the least erase count of a chip, from which [`BlockPool::take_uneven`] measures.
-    pub fn find_floor(&mut self, chip: u32) {
-        let blocks = self.of_chip(chip);
-        let floor = blocks.map(|block| self.erase_count(block)).min().expect("a chip has blocks");
+    /// Sets the erase count that the chip's blocks are measured against, and forgets what was seen.
+    pub fn set_floor(&mut self, chip: u32, floor: u32) {
+        self.uneven = None;
         self.chips[chip as usize].floor = floor;
     }
 

@@ -11,9 +11,11 @@
 //! Read into it: the least worn block is taken for the coldest. The most worn erased block is
 //! looked for in the reserves of the chip, those of the user's data and of the translation pages,
 //! which exchange blocks for it, as erased blocks are all alike; a little worn block that lies
-//! erased in the pool is exchanged without a copy. While levelling is on, copies go to the least
-//! worn block of the reserve. At most one block moves per page that the host writes. Wear is
-//! levelled within a chip: data does not change chips under static allocation.
+//! erased in the pool is exchanged without a copy. An open block is moved only at twice the
+//! threshold: one that is being written is full long before. While levelling is on, the least worn
+//! block of a reserve is used before the others. At most one block moves per page that the host writes, so
+//! the threshold is no strict bound: blocks that are worn past it meanwhile, or whose data turns
+//! out not to be cold, exceed it by a little. Wear is levelled within a chip: data does not change chips under static allocation.
 
 use super::log::Log;
 use super::pool::BlockPool;
@@ -42,7 +44,10 @@ pub const KEYS: &[Key] = &[
 fn choices() -> Vec<Choice> {
     vec![
         Choice { name: "none", doc: "cold data stays where it is" },
-        Choice { name: "static", doc: "the data of the least worn block moves into the most worn erased one" },
+        Choice {
+            name: "static",
+            doc: "the data of the least worn block moves into the most worn erased one",
+        },
     ]
 }
 
@@ -54,33 +59,47 @@ enum Place {
     Pool,
 }
 
-/// The least worn block of a chip that can be moved, and its most worn erased block that a log
-/// holds, if they differ by more than the threshold.
-fn apart(chip: u32, data: &Log, pages: &Log, pool: &BlockPool) -> Option<((u32, Place), u32)> {
-    let (mut cold, mut worn) = (None, None);
+/// A block to be moved, its erase count and where it lies.
+type Cold = Option<(u32, u32, Place)>;
+
+fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
+    if best.is_none_or(|(least, ..)| erases < least) {
+        *best = Some((erases, block, place));
+    }
+}
+
+/// The least worn block of a chip that is to be moved and the most worn erased one that a log
+/// holds, if they differ enough. The pool learns what to measure against from now on.
+fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
+    let threshold = pool.threshold()?;
+    let (mut settled, mut open, mut worn) = (None, None, None);
     for block in pool.of_chip(chip) {
         let erases = pool.erase_count(block);
         if data.is_reserve(block) || pages.is_reserve(block) {
             if worn.is_none_or(|(most, _)| erases > most) {
                 worn = Some((erases, block));
             }
-        } else if cold.is_none_or(|(least, _)| erases < least) {
-            let places = [
-                (data.is_closed(block), Place::Data),
-                (pages.is_closed(block), Place::Pages),
-                (pool.is_free(block), Place::Pool),
-            ];
-            if let Some((_, place)) = places.into_iter().find(|(here, _)| *here) {
-                cold = Some((erases, (block, place)));
-            }
+        } else if pool.is_free(block) {
+            colder(&mut settled, erases, block, Place::Pool);
+        } else {
+            let place = if data.has(block) { Place::Data } else { Place::Pages };
+            let closed = data.is_closed(block) || pages.is_closed(block);
+            colder(if closed { &mut settled } else { &mut open }, erases, block, place);
         }
     }
-    let ((least, cold), (most, worn)) = (cold?, worn?);
-    (most.saturating_sub(least) > pool.threshold()?).then_some((cold, worn))
+    pool.set_floor(chip, settled.map_or(0, |(least, ..)| least));
+    let (most, worn) = worn?;
+    let beyond = |cold: Cold, by: u32| cold.filter(|(least, ..)| most.saturating_sub(*least) > by);
+    let (_, cold, place) =
+        beyond(settled, threshold).or_else(|| beyond(open, threshold.saturating_mul(2)))?;
+    Some(((cold, place), worn))
 }
 
 /// Moves the data of the least worn block of a chip into its most worn erased block, if they
 /// differ by more than the threshold. `moved` hears of every LPN that moved.
+///
+/// # Panics
+/// If the data can relocate nothing on the chip now.
 #[cold]
 pub fn level(
     chip: u32,
@@ -89,7 +108,6 @@ pub fn level(
     work: &mut Work,
     moved: &mut impl FnMut(u32, &TranslationPages),
 ) {
-    pool.find_floor(chip);
     let Some(((cold, place), worn)) = apart(chip, data, pages.log(), pool) else { return };
     let worn_in_data = data.is_reserve(worn);
     match place {
@@ -98,7 +116,7 @@ pub fn level(
             let holder = if worn_in_data { data } else { pages.log_mut() };
             holder.exchange_reserve(chip, worn, cold);
         }
-        Place::Data if data.can_relocate(chip) => {
+        Place::Data => {
             if !worn_in_data {
                 exchange(chip, worn, pages.log_mut(), data);
             }
@@ -110,7 +128,7 @@ pub fn level(
             }
             pages.log_mut().relocate(chip, (cold, worn), pool, work, &mut |_| ());
         }
-        Place::Data | Place::Pages => (),
+        Place::Pages => (),
     }
 }
 

@@ -136,7 +136,8 @@ impl Log {
                 let end = first + self.slots_per_block;
                 let nexts = [(at.next, at.end), (at.aside_next, at.aside_end)];
                 let next = nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| *next);
-                next.ok_or_else(|| format!("block {block} is open and neither the frontier nor set aside"))? - first
+                next.ok_or_else(|| format!("block {block} is open and neither the frontier nor set aside"))?
+                    - first
             }
             State::Closed => self.slots_per_block,
         };

@@ -57,7 +57,7 @@ impl Log {
         self.empty(chip, victim, self.shape.gc, pool, work, moved);
     }
 
-    /// Moves the live slots of a closed block to the frontier and erases the block.
+    /// Moves the live slots of a block to the frontier and erases the block.
     fn empty(
         &mut self,
         chip: u32,
@@ -69,7 +69,9 @@ impl Log {
     ) {
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
-        self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
+        if blocks[victim as usize].state == State::Closed {
+            self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
+        }
         let end = (victim + 1) * self.slots_per_block;
         let mut slot = victim * self.slots_per_block;
         let mut pages_read = 0;
@@ -110,11 +112,17 @@ impl Log {
         pool.erased(chip, block);
         if self.chips[chip as usize].reserve_len < self.shape.reserve {
             self.reserve_push(chip, block);
-        } else {
-            self.blocks[block as usize] = Block::new(State::Absent);
-            self.chips[chip as usize].held -= 1;
-            pool.push(block);
+            return;
         }
+        let mut spare = block;
+        if pool.threshold().is_some() {
+            // The most worn stay behind, where wear levelling finds them.
+            self.reserve_push(chip, block);
+            spare = self.reserve_pop(chip, pool);
+        }
+        self.blocks[spare as usize] = Block::new(State::Absent);
+        self.chips[chip as usize].held -= 1;
+        pool.push(spare);
     }
 
     /// Makes the block set aside the frontier; whether there is one.
@@ -203,8 +211,9 @@ impl Log {
         (at.next == at.end || at.aside_next == at.aside_end) && self.by_page.rem(at.next) == 0
     }
 
-    /// Moves the live slots of the closed block `from` into the reserve block `into` (cause wear)
-    /// and erases `from`. The frontier stays; what is left of `into` is set aside.
+    /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear)
+    /// and erases `from`. The frontier stays, unless it is `from`; what is left of `into` is set
+    /// aside or takes the place of `from`.
     ///
     /// # Panics
     /// If [`Log::can_relocate`] is false.
@@ -217,14 +226,22 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         assert!(self.can_relocate(chip), "chip {chip} has nowhere to set its frontier aside");
-        let at = self.chips[chip as usize];
+        let at = &mut self.chips[chip as usize];
+        let (mut next, end) = (at.next, at.end);
+        if self.blocks[from as usize].state == State::Open {
+            if next != end && self.by_block.div(next) == from {
+                next = end;
+            } else {
+                at.aside_next = at.aside_end;
+            }
+        }
         self.reserve_remove(chip, into);
         self.open(chip, into);
         self.empty(chip, from, Cause::Wear, pool, work, moved);
-        let now = &mut self.chips[chip as usize];
-        if at.next != at.end {
-            (now.aside_next, now.aside_end) = (now.next, now.end);
-            (now.next, now.end) = (at.next, at.end);
+        if next != end {
+            let at = &mut self.chips[chip as usize];
+            (at.aside_next, at.aside_end) = (at.next, at.end);
+            (at.next, at.end) = (next, end);
         }
     }
 }
