@@ -3,6 +3,10 @@
 //! `ftlab-bench CASE [REQUESTS]` runs one case; without arguments it runs every case in a process
 //! of its own. A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was
 //! filled in order first; the fill is part of the process's time and not of the requests.
+//!
+//! `ftlab-bench theory` compares write amplification with its closed forms instead.
+
+mod theory;
 
 use std::process::{Command, ExitCode};
 
@@ -179,11 +183,14 @@ fn main() -> ExitCode {
             .all(|case| Command::new(&program).arg(case.0).status().is_ok_and(|status| status.success()));
         return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     };
+    if name == "theory" {
+        return theory::theory();
+    }
     match CASES.iter().find(|case| case.0 == name) {
         Some(case) => measure(case, requests),
         None => {
             let names: Vec<_> = CASES.iter().map(|case| case.0).collect();
-            eprintln!("error: no case {name}; there are {}", names.join(", "));
+            eprintln!("error: no case {name}; there are {}, and theory", names.join(", "));
             return ExitCode::from(2);
         }
     }

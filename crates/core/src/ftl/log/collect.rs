@@ -34,7 +34,17 @@ impl Log {
     pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
         while pool.free(chip) == 0 {
-            self.collect(chip, &mut gainless, pool, work, &mut |_| ());
+            let at = &mut self.chips[chip as usize];
+            if at.aside_next == at.aside_end {
+                self.collect(chip, &mut gainless, pool, work, &mut |_| ());
+            } else if at.next == at.end {
+                self.resume(chip);
+            } else {
+                // Two open blocks are one too many: the closed ones alone may have nothing to gain.
+                let block = self.by_block.div(at.next);
+                at.next = at.end;
+                self.empty(chip, block, self.shape.gc, pool, work, &mut |_| ());
+            }
         }
     }
 

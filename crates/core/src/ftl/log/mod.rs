@@ -26,7 +26,8 @@
 //! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
 //! into one erased block of the reserve and gives the block it erased for it. What is left
 //! of the destination is set aside, at most one block on each chip, and is written before
-//! anything is collected, so a log that collects has nothing set aside.
+//! anything is collected for the frontier; before anything is reclaimed for another log, the
+//! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
 mod audit;
 mod collect;
