@@ -91,8 +91,9 @@ fn it_levels_translation_blocks_with_the_data() {
             let what = format!("{kind}, cache {cache:?}, {reserve} reserved");
             println!("{what}: spread {} -> {}", spread(&without), spread(&with));
             assert!(spread(&without) > 100, "{what}: {:?}", without.wear);
-            // Translation pages that are never written leave a block open, which is moved late.
-            let bound = if cache.is_none() { 3 * 32 } else { 32 + SLACK };
+            // A host write may erase several translation blocks and moves one; translation pages
+            // that are never written leave a block open, which is moved late.
+            let bound = if cache.is_none() { 3 * 32 } else { 32 + 2 * SLACK };
             assert!(spread(&with) <= bound, "{what}: {:?}", with.wear);
         }
     }
