@@ -14,8 +14,6 @@ use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::gc::theory;
 use ftlab_core::ftl::{FlashTranslation, Ftl, Request};
 
-use crate::base;
-
 const BLOCKS: u32 = 4096;
 const GATE_PERCENT: f64 = 0.5;
 
@@ -42,14 +40,15 @@ struct Cell {
 
 impl Cell {
     fn settings(&self) -> Settings {
-        let mut settings = base();
-        settings.ftl.kind = "page".into();
-        settings.ftl.gc = self.policy.into();
-        settings.ftl.gc_choices = self.draws;
-        settings.ftl.over_provisioning_ppm = ((1.0 - 1.0 / self.ratio) * 1e6).round() as u64;
-        settings.flash.blocks_per_plane = BLOCKS;
-        settings.flash.pages_per_block = self.b;
-        settings
+        let keys = [
+            ("ftl.kind", "page".to_string()),
+            ("ftl.gc", self.policy.into()),
+            ("ftl.gc_choices", self.draws.to_string()),
+            ("ftl.over_provisioning", format!("{:.4}%", (1.0 - 1.0 / self.ratio) * 100.0)),
+            ("flash.blocks_per_plane", BLOCKS.to_string()),
+            ("flash.pages_per_block", self.b.to_string()),
+        ];
+        crate::settings(&self.name(), &keys.each_ref().map(|(key, value)| (*key, value.as_str())))
     }
 
     /// The closed form at a ratio of physical to logical pages.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,22 @@ def available() -> bool:
 
 
 SKIP_REASON = "the package ftlab is not installed here (pip install .), so there is no engine to test"
+
+
+def shared_traces() -> Path:
+    """Where recorded traces lie that are not the project's to ship."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "traces"
+    return Path(os.environ.get("FTLAB_TRACES", beside))
+
+
+def shared_trace(name: str) -> Path:
+    """One of them; the test that asks is skipped where it is absent."""
+    import pytest  # not needed to run diff.py
+
+    path = shared_traces() / name
+    if not path.is_file():
+        pytest.skip(f"no {name} in {path.parent} (FTLAB_TRACES names another folder)")
+    return path
 
 
 def toml(settings: Settings) -> str:

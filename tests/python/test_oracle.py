@@ -74,3 +74,19 @@ def test_command_line_and_python_agree(tmp_path: Path) -> None:
         folder.mkdir()
         settings = generate.settings(config)
         assert engine.command_line(settings, trace, folder) == engine.run(settings, trace)
+
+
+@pytest.mark.parametrize("ftl", ["dftl", "cdftl"])
+@pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
+def test_recorded_trace(scheduler: str, ftl: str) -> None:
+    """10,000 requests of Financial1 on the paper's device, ten times as fast, so that they queue."""
+    path = engine.shared_trace("financial1-first10000.ssdsim.txt")
+    trace = []
+    with path.open() as file:
+        for line in file:
+            arrival, _, sector, sectors, is_read = (int(field) for field in line.split())
+            offset = sector * 512 % (200 << 20)
+            trace.append((arrival // 10, "R" if is_read else "W", offset, sectors * 512))
+    config = mapplus.Config(scheduler=scheduler, ftl=ftl)
+    found = diff.differences(config, trace)
+    assert not found, "\n".join(found[:12])

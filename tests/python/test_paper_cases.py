@@ -92,6 +92,24 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     assert sum(result.to_dict()["flash"]["erases"].values()) == 0
 
 
+@pytest.mark.parametrize("name", ["pixel6a-telegram-exec.csv.gz", "cloudphysics-sample.csv.gz"])
+def test_preset_is_large_enough_for_the_named_traces(name: str) -> None:
+    """No garbage collection on them: the paper's flash starts empty and is never full."""
+    import ftlab
+
+    path = engine.shared_trace(name)
+    result = ftlab.run(
+        "map-plus",
+        trace=str(path),
+        dedup="50ms",
+        max_gap="60s",
+        out_of_range="compact",
+        host__scheduler="noop",
+        collect=False,
+    )
+    assert sum(result.to_dict()["flash"]["erases"].values()) == 0
+
+
 def random_reads_and_writes(start: int, pages: int, page_bytes: int) -> list[tuple[int, str, int, int]]:
     """Bursts of reads and writes of 1 to 8 pages within ``pages``, from ``start``."""
     import random
