@@ -15,9 +15,28 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
+const POLICIES: [&str; 6] = ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"];
 
-/// A geometry, from roomy down to the least number of blocks that is accepted.
+/// Every registered policy is tried, with wear levelling off and at low thresholds.
+#[test]
+fn the_policies_are_all_there_are() {
+    let names: Vec<_> = ftlab_core::ftl::gc::choices().iter().map(|choice| choice.name).collect();
+    assert_eq!(names, POLICIES);
+}
+
+/// A geometry, from roomy down to the least number of blocks that is accepted, and a policy.
 fn device() -> impl Strategy<Value = Settings> {
+    let policy = (0usize..6, 1u32..4, 1u32..8, prop_oneof![Just(None), (1u32..4).prop_map(Some)]);
+    (geometry(), policy).prop_map(|(mut settings, (gc, choices, window, wear))| {
+        settings.ftl.gc = POLICIES[gc].into();
+        settings.ftl.gc_choices = choices;
+        settings.ftl.gc_window = window;
+        settings.ftl.wear_threshold = wear;
+        settings
+    })
+}
+
+fn geometry() -> impl Strategy<Value = Settings> {
     let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
     let cache = (0usize..3, prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
     (geometry, cache, 1u32..3).prop_filter_map(

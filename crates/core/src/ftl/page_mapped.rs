@@ -3,7 +3,7 @@
 use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
 use super::translation::{Context, MapStats, Translation, TranslationPages};
-use super::{FlashTranslation, Request};
+use super::{FlashTranslation, Request, wear};
 use crate::config::{Contradiction, Settings};
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
@@ -142,10 +142,15 @@ impl<T: Translation> PageMapped<T> {
             gc: Cause::GcMap,
             ..data
         };
-        let mut pool = BlockPool::new(flash.chips(), flash.blocks_per_chip() as u32, flash.pe_cycles as u32);
+        let mut pool = BlockPool::new(
+            flash.chips(),
+            flash.blocks_per_chip() as u32,
+            flash.pe_cycles as u32,
+            settings.ftl.wear_threshold,
+        );
         let mut ftl = PageMapped {
-            data: Log::new(data, &mut pool, check),
-            pages: TranslationPages::new(map, layout.per_page, lpns, &mut pool, check && T::ON_FLASH, work),
+            data: Log::new(data, settings, &mut pool, check),
+            pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
             pool,
             translation: translation(settings, layout.map_pages),
             read_modify_write: settings.ftl.read_modify_write,
@@ -206,6 +211,12 @@ impl<T: Translation> PageMapped<T> {
             }
         }
         data.append(lpn, Cause::Host, pool, work, &mut |moved| translation.moved(moved, pages));
+        if let Some(chip) = pool.uneven()
+            && data.can_relocate(chip)
+        {
+            let mut moved = |moved, pages: &TranslationPages| translation.moved(moved, pages);
+            wear::level(chip, (data, pages), pool, work, &mut moved);
+        }
         translation.settle(&mut Context { data, pages, pool, work });
     }
 }
