@@ -50,6 +50,32 @@ impl Cause {
     }
 }
 
+/// What a flash operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Operation {
+    /// Reads a page.
+    Read = 0,
+    /// Programs a page.
+    Program = 1,
+    /// Erases a block.
+    Erase = 2,
+}
+
+impl Operation {
+    /// All operations.
+    pub const ALL: [Operation; 3] = [Operation::Read, Operation::Program, Operation::Erase];
+
+    /// Name in timelines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operation::Read => "read",
+            Operation::Program => "program",
+            Operation::Erase => "erase",
+        }
+    }
+}
+
 /// Flash operations by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -106,25 +132,57 @@ pub struct Step {
     pub out_ns: u64,
 }
 
+/// What a step is, for timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// What it does.
+    pub operation: Operation,
+    /// Why.
+    pub cause: Cause,
+    /// Logical page for which it is done, or [`NONE`].
+    pub lpn: u32,
+}
+
 /// Collects the steps of one request, in order.
 ///
 /// Steps form chains: within a chain each step waits for the one before; chains
 /// (one per logical page) run side by side on different chips. Steps of one chip
 /// always run in the order of emission. Neighbours on one chip that need no bus
-/// are merged, which changes no time and saves events.
+/// are merged, which changes no time and saves events, unless they are labelled ([`Work::label`]).
 #[derive(Clone, Debug)]
 pub struct Work {
     timing: Timing,
     steps: Vec<Step>,
     last: u32,
     fence: u32,
+    /// LPN the current chain is for, or [`NONE`].
+    lpn: u32,
+    /// Not 0: the next step is not merged into the last one, which is waited for or has a label.
+    apart: u64,
+    /// Label of each step, if that is wanted.
+    labels: Option<Vec<Label>>,
     counts: Counts,
 }
 
 impl Work {
     /// An empty sink.
     pub fn new(timing: Timing) -> Work {
-        Work { timing, steps: Vec::with_capacity(1024), last: NONE, fence: NONE, counts: Counts::default() }
+        Work {
+            timing,
+            steps: Vec::with_capacity(1024),
+            last: NONE,
+            fence: NONE,
+            lpn: NONE,
+            apart: 0,
+            labels: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// From now on every flash operation is a step of its own, with a label; no time changes.
+    pub fn label(&mut self) {
+        self.labels.get_or_insert_default();
+        self.apart = 1;
     }
 
     /// Operations emitted since the start of the run.
@@ -135,6 +193,11 @@ impl Work {
     /// Steps of the current request.
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// Labels of these steps; none unless they are wanted.
+    pub fn labels(&self) -> &[Label] {
+        self.labels.as_ref().map_or(&[], |labels| &labels[..self.steps.len()])
     }
 
     /// Forgets the steps (not the counts): the next request begins.
@@ -154,35 +217,58 @@ impl Work {
     /// Begins a chain that waits for nothing but the last fence.
     #[inline]
     pub fn chain(&mut self) {
+        self.chain_for(NONE);
+    }
+
+    /// Begins a chain for a logical page; it waits for nothing but the last fence.
+    #[inline]
+    pub fn chain_for(&mut self, lpn: u32) {
         self.last = self.fence;
+        self.lpn = lpn;
     }
 
     /// Lets every later chain wait for the step emitted last.
     pub fn fence(&mut self) {
         self.fence = self.last;
+        // Whoever waits for the fence would wait for what is merged into its step too.
+        self.apart = 1;
     }
 
     #[inline]
-    fn push(&mut self, chip: u32, in_ns: u64, cell_ns: u64, out_ns: u64) {
+    fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
         if let Some(step) = self.steps.last_mut()
             && step.chip == chip
-            && in_ns | out_ns | step.in_ns | step.out_ns == 0
+            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart == 0
         {
             // In emission order on the same chip it runs right behind anyway.
             step.cell_ns += cell_ns;
         } else {
             self.steps.push(Step { chip, after: self.last, in_ns, cell_ns, out_ns });
+            if self.apart != 0 {
+                self.pushed_apart(operation, cause);
+            }
         }
         self.last = self.steps.len() as u32 - 1;
+    }
+
+    /// Labels the last step, if that is wanted; others may be merged into it, if not.
+    #[cold]
+    fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
+        match &mut self.labels {
+            None => self.apart = 0,
+            Some(labels) => {
+                labels.truncate(self.steps.len() - 1);
+                labels.push(Label { operation, cause, lpn: self.lpn });
+            }
+        }
     }
 
     /// Reads one page; `out_ns` of bus time bring out what is wanted of it.
     #[inline]
     fn read_with(&mut self, chip: u32, cause: Cause, out_ns: u64) {
-        let cause = cause as usize;
-        self.counts.reads[cause] += 1;
-        self.counts.busy_ns[cause] += self.timing.read_ns + out_ns;
-        self.push(chip, 0, self.timing.read_ns, out_ns);
+        self.counts.reads[cause as usize] += 1;
+        self.counts.busy_ns[cause as usize] += self.timing.read_ns + out_ns;
+        self.push(chip, Operation::Read, cause, [0, self.timing.read_ns, out_ns]);
     }
 
     /// Reads a whole page.
@@ -201,15 +287,15 @@ impl Work {
     /// Programs a page.
     #[inline]
     pub fn program(&mut self, chip: u32, cause: Cause) {
-        let cause = cause as usize;
-        self.counts.programs[cause] += 1;
-        self.counts.busy_ns[cause] += self.timing.program_ns + self.timing.page_transfer_ns;
-        self.push(chip, self.timing.page_transfer_ns, self.timing.program_ns, 0);
+        self.counts.programs[cause as usize] += 1;
+        self.counts.busy_ns[cause as usize] += self.timing.program_ns + self.timing.page_transfer_ns;
+        let times = [self.timing.page_transfer_ns, self.timing.program_ns, 0];
+        self.push(chip, Operation::Program, cause, times);
     }
 
     /// Reads `reads` pages and programs `programs` pages of the same chip, data through the controller.
     pub fn copy(&mut self, chip: u32, cause: Cause, reads: u32, programs: u32) {
-        if self.timing.page_transfer_ns > 0 {
+        if self.timing.page_transfer_ns > 0 || self.labels.is_some() {
             for page in 0..reads.max(programs) {
                 if page < reads {
                     self.read(chip, cause);
@@ -219,20 +305,19 @@ impl Work {
                 }
             }
         } else if reads | programs > 0 {
-            let (reads, programs, cause) = (u64::from(reads), u64::from(programs), cause as usize);
+            let (reads, programs) = (u64::from(reads), u64::from(programs));
             let cell_ns = reads * self.timing.read_ns + programs * self.timing.program_ns;
-            self.counts.reads[cause] += reads;
-            self.counts.programs[cause] += programs;
-            self.counts.busy_ns[cause] += cell_ns;
-            self.push(chip, 0, cell_ns, 0);
+            self.counts.reads[cause as usize] += reads;
+            self.counts.programs[cause as usize] += programs;
+            self.counts.busy_ns[cause as usize] += cell_ns;
+            self.push(chip, Operation::Read, cause, [0, cell_ns, 0]);
         }
     }
 
     /// Erases a block.
     pub fn erase(&mut self, chip: u32, cause: Cause) {
-        let cause = cause as usize;
-        self.counts.erases[cause] += 1;
-        self.counts.busy_ns[cause] += self.timing.erase_ns;
-        self.push(chip, 0, self.timing.erase_ns, 0);
+        self.counts.erases[cause as usize] += 1;
+        self.counts.busy_ns[cause as usize] += self.timing.erase_ns;
+        self.push(chip, Operation::Erase, cause, [0, self.timing.erase_ns, 0]);
     }
 }
