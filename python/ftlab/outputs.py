@@ -29,8 +29,10 @@ class Output:
         """``option`` is what messages name, ``--json`` say; empty for an argument."""
         self.option = option
         self.name = os.fspath(path)
-        # A symbolic link stays; what it points to is replaced.
-        self.path = Path(os.path.realpath(self.name))
+        # A symbolic link stays; what it points to is replaced. (An open pipe, /dev/stdout say, is a
+        # link to a name that does not exist; it is opened as it is.)
+        opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110, PTH113
+        self.path = Path(self.name if opened else os.path.realpath(self.name))
 
     @property
     def suffix(self) -> str:
@@ -39,8 +41,9 @@ class Output:
 
     @property
     def special(self) -> bool:
-        """Whether the target exists and is no regular file."""
-        return self.path.exists() and not self.path.is_file()
+        """Whether the target exists and is no regular file: it is written in place."""
+        given = Path(self.name)
+        return given.exists() and not given.is_file()
 
     def fail(self, why: str) -> UserError:
         """The error for this output."""
@@ -54,7 +57,8 @@ class Output:
         """
         if not self.name:
             raise self.fail("the name is empty")
-        if suffixes and self.suffix not in suffixes:
+        # A pipe or a device has no name to go by; it gets the first format.
+        if suffixes and self.suffix not in suffixes and not self.special:
             raise self.fail(f"the name must end in {' or '.join(suffixes)}")
         try:
             self._check()
@@ -65,7 +69,7 @@ class Output:
         if self.path.is_dir():
             raise self.fail("is a directory; name a file")
         # A file that is read-only stays as it is.
-        if self.path.exists() and not os.access(self.path, os.W_OK):
+        if Path(self.name).exists() and not os.access(self.name, os.W_OK):
             raise self.fail("cannot write: Permission denied")
         if self.special:
             return
@@ -91,7 +95,7 @@ class Output:
                 with tempfile.TemporaryDirectory(prefix="ftlab-") as directory:
                     path = Path(directory) / "output"
                     yield path
-                    with path.open("rb") as source, self.path.open("wb") as target:
+                    with path.open("rb") as source, Path(self.name).open("wb") as target:
                         shutil.copyfileobj(source, target)
                 return
             path = self._create()

@@ -217,7 +217,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
     """Writes a configuration's workload to ``output``; what was read and dropped."""
     output.check(SUFFIXES)
     check_distinct([output], [config.trace] if config.trace else [])
-    if output.suffix == ".csv":
+    if output.suffix != ".parquet":
         text = _core.trace_convert_csv(config, output.name, chunks=_chunks_of(config), progress=progress)
         summary: dict[str, Any] = json.loads(text)
         return summary
@@ -328,7 +328,7 @@ def run_with_outputs(
         )
 
     try:
-        if requests is None or requests.suffix == ".csv":
+        if requests is None or requests.suffix != ".parquet":
             return run(requests.name if requests else None)
         with requests.staged() as path:
             rows = path.with_name(path.name + ".csv")
