@@ -185,6 +185,9 @@ impl Run<'_> {
             let arrival_ns = if self.device.has_room() { self.arrivals.next_ns() } else { None };
             let next_ns = self.device.next_ns().min(arrival_ns.unwrap_or(NEVER));
             if next_ns == NEVER {
+                if self.reported_ns.is_some() {
+                    self.report_activity(observer);
+                }
                 break;
             }
             self.now_ns = self.now_ns.max(next_ns);
