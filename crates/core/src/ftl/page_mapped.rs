@@ -227,7 +227,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         let mut misses = 0;
         let mut read_up_to = request.first;
         for lpn in request.first..end {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, false, work);
             if lpn >= read_up_to {
                 let count = if self.by_page.get() == 1 { 1 } else { self.together(lpn, end) };
@@ -242,7 +242,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         let last = request.first + request.pages - 1;
         let mut misses = 0;
         for lpn in request.first..=last {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
@@ -257,7 +257,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
         let mut misses = 0;
         for lpn in request.first..request.first + request.pages {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             self.data.trim(lpn);
         }
@@ -284,7 +284,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         }
         if !self.missing.is_empty() {
             self.pages.stats.prefetches += 1;
-            work.chain();
+            work.chain_for(self.missing[0]);
             let mut context =
                 Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
             self.translation.prefetch(page, &self.missing, &mut context);

@@ -95,7 +95,7 @@ impl TranslationPages {
     }
 
     /// Reads a translation page.
-    #[inline]
+    #[inline(always)] // saves half a percent of all instructions
     pub fn read(&mut self, page: u32, work: &mut Work) {
         work.read(self.log.slot_chip(self.log.slot(page)), Cause::Map);
     }
