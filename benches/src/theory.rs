@@ -167,7 +167,8 @@ impl Host {
 fn measure(cell: &Cell) -> f64 {
     let settings = cell.settings();
     let user = settings.user_pages();
-    let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes));
+    let mut work =
+        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
     let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else { unreachable!("kind is page") };
     let mut host = Host::new(cell.load, user as u32);
     let mut run = |writes: u64| {

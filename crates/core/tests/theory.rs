@@ -45,7 +45,8 @@ enum Next {
 
 /// Programs per host write over 8 times the user's pages, after 12 times as many.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
-    let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes));
+    let mut work =
+        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
     let page = |first| Request { first, pages: 1, head_partial: false, tail_partial: false };

@@ -86,7 +86,8 @@ pub fn run(
     observer: &mut dyn Observer,
     check: bool,
 ) -> Result<Report, RunError> {
-    let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes));
+    let mut work =
+        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
     let ftl = Ftl::new(settings, check, &mut work);
     let lpns = with_ftl!(&ftl, ftl => ftl.logical_pages());
     let mut run = Run {
