@@ -29,8 +29,8 @@ pub fn shared_frontier(
 ) -> f64 {
     let blocks = f64::from(blocks) - f64::from(reserve);
     let mut amplification = form(effective_ratio(blocks as u32, 0, 1, b, logical_pages));
-    // Each step shrinks the error by far more than half.
-    for _ in 0..30 {
+    // Each step shrinks the error a hundredfold.
+    for _ in 0..6 {
         amplification = form((blocks - 0.5 / amplification) * f64::from(b) / logical_pages);
     }
     amplification
@@ -39,7 +39,7 @@ pub fn shared_frontier(
 /// The zero of a function that changes its sign between `low` and `high`.
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let rising = f(high) > 0.0;
-    for _ in 0..200 {
+    for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if (f(middle) > 0.0) == rising {
             high = middle;
