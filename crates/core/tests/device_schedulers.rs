@@ -411,6 +411,9 @@ fn impossible_settings_are_refused() {
         [vios, ("flash.channels", Value::Count(2)), chips, ("flash.blocks_per_plane", Value::Count(64))];
     assert!(refused(&many).starts_with("device.scheduler: vios keeps its queues for at most 1024 chips"));
     let ispp = ("flash.variation.model", text("ispp"));
+    let levelled = [("device.scheduler", text("vios")), ("ftl.wear_leveling", text("static")), ispp.clone()];
+    assert!(refused(&levelled).starts_with("ftl.wear_leveling: moves data by wear, while vios"));
+    assert!(with(&levelled[..2]).is_ok() && with(&levelled[1..]).is_ok());
     assert!(with(std::slice::from_ref(&ispp)).is_ok());
     let case = |key, number| refused(&[ispp.clone(), (key, Value::Number(number))]);
     for (decrement, steps) in [(0.7, 0), (0.009, 66)] {

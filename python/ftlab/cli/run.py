@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
+from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
 from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.result import Timeline
+from ftlab.units import count, duration
 
 REQUESTS_SUFFIXES = (".csv", ".parquet")
 """What ``--requests`` can write."""
@@ -23,12 +26,25 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     metavar="FILE",
     help="Write one row per request (times, misses, batch) to a .csv or .parquet file.",
 )
+@click.option(
+    "--timeline",
+    "timeline_path",
+    metavar="FILE",
+    help="Write what every channel and chip did, when and for whom; open it in ui.perfetto.dev.",
+)
+@click.option(
+    "--timeline-window",
+    metavar="START:END",
+    help="The stretch of simulated time that --timeline shows, 10ms:20ms say.",
+)
 @options.check_option
 def run(
     config: str,
     settings: tuple[str, ...],
     json_path: str | None,
     requests_path: str | None,
+    timeline_path: str | None,
+    timeline_window: str | None,
     check: bool,
     **flags: str | None,
 ) -> None:
@@ -40,19 +56,40 @@ def run(
     resolved = load(config, options.overrides(settings, flags))
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     requests = Output("--requests", requests_path) if requests_path is not None else None
+    timeline = Output("--timeline", timeline_path) if timeline_path is not None else None
+    if timeline_window is not None and timeline is None:
+        raise UserError("--timeline-window needs --timeline FILE")
     if json_output:
         json_output.check()
     if requests:
         requests.check(REQUESTS_SUFFIXES)
-    outputs = [output for output in (json_output, requests) if output]
+    if timeline:
+        timeline.check()
+    outputs = [output for output in (json_output, requests, timeline) if output]
     check_distinct(outputs, [resolved.trace] if resolved.trace else [])
 
     from ftlab.progress import Reporter
-    from ftlab.traces import run_with_requests
+    from ftlab.traces import run_with_outputs
 
     with Reporter() as reporter:
         progress = reporter.callback(config)
-        result = run_with_requests(resolved, requests, check=check, progress=progress)
+        result = run_with_outputs(
+            resolved, requests, timeline, timeline_window=timeline_window, check=check, progress=progress
+        )
+    if timeline and result.timeline:
+        _note(timeline, result.timeline, timeline_window)
     if json_output:
         json_output.write(result.to_json().encode())
     write_stdout(result.to_json() if json_path == "-" else str(result))
+
+
+def _note(output: Output, timeline: Timeline, window: str | None) -> None:
+    """Says what of the run the timeline lacks."""
+    if timeline.cut_ns is not None:
+        click.echo(
+            f"note: {output.name} ends at {duration(timeline.cut_ns)} of simulated time, after "
+            f"{count(timeline.events)} events; choose a stretch with --timeline-window START:END",
+            err=True,
+        )
+    elif timeline.events == 0:
+        click.echo(f"note: {output.name}: nothing happened in --timeline-window {window}", err=True)

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::{Clock, NEVER};
-use crate::flash::Step;
+use crate::flash::{Label, Step};
 use crate::util::{Bits, NONE};
 
 /// What a chip is doing with the step at the head of its queue.
@@ -44,10 +44,48 @@ struct Queued {
     /// Grows when the slot is freed, so that an old reference is known to be finished.
     version: u32,
     /// The step to wait for: slot and version.
-    after: u32,
-    after_version: u32,
+    after: (u32, u32),
+    /// The step that loads what is needed: slot and version.
+    needs: (u32, u32),
     /// A chip is stalled on this step.
     awaited: bool,
+}
+
+/// What worked on a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The bus, before the cells.
+    In,
+    /// The cells.
+    Cells,
+    /// The bus, after the cells.
+    Out,
+}
+
+/// A stretch of time in which a chip's cells, or its channel's bus, worked on a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Chip.
+    pub chip: u32,
+    /// What the step is.
+    pub label: Label,
+    /// Whose it is.
+    pub(super) owner: u32,
+    /// What worked.
+    pub part: Part,
+    /// From, ns.
+    pub begin_ns: u64,
+    /// To, ns.
+    pub end_ns: u64,
+}
+
+/// What is kept for a timeline.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    /// What the steps are, by slot.
+    labels: Vec<Label>,
+    /// What has ended.
+    spans: Vec<Span>,
 }
 
 /// All chips and buses of a device. Resources of the clock: the chips, then the channels.
@@ -62,10 +100,13 @@ pub struct Array {
     clock: Clock,
     steps: Vec<Queued>,
     free: Vec<u32>,
-    stalled: Vec<u32>,
+    stalled: VecDeque<u32>,
+    /// Loads under way: number, and the slot of the step.
+    loads: Vec<(u32, u32)>,
     /// Slots of the steps being started, by index in their work.
     started: Vec<u32>,
     active: u32,
+    kept: Option<Box<Kept>>,
 }
 
 impl Array {
@@ -80,10 +121,53 @@ impl Array {
             clock: Clock::new(chips + channels),
             steps: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
-            stalled: Vec::with_capacity(chips as usize),
+            stalled: VecDeque::with_capacity(chips as usize),
+            loads: Vec::with_capacity(1024),
             started: Vec::with_capacity(1024),
             active: 0,
+            kept: None,
         }
+    }
+
+    /// From now on what ends is kept as spans until it is taken, and steps need labels.
+    pub fn keep_spans(&mut self) {
+        self.kept.get_or_insert_default();
+    }
+
+    /// Whether spans are kept.
+    #[inline]
+    pub fn keeps_spans(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Takes the spans kept, in the order in which they ended; those of one chip do not overlap.
+    pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
+        self.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
+    }
+
+    /// Labels the steps just started.
+    #[cold]
+    pub fn label(&mut self, labels: &[Label]) {
+        let (Some(kept), Some(&any)) = (&mut self.kept, labels.first()) else { return };
+        kept.labels.resize(self.steps.len(), any);
+        for (&slot, &label) in self.started.iter().zip(labels) {
+            kept.labels[slot as usize] = label;
+        }
+    }
+
+    /// Keeps what a chip has just done, as its phase and the step at its head say.
+    #[cold]
+    fn keep_span(&mut self, chip: u32, end_ns: u64) {
+        let Some(kept) = &mut self.kept else { return };
+        let Chip { phase, head, .. } = self.chips[chip as usize];
+        let Queued { step, owner, .. } = self.steps[head as usize];
+        let (part, ns) = match phase {
+            Phase::In => (Part::In, step.in_ns),
+            Phase::Out => (Part::Out, step.out_ns),
+            _ => (Part::Cells, step.cell_ns),
+        };
+        let label = kept.labels[head as usize];
+        kept.spans.push(Span { chip, label, owner, part, begin_ns: end_ns - ns, end_ns });
     }
 
     /// Whether a chip has nothing to do.
@@ -133,6 +217,9 @@ impl Array {
         for &step in steps {
             let slot = self.store(step, owner);
             self.started.push(slot);
+            if step.loads > 0 {
+                self.loads.push((step.loads, slot));
+            }
             self.active += 1;
             let chip = &mut self.chips[step.chip as usize];
             if chip.head == NONE {
@@ -148,14 +235,13 @@ impl Array {
     }
 
     fn store(&mut self, step: Step, owner: u32) -> u32 {
-        let (after, after_version) = match step.after {
+        let after = match step.after {
             NONE => (NONE, 0),
-            index => {
-                let slot = self.started[index as usize];
-                (slot, self.steps[slot as usize].version)
-            }
+            index => self.reference(self.started[index as usize]),
         };
-        let queued = Queued { step, owner, behind: NONE, version: 0, after, after_version, awaited: false };
+        let load = self.loads.iter().find(|&&(number, _)| step.needs > 0 && number == step.needs);
+        let needs = load.map_or((NONE, 0), |&(_, slot)| self.reference(slot));
+        let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false };
         match self.free.pop() {
             Some(slot) => {
                 let version = self.steps[slot as usize].version;
@@ -170,14 +256,20 @@ impl Array {
         }
     }
 
+    fn reference(&self, slot: u32) -> (u32, u32) {
+        (slot, self.steps[slot as usize].version)
+    }
+
     /// Begins the step at the head of a chip's queue, if what it waits for is finished.
     #[inline]
     fn begin(&mut self, chip: u32, now_ns: u64) {
-        let Queued { step, after, after_version, .. } = self.steps[self.chips[chip as usize].head as usize];
-        if after != NONE && self.steps[after as usize].version == after_version {
-            self.steps[after as usize].awaited = true;
+        let Queued { step, after, needs, .. } = self.steps[self.chips[chip as usize].head as usize];
+        let unfinished =
+            |&(slot, version): &(u32, u32)| slot != NONE && self.steps[slot as usize].version == version;
+        if let Some((awaited, _)) = [after, needs].into_iter().find(unfinished) {
+            self.steps[awaited as usize].awaited = true;
             self.chips[chip as usize].phase = Phase::Stalled;
-            self.stalled.push(chip);
+            self.stalled.push_back(chip);
         } else if step.in_ns > 0 {
             self.chips[chip as usize].phase = Phase::In;
             self.request_bus(chip, now_ns);
@@ -224,6 +316,9 @@ impl Array {
         self.clock.set(resource, NEVER);
         let chips = self.chips.len() as u32;
         if resource < chips {
+            if self.kept.is_some() {
+                self.keep_span(resource, due_ns);
+            }
             let head = self.chips[resource as usize].head;
             if self.steps[head as usize].step.out_ns == 0 {
                 return Some(Some(self.finish(resource, now_ns)));
@@ -234,6 +329,9 @@ impl Array {
         }
         let channel = (resource - chips) as usize;
         let chip = self.channels[channel].user.take().expect("the bus was in use");
+        if self.kept.is_some() {
+            self.keep_span(chip, due_ns);
+        }
         if let Some(next) = self.channels[channel].queue.pop_front() {
             self.grant_bus(channel, next, now_ns);
         }
@@ -249,7 +347,11 @@ impl Array {
     #[inline]
     fn finish(&mut self, chip: u32, now_ns: u64) -> u32 {
         let slot = self.chips[chip as usize].head;
-        let Queued { owner, behind, awaited, .. } = self.steps[slot as usize];
+        let Queued { step, owner, behind, awaited, .. } = self.steps[slot as usize];
+        if step.loads > 0 {
+            let at = self.loads.iter().position(|&(number, _)| number == step.loads);
+            self.loads.swap_remove(at.expect("a load under way is listed"));
+        }
         self.steps[slot as usize].version = self.steps[slot as usize].version.wrapping_add(1);
         self.free.push(slot);
         self.active -= 1;
@@ -265,7 +367,7 @@ impl Array {
         if awaited {
             for _ in 0..self.stalled.len() {
                 // Those that still wait stall again, at the end.
-                let waiting = self.stalled.remove(0);
+                let waiting = self.stalled.pop_front().expect("counted");
                 self.begin(waiting, now_ns);
             }
         }

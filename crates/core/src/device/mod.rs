@@ -17,10 +17,10 @@ use crate::config::Settings;
 use crate::flash::Work;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
-use crate::request::{Pool, Window};
+use crate::request::{Pool, Request, Window};
 use crate::util::{Divider, NONE};
 use crate::workload::Op;
-pub use array::Array;
+pub use array::{Array, Part, Span};
 use sched::Sched;
 
 /// Owner of the steps of a background write-back.
@@ -67,10 +67,10 @@ impl Device {
         }
     }
 
-    /// Whether the queue can take another request.
+    /// Whether the queue can take another request. A write-back in the background is waited for.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.held < self.depth
+        self.held < self.depth && self.background_steps == 0
     }
 
     /// Whether nothing is held, in the background either.
@@ -118,6 +118,20 @@ impl Device {
         let last = pages.first + pages.pages - 1;
         let width = self.slots_per_page.div(last) - self.slots_per_page.div(pages.first) + 1;
         Window { first, width: width.min(self.wanted.len() as u32) }
+    }
+
+    /// From now on what chips and buses do is kept for [`Device::take_spans`]; the FTL's work must be
+    /// labelled.
+    pub fn keep_spans(&mut self) {
+        self.array.keep_spans();
+    }
+
+    /// Hands out what chips and buses have done since the last call, each span with its request
+    /// (`None`: a write-back in the background). To be called before completed requests are released.
+    pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Option<&Request>)) {
+        for span in self.array.take_spans() {
+            take(&span, (span.owner != BACKGROUND).then(|| &pool[span.owner]));
+        }
     }
 
     /// Takes a request into the queue.
@@ -201,6 +215,9 @@ impl Device {
             done.push(id);
         } else {
             self.array.start(id, work.steps(), now_ns);
+            if self.array.keeps_spans() {
+                self.array.label(work.labels());
+            }
         }
     }
 
@@ -208,12 +225,16 @@ impl Device {
     pub fn write_back(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) -> bool {
         debug_assert!(self.is_idle());
         work.clear();
+        work.chain();
         if !with_ftl!(ftl, ftl => ftl.write_back(work)) {
             return false;
         }
         self.held += 1;
         self.background_steps = work.steps().len() as u32;
         self.array.start(BACKGROUND, work.steps(), now_ns);
+        if self.array.keeps_spans() {
+            self.array.label(work.labels());
+        }
         true
     }
 

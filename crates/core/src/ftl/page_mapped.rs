@@ -3,7 +3,7 @@
 use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
 use super::translation::{Context, MapStats, Translation, TranslationPages};
-use super::{FlashTranslation, Request};
+use super::{FlashTranslation, Request, wear};
 use crate::config::{Contradiction, Settings};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
@@ -22,7 +22,10 @@ struct Layout {
 impl Layout {
     /// Gives the data what it needs at least, then the translation pages, then lets both have
     /// slack: a sixteenth of what is left, or as much again as they need, to translation pages.
-    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, Contradiction> {
+    ///
+    /// # Errors
+    /// Blocks needed per chip, and blocks there are.
+    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
         let per_page = flash.page_bytes / settings.ftl.entry_bytes;
@@ -39,7 +42,7 @@ impl Layout {
             if on_flash { log::blocks_at_least(map_live, flash.pages_per_block, 1, 1) } else { 0 };
         let needed = data_least + map_least;
         if needed > blocks {
-            return Err(too_small(settings, needed, blocks));
+            return Err((needed, blocks));
         }
         let map_blocks = if on_flash {
             let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
@@ -56,19 +59,21 @@ impl Layout {
     }
 }
 
-fn too_small(settings: &Settings, needed: u64, blocks: u64) -> Contradiction {
-    // Withholding the missing blocks too, rounded up to a whole percent.
-    let missing_ppm = (needed - blocks) * 1_000_000 / blocks;
-    let percent = (settings.ftl.over_provisioning_ppm + missing_ppm).div_ceil(10_000) + 1;
-    let pages = if settings.ftl.kind == "page" { "" } else { ", its translation pages" };
+fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
+    let mut more = settings.clone();
+    let mut fits = |percent: &u64| {
+        more.ftl.over_provisioning_ppm = percent * 10_000;
+        more.user_pages() > 0 && Layout::new(&more, on_flash).is_ok()
+    };
+    let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
+    let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
+    let pages = if on_flash { ", its translation pages" } else { "" };
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
             "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
-             {} erased for garbage collection, of {blocks} there are; withhold about {}% or raise flash.blocks_per_plane",
-            settings.ftl.kind,
-            settings.ftl.gc_free_blocks,
-            percent.min(99),
+             {} erased for garbage collection, of {blocks} there are; {advice}raise flash.blocks_per_plane",
+            settings.ftl.kind, settings.ftl.gc_free_blocks,
         ),
     }
 }
@@ -84,7 +89,10 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
             message: "nothing is left for the user; withhold less or make the flash larger".into(),
         });
     }
-    Layout::new(settings, on_flash).map(|_| ())
+    match Layout::new(settings, on_flash) {
+        Ok(_) => Ok(()),
+        Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
+    }
 }
 
 /// A page-mapped FTL with the mapping cache `T`.
@@ -140,12 +148,13 @@ impl<T: Translation> PageMapped<T> {
             flash.chips(),
             flash.blocks_per_chip() as u32,
             erases,
+            settings.ftl.wear_threshold,
             flash.program_ns,
             Speeds::new(flash, settings.seed, erases),
         );
         let mut ftl = PageMapped {
-            data: Log::new(data, &mut pool, check),
-            pages: TranslationPages::new(map, layout.per_page, lpns, &mut pool, check && T::ON_FLASH, work),
+            data: Log::new(data, settings, &mut pool, check),
+            pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
             pool,
             translation: translation(settings, layout.map_pages),
             read_modify_write: settings.ftl.read_modify_write,
@@ -212,6 +221,12 @@ impl<T: Translation> PageMapped<T> {
             }
         }
         data.append(lpn, Cause::Host, pool, work, &mut |moved| translation.moved(moved, pages));
+        if let Some(chip) = pool.uneven()
+            && data.can_relocate(chip)
+        {
+            let mut moved = |moved, pages: &TranslationPages| translation.moved(moved, pages);
+            wear::level(chip, (data, pages), pool, work, &mut moved);
+        }
         translation.settle(&mut Context { data, pages, pool, work });
     }
 }
@@ -222,7 +237,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         let mut misses = 0;
         let mut read_up_to = request.first;
         for lpn in request.first..end {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, false, work);
             if lpn >= read_up_to {
                 let count = if self.by_page.get() == 1 { 1 } else { self.together(lpn, end) };
@@ -237,7 +252,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         let last = request.first + request.pages - 1;
         let mut misses = 0;
         for lpn in request.first..=last {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
@@ -252,7 +267,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
         let mut misses = 0;
         for lpn in request.first..request.first + request.pages {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             self.data.trim(lpn);
         }
@@ -279,7 +294,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         }
         if !self.missing.is_empty() {
             self.pages.stats.prefetches += 1;
-            work.chain();
+            work.chain_for(self.missing[0]);
             let mut context =
                 Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
             self.translation.prefetch(page, &self.missing, &mut context);

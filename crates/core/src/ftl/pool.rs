@@ -35,15 +35,22 @@ pub struct BlockPool {
     /// Program time of a page where blocks do not differ, ns.
     program_ns: u64,
     speeds: Option<Speeds>,
+    /// Erase count of each chip's least worn block that could be moved, when that was looked at last.
+    floors: Vec<u32>,
+    /// Under wear levelling, by how much the erase counts of a chip may differ.
+    threshold: Option<u32>,
+    uneven: Option<u32>,
 }
 
 impl BlockPool {
     /// All blocks erased, with `pe_cycles` erasures behind each; their pages take `program_ns`, or as
-    /// long as `speeds` says.
+    /// long as `speeds` says. With a `threshold` the pool watches for chips whose erase counts differ by
+    /// more.
     pub fn new(
         chips: u32,
         blocks_per_chip: u32,
         pe_cycles: u32,
+        threshold: Option<u32>,
         program_ns: u64,
         speeds: Option<Speeds>,
     ) -> BlockPool {
@@ -57,6 +64,9 @@ impl BlockPool {
             by_speed: false,
             program_ns,
             speeds,
+            floors: vec![pe_cycles; chips as usize],
+            threshold,
+            uneven: None,
         };
         (0..chips * blocks_per_chip).for_each(|block| pool.push(block));
         pool
@@ -172,12 +182,71 @@ impl BlockPool {
 
     /// Counts an erasure, and finds the block's speed anew.
     #[inline]
-    pub fn erased(&mut self, block: u32) {
+    pub fn erased(&mut self, chip: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;
         *erases += 1;
         if let Some(speeds) = &mut self.speeds {
             speeds.detect(block, *erases);
         }
+        if let Some(threshold) = self.threshold
+            && erases.saturating_sub(self.floors[chip as usize]) > threshold
+        {
+            self.uneven = Some(chip);
+        }
+    }
+
+    /// Under wear levelling, by how much the erase counts of a chip may differ.
+    pub fn threshold(&self) -> Option<u32> {
+        self.threshold
+    }
+
+    /// The chip whose erase counts were last seen to differ too much.
+    #[inline]
+    pub fn uneven(&self) -> Option<u32> {
+        self.uneven
+    }
+
+    /// Sets the erase count that the chip's blocks are measured against, and forgets what was seen.
+    pub fn set_floor(&mut self, chip: u32, floor: u32) {
+        self.uneven = None;
+        self.floors[chip as usize] = floor;
+    }
+
+    /// Blocks of a chip.
+    pub fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
+        chip * self.blocks_per_chip..(chip + 1) * self.blocks_per_chip
+    }
+
+    /// Erasures of a block.
+    #[inline]
+    pub fn erase_count(&self, block: u32) -> u32 {
+        self.blocks[block as usize].erases
+    }
+
+    /// Takes an erased block out of the pool and puts another into its place.
+    ///
+    /// # Panics
+    /// If `out` is not in the pool, or blocks are kept by speed.
+    pub fn exchange(&mut self, out: u32, into: u32) {
+        assert!(!self.by_speed, "blocks are kept by speed");
+        assert!(self.blocks[out as usize].free, "block {out} is not in the pool");
+        let next = self.blocks[out as usize].next;
+        let list = &mut self.lists[(out / self.blocks_per_chip) as usize];
+        if list.tail == out {
+            list.tail = into;
+        }
+        if list.head == out {
+            list.head = into;
+        } else {
+            let mut before = list.head;
+            while self.blocks[before as usize].next != out {
+                before = self.blocks[before as usize].next;
+            }
+            self.blocks[before as usize].next = into;
+        }
+        self.blocks[out as usize].free = false;
+        self.blocks[into as usize].free = true;
+        self.blocks[into as usize].next = next;
     }
 
     /// Gives an erased block back.

@@ -2,6 +2,7 @@
 
 use super::log::{Log, Shape};
 use super::pool::BlockPool;
+use crate::config::Settings;
 use crate::flash::{Cause, Work};
 use crate::util::Divider;
 
@@ -35,22 +36,22 @@ pub struct TranslationPages {
 }
 
 impl TranslationPages {
-    /// Translation pages for `lpns` logical pages. All exist from the start.
+    /// Translation pages for the user's logical pages. All exist from the start.
     pub fn new(
         shape: Shape,
-        per_page: u32,
-        lpns: u32,
+        settings: &Settings,
         pool: &mut BlockPool,
         check: bool,
         work: &mut Work,
     ) -> TranslationPages {
-        let mut log = Log::new(shape, pool, check);
+        let mut log = Log::new(shape, settings, pool, check);
+        let lpns = settings.user_pages() as u32;
         for page in 0..shape.owners {
             log.append(page, Cause::Map, pool, work, &mut |_| ());
         }
         TranslationPages {
             log,
-            per_page: Divider::new(per_page),
+            per_page: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
             lpns,
             persisted: check.then(|| vec![crate::util::NONE; lpns as usize]),
             stats: MapStats::default(),
@@ -83,24 +84,43 @@ impl TranslationPages {
         &self.log
     }
 
+    /// The same, to move its blocks.
+    pub(super) fn log_mut(&mut self) -> &mut Log {
+        &mut self.log
+    }
+
     /// Has translation blocks of a chip collected until the pool has one of its blocks.
     pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         self.log.reclaim(chip, pool, work);
     }
 
     /// Reads a translation page.
-    #[inline]
+    #[inline(always)] // saves half a percent of all instructions
     pub fn read(&mut self, page: u32, work: &mut Work) {
         work.read(self.log.slot_chip(self.log.slot(page)), Cause::Map);
     }
 
-    /// Programs a translation page whose `updated` entries are new on flash; all its entries are
-    /// then as in `data`.
-    fn program(&mut self, page: u32, updated: u32, data: &Log, pool: &mut BlockPool, work: &mut Work) {
+    /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
+    #[inline]
+    pub fn load(&mut self, page: u32, work: &mut Work) -> u32 {
+        work.load(self.log.slot_chip(self.log.slot(page)), Cause::Map)
+    }
+
+    /// Programs a translation page whose `updated` entries are new on flash; all its entries but those
+    /// `newer` in the cache are then as in `data`.
+    fn program(
+        &mut self,
+        page: u32,
+        updated: u32,
+        newer: impl Fn(u32) -> bool,
+        data: &Log,
+        pool: &mut BlockPool,
+        work: &mut Work,
+    ) {
         let first = page * self.entries();
         let end = (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32;
         if let Some(persisted) = &mut self.persisted {
-            for lpn in first..end {
+            for lpn in (first..end).filter(|&lpn| !newer(lpn)) {
                 persisted[lpn as usize] = data.slot(lpn);
             }
         }
@@ -165,9 +185,20 @@ impl Context<'_> {
         self.pages.read(page, self.work);
     }
 
+    /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
+    #[inline]
+    pub fn load(&mut self, page: u32) -> u32 {
+        self.pages.load(page, self.work)
+    }
+
     /// Programs a translation page, all its entries as they are now; `updated` are new on flash.
     pub fn program(&mut self, page: u32, updated: u32) {
-        self.pages.program(page, updated, self.data, self.pool, self.work);
+        self.pages.program(page, updated, |_| false, self.data, self.pool, self.work);
+    }
+
+    /// As `program`, but entries that are `newer` in the cache stay as they are on flash.
+    pub fn program_but(&mut self, page: u32, updated: u32, newer: impl Fn(u32) -> bool) {
+        self.pages.program(page, updated, newer, self.data, self.pool, self.work);
     }
 
     /// Programs a translation page in which one entry alone is new on flash.

@@ -10,7 +10,7 @@ pub use bits::Bits;
 pub use divider::Divider;
 pub use heap::LazyHeap;
 pub use lru::{List, Lru};
-pub use random::stream;
+pub use random::{below, stream};
 
 /// The absent id in every `u32` link.
 pub const NONE: u32 = u32::MAX;

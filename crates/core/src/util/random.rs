@@ -1,4 +1,4 @@
-//! Named random streams.
+//! Random numbers: one seeded stream per component, and whole numbers from it.
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -10,4 +10,11 @@ pub fn stream(seed: u64, name: &str) -> Xoshiro256PlusPlus {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     Xoshiro256PlusPlus::seed_from_u64(seed ^ hash)
+}
+
+/// A number below `bound` from 64 random bits (Lemire's multiplication; its bias, at most
+/// `bound` / 2^64, is left alone).
+#[inline]
+pub fn below(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }

@@ -2,7 +2,7 @@
 
 use super::{Op, Record, Source, SourceError};
 use crate::config::Synthetic;
-use crate::util::stream;
+use crate::util::{below, stream};
 use rand::RngCore;
 use rand_distr::{Distribution, Exp1, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -125,13 +125,6 @@ impl Source for Generator {
     fn locate(&self, record: &Record) -> String {
         format!("generated request {}", record.line)
     }
-}
-
-/// A number below `bound` from 64 random bits (Lemire's multiplication; its bias, at most
-/// `bound` / 2^64, is left alone).
-#[inline]
-fn below(bits: u64, bound: u64) -> u64 {
-    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }
 
 /// A bijection of `0..slots`, so that the ranks of a zipf distribution are spread over the region.

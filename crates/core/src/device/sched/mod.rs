@@ -130,9 +130,16 @@ pub fn keys() -> Vec<Key> {
 /// Checks that the chosen scheduler fits the rest.
 ///
 /// # Errors
-/// [`Contradiction`] naming `device.scheduler`.
+/// [`Contradiction`] naming `device.scheduler` or `ftl.wear_leveling`.
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.device.scheduler;
+    if settings.allocates_by_speed() && settings.ftl.wear_threshold.is_some() {
+        let message = format!(
+            "moves data by wear, while {name} (device.scheduler) chooses blocks by their speed \
+             (flash.variation.model); set ftl.wear_leveling or flash.variation.model to \"none\", or choose piq"
+        );
+        return Err(Contradiction { key: "ftl.wear_leveling", message });
+    }
     if !by_chips(name) {
         return Ok(());
     }

@@ -3,8 +3,8 @@
 //! "Version stamp per page, L2P and P2L a bijection, valid + invalid + free = all,
 //! no page programmed twice or out of order within its block" (the model's contract).
 
-use super::{Log, State};
-use crate::util::NONE;
+use super::{Block, Log, State};
+use crate::util::{Bits, NONE};
 
 /// What the medium remembers beside the log's own state.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Audit {
     stamps: Vec<u32>,
     /// Newest version of each owner; it grows with every write and trim.
     newest: Vec<u32>,
+    /// Owners that have data: written, and not trimmed since.
+    present: Bits,
     slots_per_block: u32,
     fault: Option<String>,
 }
@@ -25,6 +27,7 @@ impl Audit {
             programmed: vec![0; (slots / slots_per_block) as usize],
             stamps: vec![0; slots as usize],
             newest: vec![0; owners as usize],
+            present: Bits::new(owners as usize),
             slots_per_block,
             fault: None,
         }
@@ -37,6 +40,13 @@ impl Audit {
     /// A new version of an owner comes into being.
     pub fn write(&mut self, owner: u32) {
         self.newest[owner as usize] += 1;
+        self.present.set(owner);
+    }
+
+    /// An owner's data is given up.
+    pub fn trim(&mut self, owner: u32) {
+        self.newest[owner as usize] += 1;
+        self.present.clear(owner);
     }
 
     /// A slot is programmed with the newest version of an owner.
@@ -90,11 +100,25 @@ impl Log {
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
     pub fn verify_owner(&self, owner: u32) -> Result<(), String> {
+        self.verify_mapping(owner)?;
+        match self.map[owner as usize] {
+            NONE => Ok(()),
+            slot => self.verify_block(self.by_block.div(slot)),
+        }
+    }
+
+    fn verify_mapping(&self, owner: u32) -> Result<(), String> {
         let Some(audit) = &self.audit else { return Ok(()) };
         if let Some(fault) = &audit.fault {
             return Err(fault.clone());
         }
         let slot = self.map[owner as usize];
+        if audit.present.get(owner) != (slot != NONE) {
+            return Err(match slot {
+                NONE => format!("the mapping of owner {owner}, which was written, is lost"),
+                slot => format!("owner {owner} was never written or trimmed, and maps to slot {slot}"),
+            });
+        }
         if slot == NONE {
             return Ok(());
         }
@@ -109,7 +133,7 @@ impl Log {
         if found != newest {
             return Err(format!("owner {owner} resolves to version {found}, newest {newest}"));
         }
-        self.verify_block(self.by_block.div(slot))
+        Ok(())
     }
 
     fn verify_block(&self, block: u32) -> Result<(), String> {
@@ -134,8 +158,14 @@ impl Log {
             State::Open => {
                 let chip = self.slot_chip(first);
                 let end = first + self.slots_per_block;
-                let aside = self.aside.as_ref().and_then(|aside| aside.next_of(chip, first, end));
-                aside.unwrap_or(self.chips[chip as usize].next) - first
+                let parked = self.by_speed.as_ref().and_then(|partly| partly.next_of(chip, first, end));
+                let at = &self.chips[chip as usize];
+                let nexts = [(at.next, at.end), (at.aside_next, at.aside_end)];
+                let next = nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| *next);
+                parked
+                    .or(next)
+                    .ok_or_else(|| format!("block {block} is open and neither the frontier nor set aside"))?
+                    - first
             }
             State::Closed => self.slots_per_block,
         };
@@ -158,7 +188,7 @@ impl Log {
         }
         let mut mapped = 0;
         for owner in 0..self.shape.owners {
-            self.verify_owner(owner)?;
+            self.verify_mapping(owner)?;
             mapped += u64::from(self.map[owner as usize] != NONE);
         }
         if self.valid.count() != mapped {
@@ -189,12 +219,10 @@ impl Log {
         if reserve != at.reserve_len || reserve != self.shape.reserve {
             return Err(format!("chip {chip} has {reserve} reserve blocks of {}", self.shape.reserve));
         }
-        let mut closed = 0;
-        let base = chip * (self.slots_per_block + 1);
-        for valid in 0..=self.slots_per_block {
-            closed += walk(self.buckets[(base + valid) as usize].head, State::Closed)?;
-        }
-        let open = u32::from(at.next != at.end) + self.aside.as_ref().map_or(0, |aside| aside.count(chip));
+        let closed = self.verify_closed(chip)?;
+        let open = u32::from(at.next != at.end)
+            + u32::from(at.aside_next != at.aside_end)
+            + self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
         if reserve + open + closed != at.held {
             return Err(format!(
                 "chip {chip}: {reserve} reserve + {open} open + {closed} closed blocks are not the {} held",
@@ -208,6 +236,28 @@ impl Log {
             return Err(format!("chip {chip} counts {} live slots, has {live}", at.live));
         }
         Ok(())
+    }
+
+    /// The policy holds every closed block of the chip once, under its number of valid slots.
+    fn verify_closed(&self, chip: u32) -> Result<u32, String> {
+        let mut held = Vec::new();
+        let mut fault = None;
+        self.victims.each(chip, &mut |block, filed| {
+            let Block { valid, state, .. } = self.blocks[block as usize];
+            let here = self.slot_chip(block * self.slots_per_block) == chip;
+            if state != State::Closed || !here || filed.is_some_and(|filed| filed != valid) {
+                fault.get_or_insert(format!(
+                    "block {block} ({state:?}, {valid} valid) is filed for collection on chip {chip} under {filed:?}"
+                ));
+            }
+            held.push(block);
+        });
+        held.sort_unstable();
+        match (fault, held.windows(2).find(|pair| pair[0] == pair[1])) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(twice)) => Err(format!("block {} is filed twice for collection", twice[0])),
+            (None, None) => Ok(held.len() as u32),
+        }
     }
 
     /// Whether a block is this log's.

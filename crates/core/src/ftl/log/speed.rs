@@ -14,13 +14,13 @@
 //! its reserve. Then all blocks of the log but the reserve are full, as with a single frontier, and
 //! the argument of [`super`] holds.
 
-use super::{Log, State};
+use super::Log;
 use crate::ftl::pool::BlockPool;
 use crate::util::NONE;
 
 /// Partly written blocks that are set aside while another takes the writes.
 #[derive(Clone, Debug)]
-pub(super) struct Aside {
+pub(super) struct Partly {
     /// Next slot of each such block, by chip and class of speed; [`NONE`]: no block.
     next: Vec<u32>,
     /// Classes with such a block, by chip.
@@ -28,7 +28,7 @@ pub(super) struct Aside {
     per_chip: u32,
 }
 
-impl Aside {
+impl Partly {
     /// How many blocks of a chip are set aside.
     pub fn count(&self, chip: u32) -> u32 {
         self.classes[chip as usize].count_ones()
@@ -75,7 +75,7 @@ impl Log {
     pub fn choose_by_speed(&mut self, pool: &BlockPool) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
         let per_chip = pool.speeds().map_or(1, |speeds| speeds.classes());
-        self.aside = Some(Aside {
+        self.by_speed = Some(Partly {
             next: vec![NONE; (self.shape.chips * per_chip) as usize],
             classes: vec![0; self.shape.chips as usize],
             per_chip,
@@ -85,10 +85,10 @@ impl Log {
     /// Makes the wanted one of a chip's writable blocks the frontier; there may be none. Erased
     /// blocks are among them if `erased`.
     pub(super) fn choose_frontier(&mut self, chip: u32, wanted: Speed, erased: bool, pool: &mut BlockPool) {
-        let Some(aside) = &mut self.aside else { return };
+        let Some(parked) = &mut self.by_speed else { return };
         let at = &mut self.chips[chip as usize];
         let active = (at.next != at.end).then(|| pool.class(self.by_block.div(at.next)));
-        let partly = aside.classes[chip as usize] | active.map_or(0, |class| 1u64 << class);
+        let partly = parked.classes[chip as usize] | active.map_or(0, |class| 1u64 << class);
         let may_take = erased && at.held < self.shape.limit;
         let classes = partly | if may_take { pool.free_classes(chip) } else { 0 };
         if classes == 0 {
@@ -99,35 +99,15 @@ impl Log {
             return;
         }
         if let Some(active) = active {
-            aside.put(chip, active, at.next);
+            parked.put(chip, active, at.next);
         }
         if partly >> class & 1 != 0 {
-            at.next = aside.take(chip, class);
+            at.next = parked.take(chip, class);
             at.end = (self.by_block.div(at.next) + 1) * self.slots_per_block;
         } else {
             at.held += 1;
             let block = pool.take_class(chip, class);
             self.open(chip, block);
         }
-    }
-
-    /// Takes the slowest block out of a chip's reserve.
-    pub(super) fn slowest_reserve(&mut self, chip: u32, pool: &BlockPool) -> u32 {
-        let (mut found, mut before_found) = (self.chips[chip as usize].reserve, NONE);
-        let (mut before, mut block) = (found, self.blocks[found as usize].next);
-        while block != NONE {
-            if pool.class(block) > pool.class(found) {
-                (found, before_found) = (block, before);
-            }
-            (before, block) = (block, self.blocks[block as usize].next);
-        }
-        let next = self.blocks[found as usize].next;
-        match before_found {
-            NONE => self.chips[chip as usize].reserve = next,
-            before => self.blocks[before as usize].next = next,
-        }
-        self.chips[chip as usize].reserve_len -= 1;
-        debug_assert_eq!(self.blocks[found as usize].state, State::Reserve);
-        found
     }
 }
