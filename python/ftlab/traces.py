@@ -295,9 +295,12 @@ def write_parquet(
     try:
         lazy = register_io_source(source, schema=schema)
         lazy.sink_parquet(path, metadata=metadata, row_group_size=CHUNK_ROWS, maintain_order=True)
-    except BaseException:
+    except BaseException as error:
         if raised:
             raise raised[0] from None
+        # An interrupt that lands in polars' own frames comes out as a text of its error.
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from None
         raise
 
 
