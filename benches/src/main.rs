@@ -6,101 +6,68 @@
 
 use std::process::{Command, ExitCode};
 
-use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Replay, Settings, Workload};
+use ftlab_config::{Base, Override, resolve};
+use ftlab_core::config::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
-/// A case: name, what it measures, and the settings.
-type Case = (&'static str, &'static str, fn() -> Settings);
+/// A case: name, what it measures, and its keys over the preset map-plus.
+struct Case {
+    name: &'static str,
+    doc: &'static str,
+    keys: &'static [(&'static str, &'static str)],
+}
+
+/// What every case has: closed replay on a device that was filled in order.
+const COMMON: &[(&str, &str)] = &[("workload.replay", "closed"), ("device.precondition", "fill")];
+
+/// 4 GiB of flash of which the user has 1 GiB, so that no garbage is collected.
+const ROOMY: (&str, &str) = ("flash.blocks_per_plane", "16384");
+const QUARTER: (&str, &str) = ("ftl.over_provisioning", "75%");
 
 const CASES: &[Case] = &[
-    ("page", "page map, 8 channels x 2 chips, queue depth 32, garbage collection", page),
-    ("dftl", "dftl, 16 KiB mapping cache, one chip served serially", dftl),
-    ("dftl-gc", "as dftl, and garbage collection (7 % withheld)", dftl_gc),
-    ("map+", "as dftl, scheduler map+ with 128 pending", map_plus),
+    Case {
+        name: "page",
+        doc: "page map, 8 channels x 2 chips, queue depth 32, garbage collection (7 % withheld)",
+        keys: &[
+            ("ftl.kind", "page"),
+            ("host.scheduler", "noop"),
+            ("device.queue_depth", "32"),
+            ("flash.channels", "8"),
+            ("flash.chips_per_channel", "2"),
+            ("flash.blocks_per_plane", "256"),
+        ],
+    },
+    Case {
+        name: "dftl",
+        doc: "dftl, 16 KiB mapping cache, one chip served serially",
+        keys: &[("host.scheduler", "noop"), ROOMY, QUARTER],
+    },
+    Case {
+        name: "dftl-gc",
+        doc: "as dftl, and garbage collection (7 % withheld)",
+        keys: &[("host.scheduler", "noop"), ("flash.blocks_per_plane", "4096")],
+    },
+    Case {
+        name: "map+",
+        doc: "as dftl, scheduler map+ with 128 pending",
+        keys: &[("host.scheduler", "map+"), ROOMY, QUARTER],
+    },
 ];
 
-/// 1 GiB of 4 KiB pages in 64-page blocks; times of the MAP+ paper.
-fn base() -> Settings {
-    Settings {
-        seed: 1,
-        workload: Workload {
-            trace: None,
-            format: "auto".into(),
-            dedup_ns: 0,
-            max_gap_ns: None,
-            skip_bad: 0,
-            repeat: 1,
-            out_of_range: OutOfRange::Error,
-            replay: Replay::Closed,
-            speed: 1.0,
-            fio_time_unit_ns: None,
-            synthetic: None,
-        },
-        host: Host {
-            scheduler: "noop".into(),
-            queue_depth: 128,
-            deadline_ns: Some(10_000_000),
-            awareness: "full".into(),
-            alternate: false,
-        },
-        device: Device { scheduler: "noop".into(), queue_depth: 1, fill: true },
-        ftl: Ftl {
-            kind: "dftl".into(),
-            mapping_cache_bytes: Some(16 << 10),
-            cache_policy: "slru".into(),
-            batch_update: true,
-            background_flush: false,
-            logical_page_bytes: 4096,
-            read_modify_write: false,
-            over_provisioning_ppm: 70_000,
-            gc: "greedy".into(),
-            gc_free_blocks: 1,
-            entry_bytes: 8,
-        },
-        flash: Flash {
-            channels: 1,
-            chips_per_channel: 1,
-            dies_per_chip: 1,
-            planes_per_die: 1,
-            blocks_per_plane: 4096,
-            pages_per_block: 64,
-            page_bytes: 4096,
-            read_ns: 35_000,
-            program_ns: 350_000,
-            erase_ns: 1_500_000,
-            transfer_ps: 0,
-            pe_cycles: 0,
-        },
+impl Case {
+    fn settings(&self) -> Settings {
+        let set = |&(key, value): &(&str, &str)| Override {
+            origin: format!("case {}", self.name),
+            key: key.into(),
+            value: value.into(),
+        };
+        let overrides: Vec<_> = COMMON.iter().chain(self.keys).map(set).collect();
+        match resolve(Base::Preset("map-plus"), &overrides) {
+            Ok(resolved) => resolved.settings,
+            Err(error) => panic!("{error}"),
+        }
     }
-}
-
-fn page() -> Settings {
-    let mut settings = base();
-    settings.ftl.kind = "page".into();
-    settings.device.queue_depth = 32;
-    settings.flash.channels = 8;
-    settings.flash.chips_per_channel = 2;
-    settings.flash.blocks_per_plane = 256;
-    settings
-}
-
-/// The user addresses 1 GiB; the flash is 4 GiB, so that no garbage is collected.
-fn dftl() -> Settings {
-    let mut settings = base();
-    settings.flash.blocks_per_plane = 16_384;
-    settings.ftl.over_provisioning_ppm = 750_000;
-    settings
-}
-
-fn dftl_gc() -> Settings {
-    base()
-}
-
-fn map_plus() -> Settings {
-    let mut settings = dftl();
-    settings.host.scheduler = "map+".into();
-    settings
 }
 
 /// Uniform random requests; xorshift, so that the generator is not what is measured.
@@ -140,7 +107,7 @@ fn peak_bytes() -> u64 {
 }
 
 fn measure(case: &Case, requests: u64) {
-    let settings = case.2();
+    let settings = case.settings();
     let pages = settings.user_pages();
     let mut source = Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages };
     let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
@@ -148,14 +115,14 @@ fn measure(case: &Case, requests: u64) {
     let physical = settings.flash.pages();
     println!(
         "{:8} {:10.0} requests/CPU-s  {:6.3} CPU-s  {:6.1} MB peak ({:4.1} B/page + 10 MB allowed: {})  WAF {:.3}  {}",
-        case.0,
+        case.name,
         requests as f64 / cpu,
         cpu,
         peak_bytes() as f64 / 1e6,
         (peak_bytes() as f64 - 10e6).max(0.0) / physical as f64,
         if peak_bytes() <= 16 * physical + 10_000_000 { "within" } else { "ABOVE" },
         report.waf.total.unwrap_or(0.0),
-        case.1
+        case.doc
     );
 }
 
@@ -173,13 +140,13 @@ fn main() -> ExitCode {
         let program = std::env::current_exe().expect("own path");
         let all = CASES
             .iter()
-            .all(|case| Command::new(&program).arg(case.0).status().is_ok_and(|status| status.success()));
+            .all(|case| Command::new(&program).arg(case.name).status().is_ok_and(|status| status.success()));
         return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     };
-    match CASES.iter().find(|case| case.0 == name) {
+    match CASES.iter().find(|case| case.name == name) {
         Some(case) => measure(case, requests),
         None => {
-            let names: Vec<_> = CASES.iter().map(|case| case.0).collect();
+            let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
             eprintln!("error: no case {name}; there are {}", names.join(", "));
             return ExitCode::from(2);
         }

@@ -29,8 +29,10 @@ class Output:
         """``option`` is what messages name, ``--json`` say; empty for an argument."""
         self.option = option
         self.name = os.fspath(path)
-        # A symbolic link stays; what it points to is replaced.
-        self.path = Path(os.path.realpath(self.name))
+        # A symbolic link stays; what it points to is replaced. (An open pipe, /dev/stdout say, is a
+        # link to a name that does not exist; it is opened as it is.)
+        opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110, PTH113
+        self.path = Path(self.name if opened else os.path.realpath(self.name))
 
     @property
     def suffix(self) -> str:
@@ -54,7 +56,8 @@ class Output:
         """
         if not self.name:
             raise self.fail("the name is empty")
-        if suffixes and self.suffix not in suffixes:
+        # A pipe or a device has no name to go by; it gets the first format.
+        if suffixes and self.suffix not in suffixes and not self.special:
             raise self.fail(f"the name must end in {' or '.join(suffixes)}")
         try:
             self._check()

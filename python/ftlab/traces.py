@@ -217,7 +217,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
     """Writes a configuration's workload to ``output``; what was read and dropped."""
     output.check(SUFFIXES)
     check_distinct([output], [config.trace] if config.trace else [])
-    if output.suffix == ".csv":
+    if output.suffix != ".parquet":
         text = _core.trace_convert_csv(config, output.name, chunks=_chunks_of(config), progress=progress)
         summary: dict[str, Any] = json.loads(text)
         return summary
@@ -318,7 +318,7 @@ def run_with_requests(
     if requests is None:
         return run_config(config, check=check, progress=progress)
     try:
-        if requests.suffix == ".csv":
+        if requests.suffix != ".parquet":
             return run_config(config, requests_csv=requests.name, check=check, progress=progress)
         with requests.staged() as path:
             rows = path.with_name(path.name + ".csv")

@@ -95,3 +95,14 @@ def test_outputs_must_differ_from_each_other_and_from_the_input(trace: Path) -> 
     with pytest.raises(UserError, match="would replace the input"):
         check_distinct([Output("--json", trace)], [trace])
     check_distinct([Output("--json", "/dev/null"), Output("--requests", "/dev/null")])
+
+
+def test_an_open_pipe_is_written_in_place() -> None:
+    """Regression: /dev/fd/N is a link to a name that does not exist, and was refused."""
+    reading, writing = os.pipe()
+    output = Output("--json", f"/dev/fd/{writing}")
+    output.check((".csv", ".parquet"))
+    output.write(b"{}")
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == b"{}"

@@ -53,12 +53,11 @@ impl Literal {
         // A path may begin or end with blanks.
         let keep = matches!(kind, Kind::Path) && !text.trim_start().starts_with(['"', '\'']);
         let bare = if keep { text.to_owned() } else { unquoted(text) };
-        if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. }) {
-            if let Ok(value) = DeValue::parse(&bare) {
-                if matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_)) {
-                    return Literal::of_toml(value.get_ref());
-                }
-            }
+        if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. })
+            && let Ok(value) = DeValue::parse(&bare)
+            && matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_))
+        {
+            return Literal::of_toml(value.get_ref());
         }
         Literal::Text(bare)
     }
@@ -86,12 +85,11 @@ impl Literal {
 /// The text of an option without the quotes a file would need.
 pub(crate) fn unquoted(text: &str) -> String {
     let text = text.trim();
-    if text.starts_with(['"', '\'']) {
-        if let Ok(value) = DeValue::parse(text) {
-            if let DeValue::String(inside) = value.get_ref() {
-                return inside.to_string();
-            }
-        }
+    if text.starts_with(['"', '\''])
+        && let Ok(value) = DeValue::parse(text)
+        && let DeValue::String(inside) = value.get_ref()
+    {
+        return inside.to_string();
     }
     text.to_owned()
 }
@@ -118,10 +116,10 @@ fn or_words(key: &Key) -> String {
 
 /// Reads a value as its key demands and checks its limits.
 pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
-    if let Literal::Text(text) = literal {
-        if let Some(word) = key.words.iter().find(|word| *word == text) {
-            return Ok(Value::Word(word));
-        }
+    if let Literal::Text(text) = literal
+        && let Some(word) = key.words.iter().find(|word| *word == text)
+    {
+        return Ok(Value::Word(word));
     }
     match key.kind {
         Kind::Bool => match literal {

@@ -26,7 +26,7 @@ fn spelled(unit: Unit, steps: u64, pick: usize) -> String {
 
 /// A legal value of a key and a text for it. `roll` is spread over the key's limits.
 fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
-    if !key.words.is_empty() && pick % 4 == 0 {
+    if !key.words.is_empty() && pick.is_multiple_of(4) {
         let word = key.words[pick % key.words.len()];
         return (word.into(), Value::Word(word));
     }
@@ -36,7 +36,7 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
         min + if span == u64::MAX { roll } else { roll % (span + 1) }
     };
     match key.kind {
-        Kind::Bool => ((roll % 2 == 0).to_string(), Value::Bool(roll % 2 == 0)),
+        Kind::Bool => (roll.is_multiple_of(2).to_string(), Value::Bool(roll.is_multiple_of(2))),
         Kind::Count { min, max } => (within(min, max).to_string(), Value::Count(within(min, max))),
         Kind::Number { min, max } => {
             let n = (min + (roll % 1_000_003 + 1) as f64 / 7.0).min(max);

@@ -137,7 +137,7 @@ impl Counts {
         self.sequential += u64::from(self.previous_end == Some(record.offset));
         self.previous_end = Some(end);
         let bits = record.offset | record.size;
-        self.aligned += u64::from(bits % BLOCK == 0);
+        self.aligned += u64::from(bits.is_multiple_of(BLOCK));
         self.bits |= bits;
         touch(&mut self.footprint, record, page_bytes);
         self.add_size(record.size);
