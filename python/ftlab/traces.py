@@ -304,11 +304,11 @@ def write_parquet(
 def run_with_requests(
     config: Config,
     requests: Output | None,
-    *,
-    check: bool = False,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> Result:
     """Runs a configuration and writes its per-request file, .csv or .parquet.
+
+    ``options`` are those of `run_config`.
 
     Raises:
         UserError: the configuration or the trace is at fault, or the file cannot be written.
@@ -316,14 +316,14 @@ def run_with_requests(
     from ftlab.api import run_config
 
     if requests is None:
-        return run_config(config, check=check, progress=progress)
+        return run_config(config, **options)
     try:
         if requests.suffix != ".parquet":
-            return run_config(config, requests_csv=requests.name, check=check, progress=progress)
+            return run_config(config, requests_csv=requests.name, **options)
         with requests.staged() as path:
             rows = path.with_name(path.name + ".csv")
             try:
-                result = run_config(config, requests_csv=rows, check=check, progress=progress)
+                result = run_config(config, requests_csv=rows, **options)
                 _requests_parquet(rows, path)
             finally:
                 rows.unlink(missing_ok=True)

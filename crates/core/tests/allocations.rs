@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::settings;
-use ftlab_core::config::Replay;
+use ftlab_core::config::{Precondition, Replay};
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
@@ -111,7 +111,7 @@ fn the_steady_state_allocates_nothing() {
                 settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
                 settings.host.deadline_ns = Some(10_000_000);
                 settings.workload.replay = replay;
-                settings.device.fill = true;
+                settings.device.precondition = Precondition::FILL;
                 settings.device.queue_depth = channels * 4;
                 settings.flash.channels = channels;
                 settings.flash.blocks_per_plane = 256 / channels;

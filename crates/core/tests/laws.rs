@@ -3,7 +3,7 @@
 mod common;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::Settings;
+use ftlab_core::config::{Precondition, Settings};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
@@ -198,7 +198,7 @@ fn greedy_error(blocks: u32, pages_per_block: u32, withheld_ppm: u64, chips: u32
     settings.flash.blocks_per_plane = blocks / chips;
     settings.flash.pages_per_block = pages_per_block;
     settings.ftl.over_provisioning_ppm = withheld_ppm;
-    settings.device.fill = true;
+    settings.device.precondition = Precondition::FILL;
     let user = settings.user_pages();
     // The same stream twice: the warm-up alone, and the warm-up with what is measured.
     let (warm, measured) = (12 * user, 8 * user);

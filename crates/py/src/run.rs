@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use ftlab_core::sim::{self, RunError};
+use ftlab_core::sim::{self, Prepared, RunError};
 use ftlab_trace::RequestsCsv;
 use ftlab_trace::atomic::OutputError;
 use pyo3::prelude::*;
@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows, Watch};
 use crate::source::{self, Opened, Raised};
+use crate::state;
 
 /// What a run measured.
 #[pyclass(frozen, module = "ftlab._core")]
@@ -43,8 +44,12 @@ impl RunResult {
 /// pass over a Parquet trace. `requests_csv`: the per-request file. `collect`: keep the
 /// per-request columns. `check`: verify every invariant after every operation.
 /// `progress(requests)`: called every 50 ms or so; `False` stops the run.
+/// `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file that takes
+/// the device's state at time 0; `load_state`: the file it comes from instead of preconditioning.
 #[pyfunction]
-#[pyo3(signature = (config, *, chunks=None, requests_csv=None, collect=false, check=false, progress=None))]
+#[pyo3(signature = (config, *, chunks=None, requests_csv=None, collect=false, check=false, progress=None,
+    preconditioning=None, save_state=None, load_state=None))]
+#[allow(clippy::too_many_arguments)]
 pub fn run(
     py: Python<'_>,
     config: &Config,
@@ -53,6 +58,9 @@ pub fn run(
     collect: bool,
     check: bool,
     progress: Option<Py<PyAny>>,
+    preconditioning: Option<Py<PyAny>>,
+    save_state: Option<PathBuf>,
+    load_state: Option<PathBuf>,
 ) -> PyResult<RunResult> {
     let resolved = &config.resolved;
     let settings = &resolved.settings;
@@ -60,8 +68,17 @@ pub fn run(
         let start = Instant::now();
         let Opened { mut source, raised } = source::of_settings(settings, chunks)?;
         let csv = requests_csv.as_deref().map(RequestsCsv::create).transpose().map_err(unwritable)?;
-        let mut watch = Watch { rows: collect.then(Rows::default), csv, pulse: Pulse::new(progress) };
-        let outcome = sim::run(settings, &mut *source, &mut watch, check);
+        let pulse = Pulse::new(progress).with_preconditioning(preconditioning);
+        let mut watch = Watch { rows: collect.then(Rows::default), csv, pulse };
+        let prepared = match &load_state {
+            Some(path) => state::load(resolved, path, check)?,
+            None => Prepared::new(settings, &mut watch, check)
+                .map_err(|error| explain(error, &mut watch, &raised))?,
+        };
+        if let Some(path) = &save_state {
+            state::save(resolved, &prepared, path)?;
+        }
+        let outcome = sim::run_prepared(settings, prepared, &mut *source, &mut watch);
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
         watch.csv.take().map(RequestsCsv::finish).transpose().map_err(unwritable)?;
         if let Some(rows) = &mut watch.rows {

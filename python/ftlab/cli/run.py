@@ -23,12 +23,21 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     metavar="FILE",
     help="Write one row per request (times, misses, batch) to a .csv or .parquet file.",
 )
+@click.option(
+    "--save-state",
+    "state_path",
+    metavar="FILE",
+    help="Write the preconditioned device, as it is at time 0, to a file that --load-state takes.",
+)
+@options.load_state_option
 @options.check_option
 def run(
     config: str,
     settings: tuple[str, ...],
     json_path: str | None,
     requests_path: str | None,
+    state_path: str | None,
+    load_state: str | None,
     check: bool,
     **flags: str | None,
 ) -> None:
@@ -44,15 +53,25 @@ def run(
         json_output.check()
     if requests:
         requests.check(REQUESTS_SUFFIXES)
-    outputs = [output for output in (json_output, requests) if output]
-    check_distinct(outputs, [resolved.trace] if resolved.trace else [])
+    state = Output("--save-state", state_path) if state_path is not None else None
+    if state:
+        state.check()
+    outputs = [output for output in (json_output, requests, state) if output]
+    check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
 
     from ftlab.progress import Reporter
     from ftlab.traces import run_with_requests
 
     with Reporter() as reporter:
-        progress = reporter.callback(config)
-        result = run_with_requests(resolved, requests, check=check, progress=progress)
+        result = run_with_requests(
+            resolved,
+            requests,
+            check=check,
+            progress=reporter.callback(config),
+            preconditioning=reporter.preconditioning(config),
+            save_state=state_path,
+            load_state=load_state,
+        )
     if json_output:
         json_output.write(result.to_json().encode())
     write_stdout(result.to_json() if json_path == "-" else str(result))

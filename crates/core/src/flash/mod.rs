@@ -6,10 +6,11 @@
 
 use crate::config::Flash;
 use crate::util::NONE;
+use serde::{Deserialize, Serialize};
 
 /// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
 /// and `flash.busy_ns` in a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
     /// The host's own data.

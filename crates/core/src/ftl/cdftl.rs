@@ -21,6 +21,7 @@
 use super::translation::{Context, MovedPages, Translation, TranslationPages};
 use crate::config::{Contradiction, Key, Settings};
 use crate::util::{List, Lru, NONE};
+use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "cdftl";
@@ -55,7 +56,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
 
 /// The two levels. The value of an entry says whether it is dirty, that of a page how many entries
 /// were merged into it since it was loaded or programmed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cdftl {
     capacity: Option<u32>,
     entries: Lru<bool>,

@@ -1,15 +1,16 @@
 //! The erase blocks of the flash, shared by the logs that write to them.
 
 use crate::util::NONE;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     next: u32,
     erases: u32,
     free: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Chip {
     head: u32,
     tail: u32,
@@ -18,7 +19,7 @@ struct Chip {
 
 /// Erased blocks of each chip, in the order of their erasure, and every block's erase count.
 /// Blocks are numbered chip by chip.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockPool {
     blocks: Vec<Block>,
     chips: Vec<Chip>,

@@ -2,7 +2,8 @@
 
 use super::{Op, Record, Source, SourceError};
 use crate::config::Synthetic;
-use rand::{RngCore, SeedableRng};
+use crate::util::{below, stream};
+use rand::RngCore;
 use rand_distr::{Distribution, Exp1, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -126,28 +127,12 @@ impl Source for Generator {
     }
 }
 
-/// The random stream of one component: independent of the others of the same seed.
-fn stream(seed: u64, name: &str) -> Xoshiro256PlusPlus {
-    // FNV-1a; the generator's own seeding (SplitMix64) does the mixing.
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    Xoshiro256PlusPlus::seed_from_u64(seed ^ hash)
-}
-
-/// A number below `bound` from 64 random bits (Lemire's multiplication; its bias, at most
-/// `bound` / 2^64, is left alone).
-#[inline]
-fn below(bits: u64, bound: u64) -> u64 {
-    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
-}
-
 /// A bijection of `0..slots`, so that the ranks of a zipf distribution are spread over the region.
 ///
 /// Rounds of multiplication and shift permute the next power of two; what falls beyond `slots` is
 /// permuted again until it does not (less than twice on average).
 #[derive(Clone, Debug)]
-struct Scatter {
+pub(crate) struct Scatter {
     slots: u64,
     mask: u64,
     shift: u32,
@@ -155,15 +140,17 @@ struct Scatter {
 }
 
 impl Scatter {
-    fn new(slots: u64, rng: &mut Xoshiro256PlusPlus) -> Scatter {
+    /// A bijection of `0..slots` drawn from `rng`.
+    pub fn new(slots: u64, rng: &mut Xoshiro256PlusPlus) -> Scatter {
         let bits = 64 - (slots - 1).max(1).leading_zeros();
         let mask = u64::MAX >> (64 - bits);
         let keys = std::array::from_fn(|_| (rng.next_u64() | 1, rng.next_u64()));
         Scatter { slots, mask, shift: bits.div_ceil(2), keys }
     }
 
+    /// Where `rank` goes.
     #[inline]
-    fn place(&self, rank: u64) -> u64 {
+    pub fn place(&self, rank: u64) -> u64 {
         let mut at = rank;
         loop {
             for (factor, offset) in self.keys {

@@ -30,6 +30,19 @@ impl Audit {
         }
     }
 
+    /// What the medium of a log in its present state remembers, the versions counted from 1.
+    pub fn of(log: &Log, slots: u32) -> Audit {
+        let mut audit = Audit::new(log.shape.owners, slots, log.slots_per_block);
+        for block in 0..log.blocks.len() as u32 {
+            audit.programmed[block as usize] = log.programmed(block);
+        }
+        for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
+            audit.newest[owner] = 1;
+            audit.stamps[slot as usize] = 1;
+        }
+        audit
+    }
+
     fn fail(&mut self, message: String) {
         self.fault.get_or_insert(message);
     }
@@ -112,6 +125,16 @@ impl Log {
         self.verify_block(self.by_block.div(slot))
     }
 
+    /// Slots that must be programmed in a block of its state.
+    fn programmed(&self, block: u32) -> u32 {
+        let first = block * self.slots_per_block;
+        match self.blocks[block as usize].state {
+            State::Absent | State::Reserve => 0,
+            State::Open => self.chips[self.slot_chip(first) as usize].next - first,
+            State::Closed => self.slots_per_block,
+        }
+    }
+
     fn verify_block(&self, block: u32) -> Result<(), String> {
         let Some(audit) = &self.audit else { return Ok(()) };
         let state = &self.blocks[block as usize];
@@ -129,11 +152,7 @@ impl Log {
         if valid != state.valid {
             return Err(format!("block {block} counts {} valid slots, has {valid}", state.valid));
         }
-        let expected = match state.state {
-            State::Absent | State::Reserve => 0,
-            State::Open => self.chips[self.slot_chip(first) as usize].next - first,
-            State::Closed => self.slots_per_block,
-        };
+        let expected = self.programmed(block);
         if programmed != expected {
             return Err(format!(
                 "block {block} ({:?}) has {programmed} programmed slots, not {expected}",

@@ -22,15 +22,17 @@
 //! lost.)
 
 mod audit;
+mod state;
 
 use audit::Audit;
 
 use super::pool::BlockPool;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
+use serde::{Deserialize, Serialize};
 
 /// Size and behaviour of a log.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Chips it spans.
     pub chips: u32,
@@ -49,7 +51,7 @@ pub struct Shape {
 }
 
 /// What a block is to this log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     /// Not this log's.
     Absent,
@@ -58,7 +60,7 @@ enum State {
     Closed,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     valid: u32,
     prev: u32,
@@ -67,7 +69,7 @@ struct Block {
 }
 
 /// Ends of a list of blocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Ends {
     head: u32,
     tail: u32,
@@ -76,7 +78,7 @@ struct Ends {
 const EMPTY: Ends = Ends { head: NONE, tail: NONE };
 
 /// What the log has on one chip.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Chip {
     /// First of the reserve blocks.
     reserve: u32,
@@ -110,7 +112,7 @@ pub fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reser
 }
 
 /// The store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Log {
     shape: Shape,
     slots_per_block: u32,
@@ -118,9 +120,13 @@ pub struct Log {
     by_chip: Divider,
     by_page: Divider,
     chip_of: Divider,
+    /// Saved apart, see [`state`].
+    #[serde(skip)]
     map: Vec<u32>,
     /// Owner written in each slot's spare area.
+    #[serde(skip)]
     spare: Vec<u32>,
+    #[serde(skip)]
     valid: Bits,
     blocks: Vec<Block>,
     chips: Vec<Chip>,
@@ -128,6 +134,7 @@ pub struct Log {
     buckets: Vec<Ends>,
     /// Chip whose page buffer is filled next, where slots are smaller than pages.
     cursor: u32,
+    #[serde(skip)]
     audit: Option<Box<Audit>>,
 }
 
@@ -176,6 +183,11 @@ impl Log {
     /// Shape it was made with.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Blocks of the flash, the log's or not.
+    pub fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
     }
 
     /// Slot of an owner, or [`NONE`].
