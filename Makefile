@@ -11,6 +11,7 @@ OUT := out
 TRACE := traces/phone-mix.csv.gz
 SCHEDULERS := noop,row,amphibian,hp,rb,map,map+
 COMPARE := $(BIN)/ftlab compare map-plus --trace $(TRACE) --vary host.scheduler=$(SCHEDULERS)
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 RUST := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
 
@@ -23,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench picture lock record clean
+.PHONY: help demo test test-rust test-python lint format bench docs picture lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -31,6 +32,7 @@ help:
 	@echo 'make lint     formatting, lints and types, as CI checks them'
 	@echo 'make format   reformat the sources'
 	@echo 'make bench    requests per CPU-second of the engine'
+	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make picture  draw the picture of README.md again'
 	@echo 'make lock     choose the versions in requirements.lock anew'
 	@echo 'make record   record the shipped trace anew (root, Linux)'
@@ -70,6 +72,9 @@ format: $(VENV)/.deps | require-cargo
 
 bench: | require-cargo
 	cargo run --locked --release --package ftlab-bench
+
+docs: $(VENV)/.built
+	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
 
 picture: demo
 	mkdir -p docs/images
@@ -115,6 +120,6 @@ require-python:
 
 require-cargo:
 	@command -v cargo >/dev/null || { \
-	  echo 'make: cargo not found; ftlab needs Rust 1.88 or later (https://rustup.rs)' >&2; exit 1; }
+	  echo 'make: cargo not found; ftlab needs Rust $(RUST_VERSION) or later (https://rustup.rs)' >&2; exit 1; }
 	@command -v cc >/dev/null || { \
 	  echo 'make: no C linker (cc) found; on Debian: apt install gcc' >&2; exit 1; }

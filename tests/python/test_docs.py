@@ -1,0 +1,125 @@
+"""What README.md and docs/ say is what the code does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ftlab
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+RESULTS = (ROOT / "docs" / "results.md").read_text()
+FORMATS = (ROOT / "docs" / "trace-formats.md").read_text()
+
+
+def layouts() -> list[str]:
+    return [choice["name"] for choice in ftlab.components()["workload.format"] if choice["name"] != "auto"]
+
+
+def fields(section: Any) -> Iterator[str]:
+    """Names of a result's fields; the configuration's keys are documented elsewhere."""
+    for name, value in section.items():
+        yield name
+        if isinstance(value, dict) and name not in ("config", "percentile_ns", "dropped"):
+            yield from fields(value)
+
+
+def test_the_configuration_reference_is_current() -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    assert text == ftlab.reference(), "run `make docs`"
+
+
+def test_every_field_of_a_result_is_documented(trace: Path) -> None:
+    result = ftlab.run("map-plus", trace=str(trace)).to_dict()
+    named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", RESULTS))))
+    assert sorted(set(fields(result)) - named) == []
+
+
+def test_every_column_of_the_request_file_is_documented(trace: Path) -> None:
+    columns = ftlab.run("map-plus", trace=str(trace)).requests.columns
+    assert [column for column in columns if f"`{column}`" not in RESULTS] == []
+
+
+def test_every_layout_has_a_row_and_no_other() -> None:
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \|", FORMATS, re.MULTILINE)
+    assert sorted(rows) == sorted(layouts())
+
+
+def test_every_key_and_choice_the_prose_names_exists() -> None:
+    keys = set(
+        re.findall(r"(?<![\w-])(?:workload|host|device|ftl|flash)\.[a-z_]+", README + RESULTS + FORMATS)
+    )
+    tables = ftlab.schema()["properties"]
+    known = {f"{table}.{key}" for table, body in tables.items() for key in body.get("properties", ())}
+    assert sorted(keys - known) == []
+    choices = {key: {part["name"] for part in parts} for key, parts in ftlab.components().items()}
+    for line in README.splitlines():
+        if row := re.match(r"\| `((?:host|ftl)\.\w+)` \| (.*) \|$", line):
+            assert set(re.findall(r"`([^`]+)`", row[2])) == choices[row[1]], row[1]
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "traces" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_versions_asked_for_are_those_of_the_manifests() -> None:
+    rust = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    python = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert f"Rust {rust} or later" in README
+    assert f"Python {python.removeprefix('>=')} or later" in README
+
+
+def commands() -> list[list[str]]:
+    """The README's commands with the trace that comes with ftlab."""
+    text = README.replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    ftlab ")]
+    return [shlex.split(line) for line in lines]
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    (tmp_path / "out").mkdir()
+    ran = 0
+    for words in commands():
+        words = ["traces/phone-mix.csv.gz" if word == "FILE" else word for word in words[1:]]  # noqa: PLW2901
+        target = tmp_path / words.pop() if ">" in words else None
+        if target:
+            words.remove(">")
+        done = subprocess.run(
+            [sys.executable, "-m", "ftlab", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        if target:
+            target.write_text(done.stdout)
+        ran += 1
+    assert ran >= 6
+    assert (tmp_path / "out" / "deadline.png").stat().st_size > 0
+
+
+def test_the_python_of_the_readme_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert code is not None
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    exec(code[1], names)
+    assert names["result"]["trace"]["requests"] == 59_950
+    assert "hit ratio" in capsys.readouterr().out
