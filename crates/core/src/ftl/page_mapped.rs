@@ -4,7 +4,7 @@ use std::io;
 
 use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
-use super::translation::{Context, MapStats, Translation, TranslationPages};
+use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request};
 use crate::config::{Contradiction, Settings};
 use crate::flash::{Cause, Work};
@@ -184,8 +184,7 @@ impl<T: Translation> PageMapped<T> {
         let PageMapped { data, pages, translation, .. } = &mut ftl;
         let dirty = |lpn, pages: &TranslationPages| translation.dirty(lpn, pages);
         // The full map has nothing on flash, so nothing there to compare with.
-        let check_pages: Option<&dyn Fn(u32, &TranslationPages) -> bool> =
-            if check && T::ON_FLASH { Some(&dirty) } else { None };
+        let check_pages: Option<&IsDirty> = if check && T::ON_FLASH { Some(&dirty) } else { None };
         pages.load_map(map, data, check_pages, from)?;
         // Reading partly written pages first is the run's, not the state's.
         ftl.read_modify_write = settings.ftl.read_modify_write;

@@ -151,7 +151,7 @@ impl TranslationPages {
         &mut self,
         shape: Shape,
         data: &Log,
-        check: Option<&dyn Fn(u32, &TranslationPages) -> bool>,
+        check: Option<&IsDirty>,
         from: &mut Decoder,
     ) -> Result<(), Damage> {
         self.log.load_map(shape, data.blocks(), check.is_some(), from)?;
@@ -177,6 +177,9 @@ impl TranslationPages {
         }
     }
 }
+
+/// Whether the cache holds an update of an LPN's entry that flash lacks.
+pub type IsDirty<'a> = dyn Fn(u32, &TranslationPages) -> bool + 'a;
 
 /// What a mapping cache works on while it serves a request.
 pub struct Context<'a> {
