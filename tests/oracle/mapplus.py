@@ -176,7 +176,9 @@ class Simulation:
     def is_hit(self, request: Request) -> bool:
         awareness = self.config.awareness
         if awareness == "none":
-            return False  # every request, a flush too
+            return False
+        if not request.pages:
+            return False  # a flush has no mapping to hit, and stands for the writes before it
         if self.config.ftl == "page":
             return True  # every entry counts as cached
         known: caches.Known = self.cache

@@ -138,11 +138,13 @@ class Batches:
 
 
 def denser(one: Batch, other: Batch) -> bool:
-    """Whether eq. (9), requests / pages, is greater; no pages at all is densest."""
+    """Whether eq. (9), requests / pages, is greater; no pages at all is density 0."""
     requests_1 = len(one.requests)
     requests_2 = len(other.requests)
     pages_1 = sum(len(request.pages) for request in one.requests)
     pages_2 = sum(len(request.pages) for request in other.requests)
+    if pages_1 == 0 or pages_2 == 0:
+        return pages_1 > 0
     return requests_1 * pages_2 > requests_2 * pages_1
 
 
@@ -157,7 +159,8 @@ class Scheduler:
             return (request.id,)
 
         def by_size(request: Request) -> tuple[int, ...]:
-            return (len(request.pages), request.id)
+            # A flush (no pages) goes after all.
+            return (len(request.pages) or 1 << 32, request.id)
 
         self.name = name
         self.is_hit = is_hit

@@ -22,7 +22,17 @@ COLUMNS = [
 ]
 FIELDS = [
     *("schema", "config", "trace", "latency", "wait", "access", "mapping", "scheduler", "conflicts"),
-    *("flash", "merges", "waf", "wear", "utilization", "elapsed_ns", "throughput_bytes_per_s", "engine"),
+    *(
+        "flash",
+        "merges",
+        "waf",
+        "wear",
+        "precondition",
+        "utilization",
+        "elapsed_ns",
+        "throughput_bytes_per_s",
+        "engine",
+    ),
 ]
 SYNTHETIC: dict[str, Any] = {
     "workload.synthetic.requests": 3000,

@@ -140,3 +140,51 @@ fn collection_delays_the_write_that_needs_a_block() {
     assert_eq!(done[11], 12 * PROGRAM);
     assert_eq!(done[12] - done[11], READ + PROGRAM + 1_500_000 + PROGRAM);
 }
+
+fn cached_on_chips(kind: &str, channels: u32) -> Settings {
+    let mut settings = device(channels, 1, 0);
+    settings.ftl.kind = kind.into();
+    settings
+}
+
+/// Regression: with no bus time the first data read was merged into the prefetch, and the second
+/// page, on another chip, waited for both.
+#[test]
+fn pages_of_a_batch_start_when_their_mapping_has_arrived() {
+    let mut settings = cached_on_chips("dftl", 2);
+    settings.host.scheduler = "rb".into();
+    assert_eq!(completions(&settings, vec![pages(0, Op::Read, 4096, 0, 2)]), [2 * READ]);
+}
+
+/// Regression: a request that hit an entry whose translation page was still being read read its
+/// data at once.
+#[test]
+fn a_hit_waits_for_the_read_that_brings_its_entry_in() {
+    // Translation page 0 lies on chip 0; LPN 1 and 2 on chips 1 and 2.
+    for (kind, scheduler) in [("dftl", "rb"), ("cdftl", "noop")] {
+        let mut settings = cached_on_chips(kind, 4);
+        settings.host.scheduler = scheduler.into();
+        assert_eq!(completions(&settings, vec![read(1), read(2)]), [2 * READ, 2 * READ], "{kind}");
+    }
+    // An entry of its own that arrived long ago is not held up by another read of its page.
+    let settings = cached_on_chips("dftl", 4);
+    let later = |lpn| Record { time_ns: 1_000_000, ..read(lpn) };
+    let done = completions(&settings, vec![read(1), later(2), later(1)]);
+    assert_eq!(done, [2 * READ, 1_000_000 + 2 * READ, 1_000_000 + READ]);
+}
+
+/// Regression: an arrival for another chip overtook the write-back in progress.
+#[test]
+fn an_arrival_waits_for_the_write_back_in_progress() {
+    let mut settings = cached_on_chips("dftl", 2);
+    settings.device.queue_depth = 4;
+    settings.ftl.background_flush = true;
+    let at = |time_ns, record: Record| Record { time_ns, ..record };
+    let trace = vec![read(1), at(70_000, write(0)), at(560_000, read(1))];
+    let (report, rows) = checked(&settings, trace);
+    let written = 70_000 + READ + PROGRAM;
+    let flushed = written + READ + PROGRAM;
+    assert_eq!(rows[1].complete_ns, written);
+    assert_eq!((rows[2].dispatch_ns, rows[2].complete_ns), (flushed, flushed + READ));
+    assert!(report.utilization.chip_busy_ns.iter().all(|&busy_ns| busy_ns <= report.elapsed_ns));
+}

@@ -239,3 +239,41 @@ fn a_flush_in_a_batch_prefetches_nothing() {
         assert_eq!((report.mapping.prefetches, done.len()), (1, 3), "{scheduler}");
     }
 }
+
+/// Regression: an entry merged into a second-level page several times counted each time, and the
+/// ratio came to 11.7.
+#[test]
+fn no_more_entries_are_updated_than_are_programmed() {
+    let mut settings = settings();
+    settings.ftl.kind = "cdftl".into();
+    settings.ftl.mapping_cache_bytes = Some(4096 + 8);
+    let mut trace: Vec<_> = (0..6000).map(|i| pages(i * 1_000_000, Op::Write, 4096, i % 2, 1)).collect();
+    trace.push(pages(7_000_000_000, Op::Read, 4096, 600, 1));
+    let report = checked(&settings, trace).0;
+    assert_eq!(report.mapping.translation_programs, 1);
+    assert_eq!(report.mapping.updated_ratio, Some(2.0 / 512.0));
+}
+
+/// Regression: with many erases behind every block the spread drowned in rounding.
+#[test]
+fn the_spread_of_wear_does_not_depend_on_the_cycles_before() {
+    let spread = |pe_cycles| {
+        let mut settings = small("page", 1);
+        settings.flash.pe_cycles = pe_cycles;
+        let trace = bursts(3, 4000, settings.user_pages());
+        run(&settings, &mut trace.into_iter(), &mut (), false).expect("a sound run").wear.stddev
+    };
+    assert!(spread(0) > 0.5);
+    assert_eq!(spread(0), spread(100_000_000));
+}
+
+/// Regression: an arrival just below the largest stamp wrapped, one at it was never simulated.
+#[test]
+fn arrivals_beyond_the_clock_are_refused() {
+    let settings = small("page", 1);
+    for time_ns in [u64::MAX, u64::MAX - 1, 1 << 63] {
+        let mut source = vec![Record { time_ns, ..pages(0, Op::Read, 4096, 0, 1) }].into_iter();
+        let error = run(&settings, &mut source, &mut (), false).expect_err("beyond the clock");
+        assert!(error.to_string().contains("more than a century"), "{error}");
+    }
+}

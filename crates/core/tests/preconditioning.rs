@@ -44,8 +44,8 @@ fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
 }
 
 /// A run in check mode from a prepared device; all it reports.
-fn report(settings: &Settings, prepared: Prepared, trace: &[Record]) -> Report {
-    run_prepared(settings, prepared, &mut trace.to_vec().into_iter(), &mut ()).expect("every invariant holds")
+fn report(settings: &Settings, prepared: Prepared, trace: Vec<Record>) -> Report {
+    run_prepared(settings, prepared, &mut trace.into_iter(), &mut ()).expect("every invariant holds")
 }
 
 fn prepared(settings: &Settings) -> Prepared {
@@ -85,12 +85,12 @@ proptest! {
             PreconditionKind::Steady => (2 + u64::from(done.rounds)) * pages,
         };
         prop_assert_eq!(done.pages_written, written);
-        let idle = report(&settings, ready.clone(), &[]);
+        let idle = report(&settings, ready.clone(), Vec::new());
         prop_assert!(idle.flash.erases.values().chain(idle.flash.programs.values()).all(|&count| count == 0));
         prop_assert_eq!((idle.mapping.hits, idle.mapping.misses, idle.waf.total), (0, 0, None));
         let blocks = u64::from(settings.flash.chips()) * settings.flash.blocks_per_chip();
         prop_assert!((idle.wear.mean * blocks as f64 - done.erases as f64).abs() < 1e-6 * blocks as f64);
-        report(&settings, ready, &workload(&settings, &steps));
+        report(&settings, ready, workload(&settings, &steps));
     }
 
     /// The whole share in order is what `fill` is.
@@ -102,7 +102,7 @@ proptest! {
         let mut reports = [PreconditionKind::Fill, PreconditionKind::Mapped].map(|kind| {
             let mut settings = settings.clone();
             settings.device.precondition = Precondition { kind, random: false, ..Precondition::NONE };
-            report(&settings, prepared(&settings), &trace)
+            report(&settings, prepared(&settings), trace.clone())
         });
         prop_assert_eq!(rest(&reports[0]), rest(&reports[1]));
         reports[1].precondition.kind = "fill".into();
@@ -155,15 +155,15 @@ fn a_steady_device_stays_as_it_is() {
         assert_eq!(done.outcome, Some(Outcome::Reached), "{kind}: {done:?}");
         assert!(done.spread().unwrap() <= 0.02 && done.waf.len() == 5);
         let mean = done.waf.iter().sum::<f64>() / 5.0;
-        let run = run_prepared(&settings, ready, &mut trace.clone().into_iter(), &mut ()).unwrap();
+        let run = run_prepared(&settings, ready, &mut trace.into_iter(), &mut ()).unwrap();
         let waf = run.waf.total.unwrap();
         assert!((waf / mean - 1.0).abs() < 0.03, "{kind}: {waf} after {done:?}");
 
         let mut filled = settings.clone();
         filled.device.precondition = Precondition::FILL;
         let ready = Prepared::new(&filled, &mut (), false).unwrap();
-        let short = &trace[..settings.user_pages() as usize / 4];
-        let early = run_prepared(&filled, ready, &mut short.to_vec().into_iter(), &mut ()).unwrap();
+        let short = uniform(&settings, settings.user_pages() as usize / 4);
+        let early = run_prepared(&filled, ready, &mut short.into_iter(), &mut ()).unwrap();
         assert!(early.waf.total.unwrap() < 0.9 * mean, "{kind}: {:?} against {mean}", early.waf.total);
     }
 }
@@ -191,7 +191,7 @@ fn the_seed_decides_what_is_written() {
     let wear = |seed| {
         let settings = Settings { seed, ..steady("dftl", 50_000, 20) };
         let ready = prepared(&settings);
-        (ready.preconditioning().clone(), rest(&report(&settings, ready, &[])))
+        (ready.preconditioning().clone(), rest(&report(&settings, ready, Vec::new())))
     };
     assert_eq!(wear(1), wear(1));
     assert_ne!(wear(1), wear(2));

@@ -44,8 +44,9 @@ struct Queued {
     /// Grows when the slot is freed, so that an old reference is known to be finished.
     version: u32,
     /// The step to wait for: slot and version.
-    after: u32,
-    after_version: u32,
+    after: (u32, u32),
+    /// The step that loads what is needed: slot and version.
+    needs: (u32, u32),
     /// A chip is stalled on this step.
     awaited: bool,
 }
@@ -58,7 +59,9 @@ pub struct Array {
     clock: Clock,
     steps: Vec<Queued>,
     free: Vec<u32>,
-    stalled: Vec<u32>,
+    stalled: VecDeque<u32>,
+    /// Loads under way: number, and the slot of the step.
+    loads: Vec<(u32, u32)>,
     /// Slots of the steps being started, by index in their work.
     started: Vec<u32>,
     active: u32,
@@ -74,7 +77,8 @@ impl Array {
             clock: Clock::new(chips + channels),
             steps: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
-            stalled: Vec::with_capacity(chips as usize),
+            stalled: VecDeque::with_capacity(chips as usize),
+            loads: Vec::with_capacity(1024),
             started: Vec::with_capacity(1024),
             active: 0,
         }
@@ -115,6 +119,9 @@ impl Array {
         for &step in steps {
             let slot = self.store(step, owner);
             self.started.push(slot);
+            if step.loads > 0 {
+                self.loads.push((step.loads, slot));
+            }
             self.active += 1;
             let chip = &mut self.chips[step.chip as usize];
             if chip.head == NONE {
@@ -129,14 +136,13 @@ impl Array {
     }
 
     fn store(&mut self, step: Step, owner: u32) -> u32 {
-        let (after, after_version) = match step.after {
+        let after = match step.after {
             NONE => (NONE, 0),
-            index => {
-                let slot = self.started[index as usize];
-                (slot, self.steps[slot as usize].version)
-            }
+            index => self.reference(self.started[index as usize]),
         };
-        let queued = Queued { step, owner, behind: NONE, version: 0, after, after_version, awaited: false };
+        let load = self.loads.iter().find(|&&(number, _)| step.needs > 0 && number == step.needs);
+        let needs = load.map_or((NONE, 0), |&(_, slot)| self.reference(slot));
+        let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false };
         match self.free.pop() {
             Some(slot) => {
                 let version = self.steps[slot as usize].version;
@@ -151,14 +157,20 @@ impl Array {
         }
     }
 
+    fn reference(&self, slot: u32) -> (u32, u32) {
+        (slot, self.steps[slot as usize].version)
+    }
+
     /// Begins the step at the head of a chip's queue, if what it waits for is finished.
     #[inline]
     fn begin(&mut self, chip: u32, now_ns: u64) {
-        let Queued { step, after, after_version, .. } = self.steps[self.chips[chip as usize].head as usize];
-        if after != NONE && self.steps[after as usize].version == after_version {
-            self.steps[after as usize].awaited = true;
+        let Queued { step, after, needs, .. } = self.steps[self.chips[chip as usize].head as usize];
+        let unfinished =
+            |&(slot, version): &(u32, u32)| slot != NONE && self.steps[slot as usize].version == version;
+        if let Some((awaited, _)) = [after, needs].into_iter().find(unfinished) {
+            self.steps[awaited as usize].awaited = true;
             self.chips[chip as usize].phase = Phase::Stalled;
-            self.stalled.push(chip);
+            self.stalled.push_back(chip);
         } else if step.in_ns > 0 {
             self.chips[chip as usize].phase = Phase::In;
             self.request_bus(chip, now_ns);
@@ -230,7 +242,11 @@ impl Array {
     #[inline]
     fn finish(&mut self, chip: u32, now_ns: u64) -> u32 {
         let slot = self.chips[chip as usize].head;
-        let Queued { owner, behind, awaited, .. } = self.steps[slot as usize];
+        let Queued { step, owner, behind, awaited, .. } = self.steps[slot as usize];
+        if step.loads > 0 {
+            let at = self.loads.iter().position(|&(number, _)| number == step.loads);
+            self.loads.swap_remove(at.expect("a load under way is listed"));
+        }
         self.steps[slot as usize].version = self.steps[slot as usize].version.wrapping_add(1);
         self.free.push(slot);
         self.active -= 1;
@@ -244,7 +260,7 @@ impl Array {
         if awaited {
             for _ in 0..self.stalled.len() {
                 // Those that still wait stall again, at the end.
-                let waiting = self.stalled.remove(0);
+                let waiting = self.stalled.pop_front().expect("counted");
                 self.begin(waiting, now_ns);
             }
         }

@@ -67,10 +67,10 @@ impl Device {
         }
     }
 
-    /// Whether the queue can take another request.
+    /// Whether the queue can take another request. A write-back in the background is waited for.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.held < self.depth
+        self.held < self.depth && self.background_steps == 0
     }
 
     /// Whether nothing is held, in the background either.

@@ -99,6 +99,10 @@ pub struct Step {
     pub chip: u32,
     /// Index in the same [`Work`] of the step that must have finished before, or [`NONE`].
     pub after: u32,
+    /// Number of the load (of any request) that must have finished before; 0: none.
+    pub needs: u32,
+    /// Number of the load this step ends, from 1; 0: none.
+    pub loads: u32,
     /// Bus time before the cells work, ns.
     pub in_ns: u64,
     /// Cell time, ns.
@@ -112,20 +116,37 @@ pub struct Step {
 /// Steps form chains: within a chain each step waits for the one before; chains
 /// (one per logical page) run side by side on different chips. Steps of one chip
 /// always run in the order of emission. Neighbours on one chip that need no bus
-/// are merged, which changes no time and saves events.
+/// are merged, unless something else may wait for the first of them; that changes no time and saves
+/// events.
 #[derive(Clone, Debug)]
 pub struct Work {
     timing: Timing,
     steps: Vec<Step>,
     last: u32,
     fence: u32,
+    /// Steps before this index are not merged into.
+    sealed: usize,
+    /// The load that the next step of the chain waits for.
+    needs: u32,
+    /// Loads so far; counted only where a load and what needs it can be on different chips.
+    loads: Option<u32>,
     counts: Counts,
 }
 
 impl Work {
-    /// An empty sink.
-    pub fn new(timing: Timing) -> Work {
-        Work { timing, steps: Vec::with_capacity(1024), last: NONE, fence: NONE, counts: Counts::default() }
+    /// An empty sink for a device of so many chips.
+    pub fn new(timing: Timing, chips: u32) -> Work {
+        Work {
+            timing,
+            steps: Vec::with_capacity(1024),
+            last: NONE,
+            fence: NONE,
+            sealed: 0,
+            needs: 0,
+            // On one chip steps run in the order of emission anyway.
+            loads: (chips > 1).then_some(0),
+            counts: Counts::default(),
+        }
     }
 
     /// Operations emitted since the start of the run.
@@ -144,6 +165,8 @@ impl Work {
         self.steps.clear();
         self.last = NONE;
         self.fence = NONE;
+        self.sealed = 0;
+        self.needs = 0;
     }
 
     /// Forgets counts and steps: what came before is not part of the run.
@@ -152,27 +175,62 @@ impl Work {
         self.counts = Counts::default();
     }
 
+    /// Number of the last load; entries of the mapping cache hold such numbers.
+    pub fn last_load(&self) -> u32 {
+        self.loads.unwrap_or(0)
+    }
+
+    /// Numbers loads on from `last`.
+    pub fn number_loads_from(&mut self, last: u32) {
+        self.loads = self.loads.map(|_| last);
+    }
+
     /// Begins a chain that waits for nothing but the last fence.
     #[inline]
     pub fn chain(&mut self) {
         self.last = self.fence;
+        self.needs = 0;
     }
 
     /// Lets every later chain wait for the step emitted last.
     pub fn fence(&mut self) {
         self.fence = self.last;
+        if self.loads.is_some() {
+            self.sealed = self.steps.len();
+        }
+    }
+
+    /// Reads a page whose content later requests may need, not before it has arrived; returns the
+    /// number to wait for ([`Work::need`]), 0 if nobody can be early.
+    #[inline]
+    pub fn load(&mut self, chip: u32, cause: Cause) -> u32 {
+        self.read(chip, cause);
+        let Some(loads) = &mut self.loads else { return 0 };
+        *loads = loads.checked_add(1).unwrap_or(1);
+        let number = *loads;
+        self.steps.last_mut().expect("a step was emitted").loads = number;
+        self.sealed = self.steps.len();
+        number
+    }
+
+    /// Lets the next step of the chain wait for a load.
+    #[inline]
+    pub fn need(&mut self, load: u32) {
+        self.needs = load;
     }
 
     #[inline]
     fn push(&mut self, chip: u32, in_ns: u64, cell_ns: u64, out_ns: u64) {
-        if let Some(step) = self.steps.last_mut()
+        let open = self.steps.len() > self.sealed && self.needs == 0;
+        if let Some(step) = self.steps.last_mut().filter(|_| open)
             && step.chip == chip
             && in_ns | out_ns | step.in_ns | step.out_ns == 0
         {
             // In emission order on the same chip it runs right behind anyway.
             step.cell_ns += cell_ns;
         } else {
-            self.steps.push(Step { chip, after: self.last, in_ns, cell_ns, out_ns });
+            let needs = std::mem::take(&mut self.needs);
+            self.steps.push(Step { chip, after: self.last, needs, loads: 0, in_ns, cell_ns, out_ns });
         }
         self.last = self.steps.len() as u32 - 1;
     }

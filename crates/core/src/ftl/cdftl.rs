@@ -20,7 +20,7 @@
 
 use super::translation::{Context, MovedPages, Translation, TranslationPages};
 use crate::config::{Contradiction, Key, Settings};
-use crate::util::{List, Lru, NONE};
+use crate::util::{Bits, List, Lru, NONE};
 use serde::{Deserialize, Serialize};
 
 /// Registered name.
@@ -54,17 +54,38 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     }
 }
 
-/// The two levels. The value of an entry says whether it is dirty, that of a page how many entries
-/// were merged into it since it was loaded or programmed.
+/// A first-level entry.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Entry {
+    dirty: bool,
+    /// The read that brought its page in.
+    load: u32,
+}
+
+/// A second-level page.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Page {
+    /// Entries in it that flash lacks.
+    updated: u32,
+    /// The read that brought it in.
+    load: u32,
+}
+
+/// The two levels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cdftl {
     capacity: Option<u32>,
-    entries: Lru<bool>,
+    entries: Lru<Entry>,
     entry_list: List,
-    pages: Lru<u32>,
+    pages: Lru<Page>,
     page_list: List,
-    /// Dirty first-level entries of each translation page.
+    /// Dirty first-level entries of each translation page, and of all.
     dirty: Vec<u32>,
+    all_dirty: u32,
+    /// Second-level pages with updates.
+    updated_pages: u32,
+    /// LPNs whose entry in a second-level page is newer than on flash.
+    merged: Bits,
     moved: MovedPages,
 }
 
@@ -84,54 +105,88 @@ impl Cdftl {
             pages: Lru::new(bound.map(|(_, pages)| pages)),
             page_list: List::EMPTY,
             dirty: vec![0; pages as usize],
+            all_dirty: 0,
+            updated_pages: 0,
+            merged: Bits::new(settings.user_pages() as usize),
             moved: MovedPages::new(pages),
         }
     }
 
     fn set_dirty(&mut self, id: u32, dirty: bool, page: u32) {
-        if std::mem::replace(self.entries.value_mut(id), dirty) != dirty {
+        let entry = self.entries.value_mut(id);
+        if std::mem::replace(&mut entry.dirty, dirty) != dirty {
             let count = &mut self.dirty[page as usize];
-            *count = if dirty { *count + 1 } else { *count - 1 };
+            (*count, self.all_dirty) =
+                if dirty { (*count + 1, self.all_dirty + 1) } else { (*count - 1, self.all_dirty - 1) };
         }
     }
 
+    /// Notes that a second-level page holds a newer mapping of an LPN than flash.
+    fn merge(&mut self, lpn: u32, held: u32) {
+        if !self.merged.get(lpn) {
+            self.merged.set(lpn);
+            let page = self.pages.value_mut(held);
+            self.updated_pages += u32::from(page.updated == 0);
+            page.updated += 1;
+        }
+    }
+
+    /// Forgets what was merged into a second-level page: it is programmed now. How many entries.
+    fn take_updates(&mut self, held: u32, pages: &TranslationPages) -> u32 {
+        let updated = std::mem::take(&mut self.pages.value_mut(held).updated);
+        if updated > 0 {
+            self.updated_pages -= 1;
+            let first = self.pages.key(held) * pages.entries();
+            let end = first.saturating_add(pages.entries()).min(pages.lpns());
+            while let Some(lpn) = self.merged.next_set(first, end) {
+                self.merged.clear(lpn);
+            }
+        }
+        updated
+    }
+
     /// Brings a translation page into the second level: one read, after evicting.
-    fn load(&mut self, page: u32, context: &mut Context) {
+    fn load(&mut self, page: u32, context: &mut Context) -> u32 {
         if self.pages.is_full() {
             let victim = self.page_list.tail;
-            let (key, merged) = (self.pages.key(victim), *self.pages.value(victim));
-            if merged > 0 {
-                context.program(key, merged);
+            let updated = self.take_updates(victim, context.pages);
+            if updated > 0 {
+                let entries = &self.entries;
+                let newer = |lpn| matches!(entries.find(lpn), id if id != NONE && entries.value(id).dirty);
+                context.program_but(self.pages.key(victim), updated, newer);
             }
             self.pages.unlink(&mut self.page_list, victim);
             self.pages.remove(victim);
         }
-        context.read(page);
-        let id = self.pages.insert(page, 0);
+        let load = context.load(page);
+        let id = self.pages.insert(page, Page { updated: 0, load });
         self.pages.push_head(&mut self.page_list, id);
+        load
     }
 
-    /// Cleans the first-level entries of a page; how many.
-    fn clean_entries(&mut self, page: u32, pages: &TranslationPages) -> u32 {
-        let count = std::mem::take(&mut self.dirty[page as usize]);
-        let mut left = count;
+    /// Cleans the first-level entries of a page; how many, those in `counted` left out.
+    fn clean_entries(&mut self, page: u32, pages: &TranslationPages, counted: impl Fn(u32) -> bool) -> u32 {
+        let mut left = std::mem::take(&mut self.dirty[page as usize]);
+        self.all_dirty -= left;
+        let mut cleaned = 0;
         let mut id = self.entry_list.head;
         while left > 0 {
-            if *self.entries.value(id) && pages.of(self.entries.key(id)) == page {
-                *self.entries.value_mut(id) = false;
+            let lpn = self.entries.key(id);
+            if self.entries.value(id).dirty && pages.of(lpn) == page {
+                self.entries.value_mut(id).dirty = false;
                 left -= 1;
+                cleaned += u32::from(!counted(lpn));
             }
             id = self.entries.older(id);
         }
-        count
+        cleaned
     }
 
     /// Makes room in the first level.
     fn evict_entry(&mut self, context: &mut Context) {
         let mut id = self.entry_list.tail;
-        while id != NONE && *self.entries.value(id) {
-            let held = self.pages.find(context.pages.of(self.entries.key(id)));
-            if held != NONE {
+        while id != NONE && self.entries.value(id).dirty {
+            if self.pages.find(context.pages.of(self.entries.key(id))) != NONE {
                 break;
             }
             id = self.entries.newer(id);
@@ -140,23 +195,43 @@ impl Cdftl {
             id = self.entry_list.tail;
             self.load(context.pages.of(self.entries.key(id)), context);
         }
-        let page = context.pages.of(self.entries.key(id));
-        if *self.entries.value(id) {
+        let lpn = self.entries.key(id);
+        let page = context.pages.of(lpn);
+        if self.entries.value(id).dirty {
             let held = self.pages.find(page);
-            *self.pages.value_mut(held) += 1;
+            self.merge(lpn, held);
             self.set_dirty(id, false, page);
         }
         self.entries.unlink(&mut self.entry_list, id);
         self.entries.remove(id);
     }
 
-    fn insert_entry(&mut self, lpn: u32, context: &mut Context) -> u32 {
+    fn insert_entry(&mut self, lpn: u32, load: u32, context: &mut Context) -> u32 {
         if self.entries.is_full() {
             self.evict_entry(context);
         }
-        let id = self.entries.insert(lpn, false);
+        let id = self.entries.insert(lpn, Entry { dirty: false, load });
         self.entries.push_head(&mut self.entry_list, id);
         id
+    }
+
+    /// The translation page of the least recent dirty entry, else of the least recent updated page.
+    fn least_recent_dirty(&self, pages: &TranslationPages) -> Option<u32> {
+        if self.all_dirty > 0 {
+            let mut id = self.entry_list.tail;
+            while !self.entries.value(id).dirty {
+                id = self.entries.newer(id);
+            }
+            return Some(pages.of(self.entries.key(id)));
+        }
+        if self.updated_pages == 0 {
+            return None;
+        }
+        let mut held = self.page_list.tail;
+        while self.pages.value(held).updated == 0 {
+            held = self.pages.newer(held);
+        }
+        Some(self.pages.key(held))
     }
 }
 
@@ -168,16 +243,23 @@ impl Translation for Cdftl {
         let mut id = self.entries.find(lpn);
         let mut hit = true;
         if id != NONE {
+            context.work.need(self.entries.value(id).load);
             self.entries.touch(&mut self.entry_list, id);
         } else {
-            match self.pages.find(page) {
+            let load = match self.pages.find(page) {
                 NONE => {
                     hit = false;
-                    self.load(page, context);
+                    self.load(page, context)
                 }
-                held => self.pages.touch(&mut self.page_list, held),
+                held => {
+                    self.pages.touch(&mut self.page_list, held);
+                    self.pages.value(held).load
+                }
+            };
+            id = self.insert_entry(lpn, load, context);
+            if hit {
+                context.work.need(load);
             }
-            id = self.insert_entry(lpn, context);
         }
         if write {
             self.set_dirty(id, true, page);
@@ -186,9 +268,9 @@ impl Translation for Cdftl {
     }
 
     fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context) {
-        self.load(page, context);
+        let load = self.load(page, context);
         for &lpn in missing {
-            self.insert_entry(lpn, context);
+            self.insert_entry(lpn, load, context);
         }
     }
 
@@ -196,7 +278,7 @@ impl Translation for Cdftl {
         let page = pages.of(lpn);
         match (self.entries.find(lpn), self.pages.find(page)) {
             (NONE, NONE) => self.moved.add(page),
-            (NONE, held) => *self.pages.value_mut(held) += 1,
+            (NONE, held) => self.merge(lpn, held),
             (id, _) => self.set_dirty(id, true, page),
         }
     }
@@ -205,38 +287,26 @@ impl Translation for Cdftl {
         let mut at = 0;
         while let Some((page, moved)) = self.moved.take(at) {
             context.read(page);
-            let cleaned = self.clean_entries(page, context.pages);
+            let cleaned = self.clean_entries(page, context.pages, |_| false);
             context.program(page, cleaned + moved);
             at += 1;
         }
     }
 
     fn write_back(&mut self, context: &mut Context) -> bool {
-        let mut id = self.entry_list.tail;
-        while id != NONE && !*self.entries.value(id) {
-            id = self.entries.newer(id);
-        }
-        let page = if id != NONE {
-            context.pages.of(self.entries.key(id))
+        let Some(page) = self.least_recent_dirty(context.pages) else { return false };
+        let held = self.pages.find(page);
+        if held == NONE {
+            context.read(page);
+            let cleaned = self.clean_entries(page, context.pages, |_| false);
+            context.program(page, cleaned);
         } else {
-            let mut held = self.page_list.tail;
-            while held != NONE && *self.pages.value(held) == 0 {
-                held = self.pages.newer(held);
-            }
-            if held == NONE {
-                return false;
-            }
-            self.pages.key(held)
-        };
-        let merged = match self.pages.find(page) {
-            NONE => {
-                context.read(page);
-                0
-            }
-            held => std::mem::take(self.pages.value_mut(held)),
-        };
-        let cleaned = self.clean_entries(page, context.pages);
-        context.program(page, merged + cleaned);
+            let merged = std::mem::replace(&mut self.merged, Bits::new(0));
+            let cleaned = self.clean_entries(page, context.pages, |lpn| merged.get(lpn));
+            self.merged = merged;
+            let updated = self.take_updates(held, context.pages) + cleaned;
+            context.program(page, updated);
+        }
         true
     }
 
@@ -262,9 +332,8 @@ impl Translation for Cdftl {
         self.capacity
     }
 
-    fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool {
+    fn dirty(&self, lpn: u32, _pages: &TranslationPages) -> bool {
         let id = self.entries.find(lpn);
-        let held = self.pages.find(pages.of(lpn));
-        (id != NONE && *self.entries.value(id)) || (held != NONE && *self.pages.value(held) > 0)
+        (id != NONE && self.entries.value(id).dirty) || self.merged.get(lpn)
     }
 }

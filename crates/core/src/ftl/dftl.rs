@@ -56,6 +56,8 @@ struct Mapping {
     dirty: bool,
     prev: u32,
     next: u32,
+    /// The read that brought it in.
+    load: u32,
 }
 
 /// The mapping cache.
@@ -70,6 +72,8 @@ pub struct Dftl {
     protected: List,
     /// First cached dirty entry of each translation page.
     dirty: Vec<u32>,
+    /// Dirty entries of the probationary and of the protected segment.
+    dirty_in: [u32; 2],
     moved: MovedPages,
 }
 
@@ -89,6 +93,7 @@ impl Dftl {
             probationary: List::EMPTY,
             protected: List::EMPTY,
             dirty: vec![NONE; pages as usize],
+            dirty_in: [0; 2],
             moved: MovedPages::new(pages),
         }
     }
@@ -101,13 +106,22 @@ impl Dftl {
         } else {
             self.entries.unlink(&mut self.probationary, id);
             self.entries.push_head(&mut self.protected, id);
-            self.entries.value_mut(id).protected = true;
+            self.set_segment(id, true);
             if self.protected.len > self.protected_capacity {
                 let demoted = self.protected.tail;
                 self.entries.unlink(&mut self.protected, demoted);
                 self.entries.push_head(&mut self.probationary, demoted);
-                self.entries.value_mut(demoted).protected = false;
+                self.set_segment(demoted, false);
             }
+        }
+    }
+
+    fn set_segment(&mut self, id: u32, protected: bool) {
+        let mapping = self.entries.value_mut(id);
+        mapping.protected = protected;
+        if mapping.dirty {
+            self.dirty_in[usize::from(!protected)] -= 1;
+            self.dirty_in[usize::from(protected)] += 1;
         }
     }
 
@@ -115,6 +129,7 @@ impl Dftl {
         if self.entries.value(id).dirty {
             return;
         }
+        self.dirty_in[usize::from(self.entries.value(id).protected)] += 1;
         let head = self.dirty[page as usize];
         *self.entries.value_mut(id) =
             Mapping { dirty: true, prev: NONE, next: head, ..*self.entries.value(id) };
@@ -133,7 +148,9 @@ impl Dftl {
         if next != NONE {
             self.entries.value_mut(next).prev = prev;
         }
-        self.entries.value_mut(id).dirty = false;
+        let mapping = self.entries.value_mut(id);
+        mapping.dirty = false;
+        self.dirty_in[usize::from(mapping.protected)] -= 1;
     }
 
     /// Cleans all cached dirty entries of a translation page; how many.
@@ -143,6 +160,7 @@ impl Dftl {
         while id != NONE {
             let mapping = self.entries.value_mut(id);
             mapping.dirty = false;
+            self.dirty_in[usize::from(mapping.protected)] -= 1;
             id = mapping.next;
             cleaned += 1;
         }
@@ -159,8 +177,8 @@ impl Dftl {
         self.entries.remove(id);
     }
 
-    fn insert(&mut self, lpn: u32) -> u32 {
-        let id = self.entries.insert(lpn, Mapping::default());
+    fn insert(&mut self, lpn: u32, load: u32) -> u32 {
+        let id = self.entries.insert(lpn, Mapping { load, ..Mapping::default() });
         self.entries.push_head(&mut self.probationary, id);
         id
     }
@@ -185,14 +203,23 @@ impl Dftl {
         }
     }
 
+    /// The dirty entry nearest the probationary tail, else nearest the protected tail. Looks from both
+    /// ends: after idle times the few dirty entries are the recent ones.
     fn least_recent_dirty(&self) -> Option<u32> {
-        [self.probationary.tail, self.protected.tail].into_iter().find_map(|tail| {
-            let mut id = tail;
-            while id != NONE && !self.entries.value(id).dirty {
-                id = self.entries.newer(id);
+        let segment = self.dirty_in.iter().position(|&count| count > 0)?;
+        let list = if segment == 0 { &self.probationary } else { &self.protected };
+        let (mut old, mut recent) = (list.tail, list.head);
+        let mut left = self.dirty_in[segment];
+        loop {
+            if self.entries.value(old).dirty {
+                return Some(old);
             }
-            (id != NONE).then_some(id)
-        })
+            left -= u32::from(self.entries.value(recent).dirty);
+            if left == 0 {
+                return Some(recent);
+            }
+            (old, recent) = (self.entries.newer(old), self.entries.older(recent));
+        }
     }
 }
 
@@ -204,14 +231,14 @@ impl Translation for Dftl {
         let mut id = self.entries.find(lpn);
         let hit = id != NONE;
         if hit {
+            context.work.need(self.entries.value(id).load);
             self.hit(id);
         } else {
             if self.entries.is_full() {
                 self.evict(context);
             }
-            let page = context.pages.of(lpn);
-            context.read(page);
-            id = self.insert(lpn);
+            let load = context.load(context.pages.of(lpn));
+            id = self.insert(lpn, load);
         }
         if write {
             self.mark_dirty(id, context.pages.of(lpn));
@@ -220,12 +247,12 @@ impl Translation for Dftl {
     }
 
     fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context) {
-        context.read(page);
+        let load = context.load(page);
         for &lpn in missing {
             if self.entries.is_full() {
                 self.evict(context);
             }
-            self.insert(lpn);
+            self.insert(lpn, load);
         }
     }
 

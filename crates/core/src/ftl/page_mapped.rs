@@ -26,7 +26,10 @@ struct Layout {
 impl Layout {
     /// Gives the data what it needs at least, then the translation pages, then lets both have
     /// slack: a sixteenth of what is left, or as much again as they need, to translation pages.
-    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, Contradiction> {
+    ///
+    /// # Errors
+    /// Blocks needed per chip, and blocks there are.
+    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
         let per_page = flash.page_bytes / settings.ftl.entry_bytes;
@@ -43,7 +46,7 @@ impl Layout {
             if on_flash { log::blocks_at_least(map_live, flash.pages_per_block, 1, 1) } else { 0 };
         let needed = data_least + map_least;
         if needed > blocks {
-            return Err(too_small(settings, needed, blocks));
+            return Err((needed, blocks));
         }
         let map_blocks = if on_flash {
             let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
@@ -60,19 +63,21 @@ impl Layout {
     }
 }
 
-fn too_small(settings: &Settings, needed: u64, blocks: u64) -> Contradiction {
-    // Withholding the missing blocks too, rounded up to a whole percent.
-    let missing_ppm = (needed - blocks) * 1_000_000 / blocks;
-    let percent = (settings.ftl.over_provisioning_ppm + missing_ppm).div_ceil(10_000) + 1;
-    let pages = if settings.ftl.kind == "page" { "" } else { ", its translation pages" };
+fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
+    let mut more = settings.clone();
+    let mut fits = |percent: &u64| {
+        more.ftl.over_provisioning_ppm = percent * 10_000;
+        more.user_pages() > 0 && Layout::new(&more, on_flash).is_ok()
+    };
+    let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
+    let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
+    let pages = if on_flash { ", its translation pages" } else { "" };
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
             "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
-             {} erased for garbage collection, of {blocks} there are; withhold about {}% or raise flash.blocks_per_plane",
-            settings.ftl.kind,
-            settings.ftl.gc_free_blocks,
-            percent.min(99),
+             {} erased for garbage collection, of {blocks} there are; {advice}raise flash.blocks_per_plane",
+            settings.ftl.kind, settings.ftl.gc_free_blocks,
         ),
     }
 }
@@ -88,7 +93,10 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
             message: "nothing is left for the user; withhold less or make the flash larger".into(),
         });
     }
-    Layout::new(settings, on_flash).map(|_| ())
+    match Layout::new(settings, on_flash) {
+        Ok(_) => Ok(()),
+        Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
+    }
 }
 
 /// The layout of checked settings, and the logs of user data and of translation pages.

@@ -99,13 +99,27 @@ impl TranslationPages {
         work.read(self.log.slot_chip(self.log.slot(page)), Cause::Map);
     }
 
-    /// Programs a translation page whose `updated` entries are new on flash; all its entries are
-    /// then as in `data`.
-    fn program(&mut self, page: u32, updated: u32, data: &Log, pool: &mut BlockPool, work: &mut Work) {
+    /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
+    #[inline]
+    pub fn load(&mut self, page: u32, work: &mut Work) -> u32 {
+        work.load(self.log.slot_chip(self.log.slot(page)), Cause::Map)
+    }
+
+    /// Programs a translation page whose `updated` entries are new on flash; all its entries but those
+    /// `newer` in the cache are then as in `data`.
+    fn program(
+        &mut self,
+        page: u32,
+        updated: u32,
+        newer: impl Fn(u32) -> bool,
+        data: &Log,
+        pool: &mut BlockPool,
+        work: &mut Work,
+    ) {
         let first = page * self.entries();
         let end = (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32;
         if let Some(persisted) = &mut self.persisted {
-            for lpn in first..end {
+            for lpn in (first..end).filter(|&lpn| !newer(lpn)) {
                 persisted[lpn as usize] = data.slot(lpn);
             }
         }
@@ -200,9 +214,20 @@ impl Context<'_> {
         self.pages.read(page, self.work);
     }
 
+    /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
+    #[inline]
+    pub fn load(&mut self, page: u32) -> u32 {
+        self.pages.load(page, self.work)
+    }
+
     /// Programs a translation page, all its entries as they are now; `updated` are new on flash.
     pub fn program(&mut self, page: u32, updated: u32) {
-        self.pages.program(page, updated, self.data, self.pool, self.work);
+        self.pages.program(page, updated, |_| false, self.data, self.pool, self.work);
+    }
+
+    /// As `program`, but entries that are `newer` in the cache stay as they are on flash.
+    pub fn program_but(&mut self, page: u32, updated: u32, newer: impl Fn(u32) -> bool) {
+        self.pages.program(page, updated, newer, self.data, self.pool, self.work);
     }
 
     /// Programs a translation page in which one entry alone is new on flash.

@@ -101,7 +101,9 @@ impl Histogram {
 
     /// The value below or at which `percent` of the values lie, within 1/128.
     pub fn percentile(&self, percent: f64) -> u64 {
-        let rank = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        // In integers: 99.9 / 100 * 1000 is more than 999 in floating point.
+        let ppm = (percent * 10_000.0).round() as u128;
+        let rank = ((u128::from(self.count) * ppm).div_ceil(1_000_000) as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
         for (bin, count) in self.bins.iter().enumerate() {
             seen += count;
@@ -137,7 +139,7 @@ mod tests {
             prop_assert_eq!(left.count(), values.len() as u64);
             prop_assert_eq!((left.min(), left.max()), (sorted[0], *sorted.last().unwrap()));
             for percent in [1.0, 50.0, 90.0, 99.9, 100.0] {
-                let rank = ((percent / 100.0 * values.len() as f64).ceil() as usize).max(1);
+                let rank = (values.len() * (percent * 10.0) as usize).div_ceil(1000).max(1);
                 let exact = sorted[rank - 1];
                 let got = left.percentile(percent);
                 prop_assert!(got.abs_diff(exact) * 128 <= exact, "{} against {}", got, exact);
@@ -147,6 +149,16 @@ mod tests {
             prop_assert!((left.mean() - mean).abs() <= 1e-9 * mean);
             prop_assert!((left.stddev() - variance.sqrt()).abs() <= 1e-6 * (1.0 + variance.sqrt()));
         }
+    }
+
+    /// Regression: the rank was one too high for every multiple of 1,000 values.
+    #[test]
+    fn one_slow_value_in_a_thousand_is_above_the_99_9th_percentile() {
+        let mut histogram = Histogram::default();
+        (0..999).for_each(|_| histogram.add(35_000));
+        histogram.add(3_500_000);
+        assert_eq!(histogram.percentile(99.9).abs_diff(35_000) * 128 / 35_000, 0);
+        assert!(histogram.percentile(99.95) > 3_400_000);
     }
 
     #[test]

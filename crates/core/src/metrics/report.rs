@@ -290,17 +290,17 @@ impl Waf {
 
 impl Wear {
     fn new(ftl: &Ftl) -> Wear {
-        let (mut min, mut max, mut blocks, mut sum, mut squares) = (u32::MAX, 0, 0u64, 0u64, 0u128);
+        let (mut min, mut max, mut blocks, mut sum, mut squares) = (u32::MAX, 0, 0u128, 0u128, 0u128);
         with_ftl!(ftl, ftl => ftl.erases(&mut |erases| {
             min = min.min(erases);
             max = max.max(erases);
             blocks += 1;
-            sum += u64::from(erases);
+            sum += u128::from(erases);
             squares += u128::from(erases) * u128::from(erases);
         }));
-        let mean = sum as f64 / blocks as f64;
-        let variance = squares as f64 / blocks as f64 - mean * mean;
-        Wear { min, mean, max, stddev: variance.max(0.0).sqrt() }
+        // n * sum(x^2) - sum(x)^2 in integers: no cancellation.
+        let variance = (blocks * squares - sum * sum) as f64 / (blocks * blocks) as f64;
+        Wear { min, mean: sum as f64 / blocks as f64, max, stddev: variance.sqrt() }
     }
 }
 

@@ -4,7 +4,7 @@
 //! performance", ICCD 2015, as Ji et al., TCAD 2018, section VI-A, implement it: "enhanced with the
 //! RoW strategy", both queues sorted by request size.
 //!
-//! Read into it: size in logical pages, ties by arrival. Its delaying of requests to chips in
+//! Read into it: size in logical pages, ties by arrival; a flush, which has no pages, goes after all. Its delaying of requests to chips in
 //! garbage collection has no object on the paper's device and is left out.
 
 use std::cmp::Reverse;
@@ -35,7 +35,9 @@ impl Scheduler for Amphibian {
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
         let request = &pool[id];
-        let key = Reverse((request.pages.pages, request.id, id));
+        // A flush (no pages) is not small: it stands for the writes before it.
+        let size = if request.pages.pages == 0 { u32::MAX } else { request.pages.pages };
+        let key = Reverse((size, request.id, id));
         self.heaps[request.half() as usize].push(key, true);
     }
 

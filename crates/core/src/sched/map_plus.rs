@@ -4,7 +4,7 @@
 //! waiting batch goes first, read batches before write batches.
 //!
 //! Read into it: ties go to the older batch; a request that leaves by deadline changes its batch's
-//! density. (A batch of one flush has no pages and counts as infinitely dense.)
+//! density; a batch of one flush, which has no pages, has density 0.
 
 use std::cmp::Ordering;
 
@@ -34,8 +34,10 @@ struct Density {
 
 impl Ord for Density {
     fn cmp(&self, other: &Density) -> Ordering {
-        (self.requests * other.pages)
-            .cmp(&(other.requests * self.pages))
+        // A batch without pages (a flush) has density 0: it goes after the writes it is about.
+        (self.pages > 0)
+            .cmp(&(other.pages > 0))
+            .then((self.requests * other.pages).cmp(&(other.requests * self.pages)))
             .then(other.number.cmp(&self.number))
             .then(self.requests.cmp(&other.requests))
     }

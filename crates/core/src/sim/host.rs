@@ -10,6 +10,9 @@ use crate::sched::{Decision, Sched};
 use crate::util::NONE;
 use crate::workload::{Op, Record, Source, SourceError};
 
+/// Latest arrival that is simulated: a century and a half, far from where 64 bits end.
+const LATEST_NS: u64 = 1 << 62;
+
 /// Requests as they arrive, in trace order; the next one waits here until it is admitted.
 pub struct Arrivals<'a> {
     source: &'a mut dyn Source,
@@ -25,10 +28,9 @@ pub struct Arrivals<'a> {
 impl<'a> Arrivals<'a> {
     /// Reads the first record.
     pub fn new(source: &'a mut dyn Source, settings: &Settings) -> Result<Arrivals<'a>, SourceError> {
-        let next = source.next()?;
-        Ok(Arrivals {
+        let mut arrivals = Arrivals {
             source,
-            next,
+            next: None,
             arrived: 0,
             closed: (settings.workload.replay == Replay::Closed).then(|| {
                 let depth = settings.host.queue_depth;
@@ -36,7 +38,25 @@ impl<'a> Arrivals<'a> {
             }),
             logical_page: u64::from(settings.ftl.logical_page_bytes),
             user_bytes: settings.user_bytes(),
-        })
+        };
+        arrivals.fetch()?;
+        Ok(arrivals)
+    }
+
+    /// Reads the next record.
+    fn fetch(&mut self) -> Result<(), SourceError> {
+        self.next = self.source.next()?;
+        match &self.next {
+            Some(record) if record.time_ns > LATEST_NS && self.closed.is_none() => {
+                Err(SourceError::Input(format!(
+                    "{}: the arrival at {} ns is more than a century after the start; \
+                     are the times in another unit, or do they count from another epoch?",
+                    self.source.locate(record),
+                    record.time_ns
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// When the next request arrives; `None` if none will, or not before a completion.
@@ -74,7 +94,7 @@ impl<'a> Arrivals<'a> {
         let Some(arrival_ns) = self.next_ns().filter(|&at| at <= now_ns) else { return Ok(None) };
         let record = self.next.take().expect("one is due");
         let request = self.request(&record, arrival_ns)?;
-        self.next = self.source.next()?;
+        self.fetch()?;
         match &mut self.closed {
             None => (),
             Some((0, completions)) => drop(completions.pop_front()),
@@ -228,7 +248,9 @@ impl Host {
             if request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
             }
-            request.hit = self.classifies && self.awareness.classify(request.pages, device);
+            // A request without pages has no mapping to hit.
+            let cached = self.classifies && self.awareness.classify(request.pages, device);
+            request.hit = cached && request.pages.pages > 0;
             let id = self.pool.insert(request);
             self.pending += 1;
             self.ages.push(id, &mut self.pool);

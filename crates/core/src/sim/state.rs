@@ -35,6 +35,8 @@ pub type Identity = BTreeMap<String, String>;
 struct Header {
     identity: Identity,
     done: Preconditioning,
+    /// Number of the last load: a cached entry must never wait for another's load.
+    last_load: u32,
 }
 
 /// A saved state that cannot be used. The texts continue the file's name.
@@ -79,7 +81,8 @@ impl Prepared {
     pub fn save(&self, identity: &Identity, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;
-        let header = Header { identity: identity.clone(), done: self.done.clone() };
+        let header =
+            Header { identity: identity.clone(), done: self.done.clone(), last_load: self.work.last_load() };
         let mut out = Encoder::new(out);
         out.value(&header)?;
         with_ftl!(&self.ftl, ftl => ftl.save(&mut out))
@@ -106,7 +109,9 @@ impl Prepared {
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
         from.end()?;
-        let work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes));
+        let mut work =
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+        work.number_loads_from(header.last_load);
         let prepared = Prepared { ftl, work, done: header.done, check };
         prepared.verify("in the saved state").map_err(StateError::Check)?;
         Ok(prepared)

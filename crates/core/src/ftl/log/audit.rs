@@ -4,7 +4,7 @@
 //! no page programmed twice or out of order within its block" (the model's contract).
 
 use super::{Log, State};
-use crate::util::NONE;
+use crate::util::{Bits, NONE};
 
 /// What the medium remembers beside the log's own state.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Audit {
     stamps: Vec<u32>,
     /// Newest version of each owner; it grows with every write and trim.
     newest: Vec<u32>,
+    /// Owners that have data: written, and not trimmed since.
+    present: Bits,
     slots_per_block: u32,
     fault: Option<String>,
 }
@@ -25,6 +27,7 @@ impl Audit {
             programmed: vec![0; (slots / slots_per_block) as usize],
             stamps: vec![0; slots as usize],
             newest: vec![0; owners as usize],
+            present: Bits::new(owners as usize),
             slots_per_block,
             fault: None,
         }
@@ -38,6 +41,7 @@ impl Audit {
         }
         for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
             audit.newest[owner] = 1;
+            audit.present.set(owner as u32);
             audit.stamps[slot as usize] = 1;
         }
         audit
@@ -50,6 +54,13 @@ impl Audit {
     /// A new version of an owner comes into being.
     pub fn write(&mut self, owner: u32) {
         self.newest[owner as usize] += 1;
+        self.present.set(owner);
+    }
+
+    /// An owner's data is given up.
+    pub fn trim(&mut self, owner: u32) {
+        self.newest[owner as usize] += 1;
+        self.present.clear(owner);
     }
 
     /// A slot is programmed with the newest version of an owner.
@@ -103,11 +114,25 @@ impl Log {
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
     pub fn verify_owner(&self, owner: u32) -> Result<(), String> {
+        self.verify_mapping(owner)?;
+        match self.map[owner as usize] {
+            NONE => Ok(()),
+            slot => self.verify_block(self.by_block.div(slot)),
+        }
+    }
+
+    fn verify_mapping(&self, owner: u32) -> Result<(), String> {
         let Some(audit) = &self.audit else { return Ok(()) };
         if let Some(fault) = &audit.fault {
             return Err(fault.clone());
         }
         let slot = self.map[owner as usize];
+        if audit.present.get(owner) != (slot != NONE) {
+            return Err(match slot {
+                NONE => format!("the mapping of owner {owner}, which was written, is lost"),
+                slot => format!("owner {owner} was never written or trimmed, and maps to slot {slot}"),
+            });
+        }
         if slot == NONE {
             return Ok(());
         }
@@ -122,7 +147,7 @@ impl Log {
         if found != newest {
             return Err(format!("owner {owner} resolves to version {found}, newest {newest}"));
         }
-        self.verify_block(self.by_block.div(slot))
+        Ok(())
     }
 
     /// Slots that must be programmed in a block of its state.
@@ -172,7 +197,7 @@ impl Log {
         }
         let mut mapped = 0;
         for owner in 0..self.shape.owners {
-            self.verify_owner(owner)?;
+            self.verify_mapping(owner)?;
             mapped += u64::from(self.map[owner as usize] != NONE);
         }
         if self.valid.count() != mapped {

@@ -291,7 +291,7 @@ impl Log {
     pub fn trim(&mut self, owner: u32) {
         let old = self.map[owner as usize];
         if let Some(audit) = &mut self.audit {
-            audit.write(owner);
+            audit.trim(owner);
         }
         if old != NONE {
             self.invalidate(old);
