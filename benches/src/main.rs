@@ -3,6 +3,10 @@
 //! `ftlab-bench CASE [REQUESTS]` runs one case; without arguments it runs every case in a process
 //! of its own. A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was
 //! filled in order first; the fill is part of the process's time and not of the requests.
+//!
+//! `ftlab-bench theory` compares write amplification with its closed forms instead.
+
+mod theory;
 
 use std::process::{Command, ExitCode};
 
@@ -55,18 +59,17 @@ const CASES: &[Case] = &[
     },
 ];
 
-impl Case {
-    fn settings(&self) -> Settings {
-        let set = |&(key, value): &(&str, &str)| Override {
-            origin: format!("case {}", self.name),
-            key: key.into(),
-            value: value.into(),
-        };
-        let overrides: Vec<_> = COMMON.iter().chain(self.keys).map(set).collect();
-        match resolve(Base::Preset("map-plus"), &overrides) {
-            Ok(resolved) => resolved.settings,
-            Err(error) => panic!("{error}"),
-        }
+/// The preset map-plus with the keys that every case has and these.
+fn settings(name: &str, keys: &[(&str, &str)]) -> Settings {
+    let set = |&(key, value): &(&str, &str)| Override {
+        origin: format!("case {name}"),
+        key: key.into(),
+        value: value.into(),
+    };
+    let overrides: Vec<_> = COMMON.iter().chain(keys).map(set).collect();
+    match resolve(Base::Preset("map-plus"), &overrides) {
+        Ok(resolved) => resolved.settings,
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -107,7 +110,7 @@ fn peak_bytes() -> u64 {
 }
 
 fn measure(case: &Case, requests: u64) {
-    let settings = case.settings();
+    let settings = settings(case.name, case.keys);
     let pages = settings.user_pages();
     let mut source = Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages };
     let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
@@ -143,11 +146,14 @@ fn main() -> ExitCode {
             .all(|case| Command::new(&program).arg(case.name).status().is_ok_and(|status| status.success()));
         return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     };
+    if name == "theory" {
+        return theory::theory();
+    }
     match CASES.iter().find(|case| case.name == name) {
         Some(case) => measure(case, requests),
         None => {
             let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
-            eprintln!("error: no case {name}; there are {}", names.join(", "));
+            eprintln!("error: no case {name}; there are {}, and theory", names.join(", "));
             return ExitCode::from(2);
         }
     }

@@ -29,7 +29,7 @@ class UserError(Exception):
     """An input or an option is at fault; the text is for the user (exit status 2)."""
 
 class OutputError(UserError):
-    """A file could not be written; the arguments are the system's error number and the text."""
+    """A file could not be written; the arguments are the system's error number, the text and which file."""
 
 class InternalError(Exception):
     """A fault of ftlab: a broken invariant or a panic (exit status 1)."""
@@ -61,6 +61,8 @@ class RunResult:
     def json(self) -> str: ...
     @property
     def wall_s(self) -> float: ...
+    @property
+    def timeline(self) -> tuple[int, int | None] | None: ...
     def take_columns(self) -> dict[str, Column] | None: ...
 
 @final
@@ -82,6 +84,8 @@ def run(
     *,
     chunks: MakeChunks | None = None,
     requests_csv: str | PathLike[str] | None = None,
+    timeline: str | PathLike[str] | None = None,
+    timeline_window: str | None = None,
     collect: bool = False,
     check: bool = False,
     progress: Progress | None = None,

@@ -23,6 +23,8 @@ def run(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     collect: bool = True,
     check: bool = False,
+    timeline: str | os.PathLike[str] | None = None,
+    timeline_window: str | None = None,
     progress: Progress | None = None,
     preconditioning: Preconditioning | None = None,
     save_state: str | os.PathLike[str] | None = None,
@@ -36,6 +38,10 @@ def run(
         set: overrides by dotted key, ``{"host.scheduler": "map+"}``.
         collect: keep every request (71 bytes each) for `Result.requests` and `Result.column`.
         check: verify every invariant after every operation (slow).
+        timeline: write what every channel and chip did to this file, for ui.perfetto.dev; what it
+            holds stands in `Result.timeline`.
+        timeline_window: the stretch of simulated time it shows, ``"10ms:20ms"``; without it the
+            beginning of the run, up to a million events.
         progress: called about every 50 ms with the requests done so far; False stops the run
             with `KeyboardInterrupt`.
         preconditioning: the same while the device is preconditioned, with the pages written, the
@@ -53,6 +59,8 @@ def run(
     resolved = load(config, _overrides(set, overrides))
     return run_config(
         resolved,
+        timeline=timeline,
+        timeline_window=timeline_window,
         collect=collect,
         check=check,
         progress=progress,
@@ -104,6 +112,8 @@ def run_config(
     config: Config,
     *,
     requests_csv: str | os.PathLike[str] | None = None,
+    timeline: str | os.PathLike[str] | None = None,
+    timeline_window: str | None = None,
     collect: bool = False,
     check: bool = False,
     progress: Progress | None = None,
@@ -121,6 +131,8 @@ def run_config(
         config,
         chunks=chunks,
         requests_csv=requests_csv,
+        timeline=timeline,
+        timeline_window=timeline_window,
         collect=collect,
         check=check,
         progress=progress,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ftlab._core import RunResult, UserError, __version__
 
@@ -36,6 +36,15 @@ FLAGS = ("prioritized", "expired")
 
 OPS = ("R", "W", "T", "F")
 """Letters of the operations, by code."""
+
+
+class Timeline(NamedTuple):
+    """What a timeline holds."""
+
+    events: int
+    """Slices and changes of a counter."""
+    cut_ns: int | None
+    """When it stopped because it had grown to its bound, simulated ns."""
 
 
 class Section(Mapping[str, Any]):
@@ -87,10 +96,21 @@ class Result(Section):
     bytes. With the requests collected, :meth:`column` and :attr:`requests` give them one by one.
     """
 
-    def __init__(self, data: dict[str, Any], columns: dict[str, Column] | None = None) -> None:
+    def __init__(
+        self,
+        data: dict[str, Any],
+        columns: dict[str, Column] | None = None,
+        timeline: Timeline | None = None,
+    ) -> None:
         """``columns`` are the per-request columns, if they were collected."""
         super().__init__(data)
         self._columns = columns
+        self._timeline = timeline
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """What the timeline holds, if one was written."""
+        return self._timeline
 
     @classmethod
     def of_run(cls, run: RunResult) -> Result:
@@ -103,7 +123,8 @@ class Result(Section):
             "peak_rss_bytes": peak_rss_bytes(),
             "version": __version__,
         }
-        return cls(data, run.take_columns())
+        timeline = Timeline(*run.timeline) if run.timeline else None
+        return cls(data, run.take_columns(), timeline)
 
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""

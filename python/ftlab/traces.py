@@ -295,42 +295,51 @@ def write_parquet(
     try:
         lazy = register_io_source(source, schema=schema)
         lazy.sink_parquet(path, metadata=metadata, row_group_size=CHUNK_ROWS, maintain_order=True)
-    except BaseException:
+    except BaseException as error:
         if raised:
             raise raised[0] from None
+        # An interrupt that lands in polars' own frames comes out as a text of its error.
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from None
         raise
 
 
-def run_with_requests(
+def run_with_outputs(
     config: Config,
     requests: Output | None,
+    timeline: Output | None = None,
     **options: Any,
 ) -> Result:
-    """Runs a configuration and writes its per-request file, .csv or .parquet.
+    """Runs a configuration and writes its per-request file, .csv or .parquet, and its timeline.
 
     ``options`` are those of `run_config`.
 
     Raises:
-        UserError: the configuration or the trace is at fault, or the file cannot be written.
+        UserError: the configuration or the trace is at fault, or a file cannot be written.
     """
     from ftlab.api import run_config
 
-    if requests is None:
-        return run_config(config, **options)
+    def run(requests_csv: str | Path | None) -> Result:
+        return run_config(
+            config, requests_csv=requests_csv, timeline=timeline.name if timeline else None, **options
+        )
+
     try:
-        if requests.suffix != ".parquet":
-            return run_config(config, requests_csv=requests.name, **options)
+        if requests is None or requests.suffix != ".parquet":
+            return run(requests.name if requests else None)
         with requests.staged() as path:
             rows = path.with_name(path.name + ".csv")
             try:
-                result = run_config(config, requests_csv=rows, **options)
+                result = run(rows)
                 _requests_parquet(rows, path)
             finally:
                 rows.unlink(missing_ok=True)
             return result
     except OutputError as error:
-        number, text = error.args
-        raise requests.fail(f"cannot write: {os.strerror(number)}" if number else text) from None
+        number, text, which = error.args
+        output = timeline if which == "timeline" else requests
+        assert output is not None, "only files that were asked for are written"
+        raise output.fail(f"cannot write: {os.strerror(number)}" if number else text) from None
 
 
 def _requests_parquet(rows: Path, target: Path) -> None:

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::settings;
-use ftlab_core::config::{Precondition, Replay};
+use ftlab_core::config::{Precondition, Replay, Settings};
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
@@ -97,35 +97,51 @@ impl Source for CountAtEnd<'_> {
     }
 }
 
+/// A device of so many channels, filled.
+fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.ftl.mapping_cache_bytes = Some(16 << 10);
+    settings.ftl.over_provisioning_ppm = 200_000;
+    settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
+    settings.host.deadline_ns = Some(10_000_000);
+    settings.device.precondition = Precondition::FILL;
+    settings.device.queue_depth = channels * 4;
+    settings.flash.channels = channels;
+    settings.flash.blocks_per_plane = 256 / channels;
+    settings.flash.transfer_ps = transfer_ps;
+    settings
+}
+
+fn allocates_nothing(settings: &Settings, what: &str) {
+    let lpns = settings.user_pages();
+    let requests = 60_000;
+    let mut middle = Middle { at: requests / 2, seen: 0, allocations: 0 };
+    let mut at_end = 0;
+    let random = Random { left: requests, state: 88_172_645_463_325_252, lpns, time_ns: 0 };
+    run(settings, &mut CountAtEnd(random, &mut at_end), &mut middle, false).expect("a sound run");
+    assert_eq!(at_end - middle.allocations, 0, "{what}");
+}
+
 // One test, since the counter is the whole process's.
 #[test]
 fn the_steady_state_allocates_nothing() {
     for kind in ["page", "dftl", "cdftl"] {
         for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
             for (channels, transfer_ps, replay) in [(1, 0, Replay::Open), (4, 10_000, Replay::Closed)] {
-                let mut settings = settings();
-                settings.ftl.kind = kind.into();
-                settings.ftl.mapping_cache_bytes = Some(16 << 10);
-                settings.ftl.over_provisioning_ppm = 200_000;
+                let mut settings = device(kind, channels, transfer_ps);
                 settings.host.scheduler = scheduler.into();
-                settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
-                settings.host.deadline_ns = Some(10_000_000);
                 settings.workload.replay = replay;
-                settings.device.precondition = Precondition::FILL;
-                settings.device.queue_depth = channels * 4;
-                settings.flash.channels = channels;
-                settings.flash.blocks_per_plane = 256 / channels;
-                settings.flash.transfer_ps = transfer_ps;
-                let lpns = settings.user_pages();
-                let requests = 60_000;
-                let mut middle = Middle { at: requests / 2, seen: 0, allocations: 0 };
-                let mut at_end = 0;
-                let random = Random { left: requests, state: 88_172_645_463_325_252, lpns, time_ns: 0 };
-                run(&settings, &mut CountAtEnd(random, &mut at_end), &mut middle, false)
-                    .expect("a sound run");
-                let allocated = at_end - middle.allocations;
-                assert_eq!(allocated, 0, "{kind}, {scheduler}, {channels} channels");
+                allocates_nothing(&settings, &format!("{kind}, {scheduler}, {channels} channels"));
             }
+        }
+    }
+    for gc in ftlab_core::ftl::gc::choices() {
+        for kind in ["page", "dftl"] {
+            let mut settings = device(kind, 1, 0);
+            settings.ftl.gc = gc.name.into();
+            settings.ftl.wear_threshold = Some(4);
+            allocates_nothing(&settings, &format!("{kind}, {}", gc.name));
         }
     }
 }

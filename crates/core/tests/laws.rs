@@ -1,9 +1,9 @@
-//! Laws that hold for every configuration, and closed forms.
+//! Laws that hold for every configuration.
 
 mod common;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::{Precondition, Settings};
+use ftlab_core::config::Settings;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
@@ -153,76 +153,6 @@ fn throughput_stays_below_the_bottleneck() {
         let bound = per_chip.min(per_bus) * 1e9;
         assert!(report.throughput_bytes_per_s <= bound * 1.000_001);
         assert!(report.throughput_bytes_per_s >= bound * 0.5, "the bound must be near to mean anything");
-    }
-}
-
-/// Greedy collection under uniform random writes, finite block size: reference, section 1.
-fn greedy_closed_form(pages_per_block: f64, ratio: f64) -> f64 {
-    let (b, rho) = (pages_per_block, 1.0 / ratio);
-    let harmonic = |n: u32| (1..=n).map(|k| 1.0 / f64::from(k)).sum::<f64>();
-    for m in 1..b as u32 {
-        let tail = harmonic(b as u32) - harmonic(m);
-        let m = f64::from(m);
-        let a_rho = (b * rho - m) / (b - m - m * tail);
-        let mu = 1.0 - a_rho * tail;
-        if a_rho > 0.0 && (0.0..=a_rho / m).contains(&mu) {
-            return a_rho / rho;
-        }
-    }
-    panic!("no solution for b = {b}, a = {ratio}");
-}
-
-#[test]
-fn the_closed_form_gives_the_published_table() {
-    for (b, a, published) in [(64.0, 1.07, 7.0099), (64.0, 1.15, 3.8005), (256.0, 1.28, 2.4610)] {
-        assert!((greedy_closed_form(b, a) - published).abs() < 1e-3);
-    }
-}
-
-/// Pages programmed by so many uniform random writes to a full device.
-fn programs(settings: &Settings, writes: u64) -> u64 {
-    let user = settings.user_pages();
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
-    let write = |_| pages(0, Op::Write, 4096, random.random_range(0..user), 1);
-    let trace: Vec<_> = (0..writes).map(write).collect();
-    let report = run(settings, &mut trace.into_iter(), &mut (), false).expect("a sound run");
-    report.flash.programs["gc"] + report.flash.programs["host"]
-}
-
-/// Steady-state write amplification of a full device, against the closed form with the erased
-/// block kept (G = 1) and the open frontier (f = 1) taken off, on each chip.
-fn greedy_error(blocks: u32, pages_per_block: u32, withheld_ppm: u64, chips: u32) -> f64 {
-    let mut settings = settings();
-    settings.ftl.kind = "page".into();
-    settings.flash.channels = chips;
-    settings.flash.blocks_per_plane = blocks / chips;
-    settings.flash.pages_per_block = pages_per_block;
-    settings.ftl.over_provisioning_ppm = withheld_ppm;
-    settings.device.precondition = Precondition::FILL;
-    let user = settings.user_pages();
-    // The same stream twice: the warm-up alone, and the warm-up with what is measured.
-    let (warm, measured) = (12 * user, 8 * user);
-    let found = (programs(&settings, warm + measured) - programs(&settings, warm)) as f64 / measured as f64;
-    let per_chip = f64::from(blocks / chips);
-    let effective = (per_chip - 1.0 - 0.5) * f64::from(pages_per_block) * f64::from(chips) / user as f64;
-    found / greedy_closed_form(f64::from(pages_per_block), effective) - 1.0
-}
-
-#[test]
-fn greedy_meets_the_closed_form_within_2_percent() {
-    for (blocks, b, withheld_ppm, chips) in [
-        (256, 64, 130_435, 1),
-        (512, 64, 130_435, 1),
-        (512, 64, 218_750, 1),
-        (1024, 64, 65_421, 1),
-        (1024, 64, 130_435, 2),
-    ] {
-        let error = greedy_error(blocks, b, withheld_ppm, chips);
-        println!(
-            "N = {blocks}, b = {b}, withheld {withheld_ppm} ppm, {chips} chips: {:+.2} %",
-            error * 100.0
-        );
-        assert!(error.abs() < 0.02, "N = {blocks}, b = {b}: off by {:.2} %", error * 100.0);
     }
 }
 

@@ -1,8 +1,11 @@
 //! The device at time 0: what each kind of preconditioning leaves, on random small devices.
 
 mod common;
+#[path = "common/devices.rs"]
+mod devices;
 
-use common::{device, settings};
+use common::settings;
+use devices::device;
 use ftlab_core::config::{Precondition, PreconditionKind, Settings};
 use ftlab_core::metrics::{Outcome, Preconditioning, Report};
 use ftlab_core::sim::{Observer, Prepared, RunError, run_prepared};

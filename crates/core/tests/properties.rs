@@ -2,10 +2,13 @@
 //! model verified after every operation.
 
 mod common;
+#[path = "common/devices.rs"]
+mod devices;
 
 use std::collections::HashMap;
 
-use common::{device, settings};
+use common::settings;
+use devices::{POLICIES, device};
 use ftlab_core::config::Settings;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::{FlashTranslation, Ftl, Request};
@@ -13,6 +16,13 @@ use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+
+/// Every registered policy is tried, with wear levelling off and at low thresholds.
+#[test]
+fn the_policies_are_all_there_are() {
+    let names: Vec<_> = ftlab_core::ftl::gc::choices().iter().map(|choice| choice.name).collect();
+    assert_eq!(names, POLICIES);
+}
 
 /// Drives an FTL directly: version of every LPN by a plain map.
 struct Oracle {

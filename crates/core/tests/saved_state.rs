@@ -1,10 +1,13 @@
 //! Saved states: a run from one is the run that preconditions itself, and nothing else is accepted.
 
 mod common;
+#[path = "common/devices.rs"]
+mod devices;
 
 use std::io::Read;
 
-use common::{device, settings};
+use common::settings;
+use devices::{POLICIES, device};
 use ftlab_core::config::{Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{FORMAT, Identity, Prepared, StateError, run_prepared};
 use ftlab_core::workload::{Op, Record};
@@ -77,6 +80,32 @@ proptest! {
             let loaded = load(&settings, &bytes, check).unwrap();
             prop_assert!(bytes == saved(&settings, &loaded));
             prop_assert_eq!(&expected, &run(&settings, loaded, &steps));
+        }
+    }
+}
+
+/// Every policy goes on from a state as it would have gone on, its random draws too; likewise wear
+/// levelling, with what it has set aside.
+#[test]
+fn every_policy_goes_on_where_it_was() {
+    let steps: Vec<_> =
+        (0..600u32).map(|n| (4 + (n % 3) as u8, n.wrapping_mul(2_654_435_761), 2048)).collect();
+    for gc in POLICIES {
+        for wear_threshold in [None, Some(2)] {
+            let mut settings = filled("dftl");
+            settings.ftl.gc = gc.into();
+            settings.ftl.wear_threshold = wear_threshold;
+            let own = Prepared::new(&settings, &mut (), true).expect("every invariant holds");
+            let bytes = saved(&settings, &own);
+            let expected = run(&settings, own, &steps);
+            let loaded = load(&settings, &bytes, true).unwrap();
+            assert!(bytes == saved(&settings, &loaded), "{gc}");
+            assert_eq!(expected, run(&settings, loaded, &steps), "{gc}, {wear_threshold:?}");
+            if wear_threshold.is_some() {
+                let report: serde_json::Value = serde_json::from_str(&expected).unwrap();
+                let erases = report["flash"]["erases"]["gc"].as_u64().unwrap();
+                assert!(erases > 100, "{gc}: {erases} collections");
+            }
         }
     }
 }
@@ -203,17 +232,34 @@ fn a_slow_file_is_read_whole() {
     assert!(saved(&settings, &loaded) == bytes);
 }
 
+const POLICY_SUMS: [u64; 6] = [
+    13951201275224957494,
+    10287436533607602086,
+    12377123584357048823,
+    6594983940537154277,
+    12810770822323308624,
+    5000119453302311375,
+];
+
 /// The bytes of the format. Where this fails, either the state of an FTL is kept otherwise than
 /// before: raise `FORMAT` in `sim/state.rs`, so that older files are refused. Or preconditioning
 /// itself goes otherwise. Note the new sums here.
 #[test]
 fn golden() {
-    let sums = ["page", "dftl", "cdftl"].map(|kind| {
-        let (_, bytes) = state(kind);
+    let sum = |settings: &Settings| {
+        let prepared = Prepared::new(settings, &mut (), false).unwrap();
         // FNV-1a.
-        bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        saved(settings, &prepared).iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })
+    };
+    let kinds = ["page", "dftl", "cdftl"].map(|kind| sum(&filled(kind)));
+    assert_eq!((FORMAT, kinds), (1, [7668351560165114510, 13939785137127371700, 696041475247619688]));
+    let policies = POLICIES.map(|gc| {
+        let mut settings = filled("dftl");
+        settings.ftl.gc = gc.into();
+        settings.ftl.wear_threshold = Some(2);
+        sum(&settings)
     });
-    assert_eq!((FORMAT, sums), (1, [6969426886806838466, 1864383234127149487, 16908497804635031933]));
+    assert_eq!((FORMAT, policies), (1, POLICY_SUMS));
 }

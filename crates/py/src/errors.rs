@@ -20,7 +20,7 @@ create_exception!(
     ftlab,
     OutputError,
     UserError,
-    "A file could not be written; the arguments are the system's error number and the text."
+    "A file could not be written; the arguments are the system's error number, the text and which file."
 );
 create_exception!(
     ftlab,
@@ -33,8 +33,9 @@ create_exception!(
 pub enum Fault {
     /// The user's: the finished text.
     User(String),
-    /// An output file could not be written: the system's error number (0: none), and the text.
-    Unwritable(i32, String),
+    /// An output file could not be written: the system's error number (0: none), the text, and the
+    /// argument that names the file.
+    Unwritable(i32, String, &'static str),
     /// ftlab's: what happened, in one line.
     Internal(String),
     /// Raised by Python code that was called back, an interrupt included.
@@ -47,7 +48,7 @@ impl From<Fault> for PyErr {
     fn from(fault: Fault) -> PyErr {
         match fault {
             Fault::User(text) => UserError::new_err(text),
-            Fault::Unwritable(number, text) => OutputError::new_err((number, text)),
+            Fault::Unwritable(number, text, which) => OutputError::new_err((number, text, which)),
             Fault::Internal(text) => InternalError::new_err(text),
             Fault::Python(error) => error,
             Fault::Interrupted => PyKeyboardInterrupt::new_err(()),

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use ftlab_core::metrics::Preconditioning;
-use ftlab_core::sim::{Completion, Observer};
+use ftlab_core::sim::{Activity, Completion, Observer};
 use ftlab_trace::RequestsCsv;
+use ftlab_trace::timeline::Timeline;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -169,6 +170,8 @@ pub struct Watch {
     pub rows: Option<Rows>,
     /// The per-request file.
     pub csv: Option<RequestsCsv>,
+    /// The timeline.
+    pub timeline: Option<Timeline>,
     /// Progress and interrupts.
     pub pulse: Pulse,
 }
@@ -181,6 +184,9 @@ impl Observer for Watch {
         if let Some(csv) = &mut self.csv {
             csv.complete(completion);
         }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.complete(completion);
+        }
     }
 
     fn preconditioning(&mut self, done: &Preconditioning) -> bool {
@@ -188,6 +194,24 @@ impl Observer for Watch {
     }
 
     fn progress(&mut self, requests: u64) -> bool {
-        self.csv.as_mut().is_none_or(|csv| csv.progress(requests)) && self.pulse.beat(requests)
+        self.csv.as_mut().is_none_or(|csv| csv.progress(requests))
+            && !self.timeline.as_ref().is_some_and(Timeline::failed)
+            && self.pulse.beat(requests)
+    }
+
+    fn wants_activity(&self) -> bool {
+        self.timeline.is_some()
+    }
+
+    fn activity(&mut self, activity: &Activity) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.activity(activity);
+        }
+    }
+
+    fn pending(&mut self, now_ns: u64, requests: u32) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.pending(now_ns, requests);
+        }
     }
 }

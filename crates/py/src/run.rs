@@ -7,6 +7,7 @@ use std::time::Instant;
 use ftlab_core::sim::{self, Prepared, RunError};
 use ftlab_trace::RequestsCsv;
 use ftlab_trace::atomic::OutputError;
+use ftlab_trace::timeline::{self, Timeline, Window};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value};
@@ -26,6 +27,9 @@ pub struct RunResult {
     /// Wall time of the simulation, the reading of the trace included, seconds.
     #[pyo3(get)]
     wall_s: f64,
+    /// Events in the timeline, and when it stopped because it had grown to its bound, ns.
+    #[pyo3(get)]
+    timeline: Option<(u64, Option<u64>)>,
     rows: Mutex<Option<Rows>>,
 }
 
@@ -41,20 +45,25 @@ impl RunResult {
 /// Runs a configuration; the GIL is released meanwhile.
 ///
 /// `chunks`: returns an iterator of `(ts_ns, op, offset, size)` buffers, called once for each
-/// pass over a Parquet trace. `requests_csv`: the per-request file. `collect`: keep the
+/// pass over a Parquet trace. `requests_csv`: the per-request file. `timeline`: the file of the
+/// timeline, of the stretch `timeline_window`, or bounded in its events. `collect`: keep the
 /// per-request columns. `check`: verify every invariant after every operation.
 /// `progress(requests)`: called every 50 ms or so; `False` stops the run.
 /// `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file that takes
 /// the device's state at time 0; `load_state`: the file it comes from instead of preconditioning.
 #[pyfunction]
-#[pyo3(signature = (config, *, chunks=None, requests_csv=None, collect=false, check=false, progress=None,
-    preconditioning=None, save_state=None, load_state=None))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (
+    config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,
+    progress=None, preconditioning=None, save_state=None, load_state=None
+))]
+#[allow(clippy::too_many_arguments)] // keywords in Python
 pub fn run(
     py: Python<'_>,
     config: &Config,
     chunks: Option<Py<PyAny>>,
     requests_csv: Option<PathBuf>,
+    timeline: Option<PathBuf>,
+    timeline_window: Option<&str>,
     collect: bool,
     check: bool,
     progress: Option<Py<PyAny>>,
@@ -64,12 +73,21 @@ pub fn run(
 ) -> PyResult<RunResult> {
     let resolved = &config.resolved;
     let settings = &resolved.settings;
+    let window = timeline_window.map(window).transpose()?;
     let work = move || {
         let start = Instant::now();
         let Opened { mut source, raised } = source::of_settings(settings, chunks)?;
-        let csv = requests_csv.as_deref().map(RequestsCsv::create).transpose().map_err(unwritable)?;
+        let csv = requests_csv.as_deref().map(RequestsCsv::create).transpose().map_err(no_csv)?;
+        let timeline = timeline
+            .map(|path| {
+                let flash = &settings.flash;
+                Timeline::create(&path, flash.channels, flash.chips(), window, timeline::MOST_EVENTS)
+            })
+            .transpose()
+            .map_err(no_timeline)?;
+        let rows = collect.then(Rows::default);
         let pulse = Pulse::new(progress).with_preconditioning(preconditioning);
-        let mut watch = Watch { rows: collect.then(Rows::default), csv, pulse };
+        let mut watch = Watch { rows, csv, timeline, pulse };
         let prepared = match &load_state {
             Some(path) => state::load(resolved, path, check)?,
             None => Prepared::new(settings, &mut watch, check)
@@ -80,19 +98,37 @@ pub fn run(
         }
         let outcome = sim::run_prepared(settings, prepared, &mut *source, &mut watch);
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
-        watch.csv.take().map(RequestsCsv::finish).transpose().map_err(unwritable)?;
+        let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
+        watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;
         if let Some(rows) = &mut watch.rows {
             rows.sort();
         }
         let report = serde_json::to_value(report).expect("a report holds numbers and texts only");
         let json = assemble(resolved.to_json(), report);
-        Ok(RunResult { json, wall_s: start.elapsed().as_secs_f64(), rows: Mutex::new(watch.rows) })
+        Ok(RunResult {
+            json,
+            wall_s: start.elapsed().as_secs_f64(),
+            timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
+            rows: Mutex::new(watch.rows),
+        })
     };
     Ok(py.detach(|| guard(work))?)
 }
 
-fn unwritable(error: OutputError) -> Fault {
-    Fault::Unwritable(error.io_error().raw_os_error().unwrap_or(0), error.to_string())
+fn unwritable(error: &OutputError, which: &'static str) -> Fault {
+    Fault::Unwritable(error.io_error().raw_os_error().unwrap_or(0), error.to_string(), which)
+}
+
+fn no_csv(error: OutputError) -> Fault {
+    unwritable(&error, "requests_csv")
+}
+
+fn no_timeline(error: OutputError) -> Fault {
+    unwritable(&error, "timeline")
+}
+
+fn window(text: &str) -> Result<Window, Fault> {
+    Window::parse(text).map_err(|why| Fault::User(format!("--timeline-window {text}: {why}")))
 }
 
 /// Why the simulation ended early: what the observer or Python code knows beats "interrupted".
@@ -106,8 +142,11 @@ fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
         Some(None) => return Fault::Interrupted,
         None => {}
     }
-    // Nobody asked for it but the per-request file, which could not be written.
-    watch.csv.take().and_then(|csv| csv.finish().err()).map_or(fault, unwritable)
+    // Nobody asked for it but a file that could not be written.
+    if let Some(error) = watch.timeline.take().and_then(|timeline| timeline.finish().err()) {
+        return no_timeline(error);
+    }
+    watch.csv.take().and_then(|csv| csv.finish().err()).map_or(fault, no_csv)
 }
 
 /// The result in its fixed order: schema, config, trace, then the rest of the report.

@@ -42,6 +42,7 @@ mod range;
 mod requests;
 mod rwbs;
 mod text;
+pub mod timeline;
 mod times;
 mod zstd;
 

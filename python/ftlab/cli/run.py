@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
+from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
 from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.result import Timeline
+from ftlab.units import count, duration
 
 REQUESTS_SUFFIXES = (".csv", ".parquet")
 """What ``--requests`` can write."""
@@ -30,6 +33,17 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     help="Write the preconditioned device, as it is at time 0, to a file that --load-state takes.",
 )
 @options.load_state_option
+@click.option(
+    "--timeline",
+    "timeline_path",
+    metavar="FILE",
+    help="Write what every channel and chip did, when and for whom; open it in ui.perfetto.dev.",
+)
+@click.option(
+    "--timeline-window",
+    metavar="START:END",
+    help="The stretch of simulated time that --timeline shows, 10ms:20ms say.",
+)
 @options.check_option
 def run(
     config: str,
@@ -38,6 +52,8 @@ def run(
     requests_path: str | None,
     state_path: str | None,
     load_state: str | None,
+    timeline_path: str | None,
+    timeline_window: str | None,
     check: bool,
     **flags: str | None,
 ) -> None:
@@ -49,6 +65,9 @@ def run(
     resolved = load(config, options.overrides(settings, flags))
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     requests = Output("--requests", requests_path) if requests_path is not None else None
+    timeline = Output("--timeline", timeline_path) if timeline_path is not None else None
+    if timeline_window is not None and timeline is None:
+        raise UserError("--timeline-window needs --timeline FILE")
     if json_output:
         json_output.check()
     if requests:
@@ -56,22 +75,40 @@ def run(
     state = Output("--save-state", state_path) if state_path is not None else None
     if state:
         state.check()
-    outputs = [output for output in (json_output, requests, state) if output]
+    if timeline:
+        timeline.check()
+    outputs = [output for output in (json_output, requests, state, timeline) if output]
     check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
 
     from ftlab.progress import Reporter
-    from ftlab.traces import run_with_requests
+    from ftlab.traces import run_with_outputs
 
     with Reporter() as reporter:
-        result = run_with_requests(
+        result = run_with_outputs(
             resolved,
             requests,
+            timeline,
+            timeline_window=timeline_window,
             check=check,
             progress=reporter.callback(config),
             preconditioning=reporter.preconditioning(config),
             save_state=state_path,
             load_state=load_state,
         )
+    if timeline and result.timeline:
+        _note(timeline, result.timeline, timeline_window)
     if json_output:
         json_output.write(result.to_json().encode())
     write_stdout(result.to_json() if json_path == "-" else str(result))
+
+
+def _note(output: Output, timeline: Timeline, window: str | None) -> None:
+    """Says what of the run the timeline lacks."""
+    if timeline.cut_ns is not None:
+        click.echo(
+            f"note: {output.name} ends at {duration(timeline.cut_ns)} of simulated time, after "
+            f"{count(timeline.events)} events; choose a stretch with --timeline-window START:END",
+            err=True,
+        )
+    elif timeline.events == 0:
+        click.echo(f"note: {output.name}: nothing happened in --timeline-window {window}", err=True)

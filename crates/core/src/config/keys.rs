@@ -246,7 +246,12 @@ pub const GENERAL: &[Key] = &[
         "7%",
         "Share of the raw capacity withheld from the user.",
     ),
-    key("ftl.gc", Kind::Choice(crate::ftl::gc_choices), "greedy", "Victim selection of garbage collection."),
+    key(
+        "ftl.gc",
+        Kind::Choice(crate::ftl::gc::choices),
+        "greedy",
+        "Victim selection of garbage collection, of user data and translation pages alike.",
+    ),
     key(
         "ftl.gc_free_blocks",
         count(1, 1 << 20),

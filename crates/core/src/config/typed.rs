@@ -200,6 +200,12 @@ pub struct Ftl {
     pub over_provisioning_ppm: u64,
     /// Registered victim policy.
     pub gc: String,
+    /// Blocks drawn by policy d-choices.
+    pub gc_choices: u32,
+    /// Oldest blocks of a chip that policy windowed-greedy looks at.
+    pub gc_window: u32,
+    /// Difference of erase counts beyond which data is moved; `None`: no static wear levelling.
+    pub wear_threshold: Option<u32>,
     /// Erased blocks each chip keeps.
     pub gc_free_blocks: u32,
     /// Bytes of a mapping entry.
@@ -423,6 +429,10 @@ impl Reader<'_> {
             read_modify_write: self.name("ftl.partial_write") == "rmw",
             over_provisioning_ppm: self.u64("ftl.over_provisioning"),
             gc: self.name("ftl.gc"),
+            gc_choices: self.u32("ftl.gc_choices"),
+            gc_window: self.u32("ftl.gc_window"),
+            wear_threshold: (self.name("ftl.wear_leveling") == "static")
+                .then(|| self.u32("ftl.wear_threshold")),
             gc_free_blocks: self.u32("ftl.gc_free_blocks"),
             entry_bytes: self.u32("ftl.entry"),
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::{Clock, NEVER};
-use crate::flash::Step;
+use crate::flash::{Label, Step};
 use crate::util::NONE;
 
 /// What a chip is doing with the step at the head of its queue.
@@ -51,6 +51,43 @@ struct Queued {
     awaited: bool,
 }
 
+/// What worked on a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The bus, before the cells.
+    In,
+    /// The cells.
+    Cells,
+    /// The bus, after the cells.
+    Out,
+}
+
+/// A stretch of time in which a chip's cells, or its channel's bus, worked on a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Chip.
+    pub chip: u32,
+    /// What the step is.
+    pub label: Label,
+    /// Whose it is.
+    pub(super) owner: u32,
+    /// What worked.
+    pub part: Part,
+    /// From, ns.
+    pub begin_ns: u64,
+    /// To, ns.
+    pub end_ns: u64,
+}
+
+/// What is kept for a timeline.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    /// What the steps are, by slot.
+    labels: Vec<Label>,
+    /// What has ended.
+    spans: Vec<Span>,
+}
+
 /// All chips and buses of a device. Resources of the clock: the chips, then the channels.
 #[derive(Clone, Debug)]
 pub struct Array {
@@ -65,6 +102,7 @@ pub struct Array {
     /// Slots of the steps being started, by index in their work.
     started: Vec<u32>,
     active: u32,
+    kept: Option<Box<Kept>>,
 }
 
 impl Array {
@@ -81,7 +119,49 @@ impl Array {
             loads: Vec::with_capacity(1024),
             started: Vec::with_capacity(1024),
             active: 0,
+            kept: None,
         }
+    }
+
+    /// From now on what ends is kept as spans until it is taken, and steps need labels.
+    pub fn keep_spans(&mut self) {
+        self.kept.get_or_insert_default();
+    }
+
+    /// Whether spans are kept.
+    #[inline]
+    pub fn keeps_spans(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Takes the spans kept, in the order in which they ended; those of one chip do not overlap.
+    pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
+        self.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
+    }
+
+    /// Labels the steps just started.
+    #[cold]
+    pub fn label(&mut self, labels: &[Label]) {
+        let (Some(kept), Some(&any)) = (&mut self.kept, labels.first()) else { return };
+        kept.labels.resize(self.steps.len(), any);
+        for (&slot, &label) in self.started.iter().zip(labels) {
+            kept.labels[slot as usize] = label;
+        }
+    }
+
+    /// Keeps what a chip has just done, as its phase and the step at its head say.
+    #[cold]
+    fn keep_span(&mut self, chip: u32, end_ns: u64) {
+        let Some(kept) = &mut self.kept else { return };
+        let Chip { phase, head, .. } = self.chips[chip as usize];
+        let Queued { step, owner, .. } = self.steps[head as usize];
+        let (part, ns) = match phase {
+            Phase::In => (Part::In, step.in_ns),
+            Phase::Out => (Part::Out, step.out_ns),
+            _ => (Part::Cells, step.cell_ns),
+        };
+        let label = kept.labels[head as usize];
+        kept.spans.push(Span { chip, label, owner, part, begin_ns: end_ns - ns, end_ns });
     }
 
     /// Whether a chip has nothing to do.
@@ -217,6 +297,9 @@ impl Array {
         self.clock.set(resource, NEVER);
         let chips = self.chips.len() as u32;
         if resource < chips {
+            if self.kept.is_some() {
+                self.keep_span(resource, due_ns);
+            }
             let head = self.chips[resource as usize].head;
             if self.steps[head as usize].step.out_ns == 0 {
                 return Some(Some(self.finish(resource, now_ns)));
@@ -227,6 +310,9 @@ impl Array {
         }
         let channel = (resource - chips) as usize;
         let chip = self.channels[channel].user.take().expect("the bus was in use");
+        if self.kept.is_some() {
+            self.keep_span(chip, due_ns);
+        }
         if let Some(next) = self.channels[channel].queue.pop_front() {
             self.grant_bus(channel, next, now_ns);
         }

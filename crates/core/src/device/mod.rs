@@ -19,9 +19,9 @@ use crate::config::{Choice, Settings};
 use crate::flash::Work;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
-use crate::request::Pool;
+use crate::request::{Pool, Request};
 use crate::workload::Op;
-pub use array::Array;
+pub use array::{Array, Part, Span};
 
 /// Names for `device.scheduler`.
 pub fn choices() -> Vec<Choice> {
@@ -92,6 +92,20 @@ impl Device {
     /// The chips and buses.
     pub fn array(&self) -> &Array {
         &self.array
+    }
+
+    /// From now on what chips and buses do is kept for [`Device::take_spans`]; the FTL's work must be
+    /// labelled.
+    pub fn keep_spans(&mut self) {
+        self.array.keep_spans();
+    }
+
+    /// Hands out what chips and buses have done since the last call, each span with its request
+    /// (`None`: a write-back in the background). To be called before completed requests are released.
+    pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Option<&Request>)) {
+        for span in self.array.take_spans() {
+            take(&span, (span.owner != BACKGROUND).then(|| &pool[span.owner]));
+        }
     }
 
     /// Takes a request into the queue.
@@ -171,6 +185,9 @@ impl Device {
             done.push(id);
         } else {
             self.array.start(id, work.steps(), now_ns);
+            if self.array.keeps_spans() {
+                self.array.label(work.labels());
+            }
         }
     }
 
@@ -178,12 +195,16 @@ impl Device {
     pub fn write_back(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) -> bool {
         debug_assert!(self.is_idle());
         work.clear();
+        work.chain();
         if !with_ftl!(ftl, ftl => ftl.write_back(work)) {
             return false;
         }
         self.held += 1;
         self.background_steps = work.steps().len() as u32;
         self.array.start(BACKGROUND, work.steps(), now_ns);
+        if self.array.keeps_spans() {
+            self.array.label(work.labels());
+        }
         true
     }
 

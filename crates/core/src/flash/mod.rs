@@ -51,6 +51,32 @@ impl Cause {
     }
 }
 
+/// What a flash operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Operation {
+    /// Reads a page.
+    Read = 0,
+    /// Programs a page.
+    Program = 1,
+    /// Erases a block.
+    Erase = 2,
+}
+
+impl Operation {
+    /// All operations.
+    pub const ALL: [Operation; 3] = [Operation::Read, Operation::Program, Operation::Erase];
+
+    /// Name in timelines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operation::Read => "read",
+            Operation::Program => "program",
+            Operation::Erase => "erase",
+        }
+    }
+}
+
 /// Flash operations by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -111,25 +137,40 @@ pub struct Step {
     pub out_ns: u64,
 }
 
+/// What a step is, for timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// What it does.
+    pub operation: Operation,
+    /// Why.
+    pub cause: Cause,
+    /// Logical page for which it is done, or [`NONE`].
+    pub lpn: u32,
+}
+
 /// Collects the steps of one request, in order.
 ///
 /// Steps form chains: within a chain each step waits for the one before; chains
 /// (one per logical page) run side by side on different chips. Steps of one chip
 /// always run in the order of emission. Neighbours on one chip that need no bus
-/// are merged, unless something else may wait for the first of them; that changes no time and saves
-/// events.
+/// are merged, unless something else may wait for the first of them or they are labelled
+/// ([`Work::label`]); that changes no time and saves events.
 #[derive(Clone, Debug)]
 pub struct Work {
     timing: Timing,
     steps: Vec<Step>,
     last: u32,
     fence: u32,
-    /// Steps before this index are not merged into.
-    sealed: usize,
     /// The load that the next step of the chain waits for.
     needs: u32,
     /// Loads so far; counted only where a load and what needs it can be on different chips.
     loads: Option<u32>,
+    /// LPN the current chain is for, or [`NONE`].
+    lpn: u32,
+    /// Not 0: the next step is not merged into the last one, which is waited for or has a label.
+    apart: u64,
+    /// Label of each step, if that is wanted.
+    labels: Option<Vec<Label>>,
     counts: Counts,
 }
 
@@ -141,12 +182,20 @@ impl Work {
             steps: Vec::with_capacity(1024),
             last: NONE,
             fence: NONE,
-            sealed: 0,
             needs: 0,
             // On one chip steps run in the order of emission anyway.
             loads: (chips > 1).then_some(0),
+            lpn: NONE,
+            apart: 0,
+            labels: None,
             counts: Counts::default(),
         }
+    }
+
+    /// From now on every flash operation is a step of its own, with a label; no time changes.
+    pub fn label(&mut self) {
+        self.labels.get_or_insert_default();
+        self.apart = 1;
     }
 
     /// Operations emitted since the start of the run.
@@ -159,13 +208,17 @@ impl Work {
         &self.steps
     }
 
+    /// Labels of these steps; none unless they are wanted.
+    pub fn labels(&self) -> &[Label] {
+        self.labels.as_ref().map_or(&[], |labels| &labels[..self.steps.len()])
+    }
+
     /// Forgets the steps (not the counts): the next request begins.
     #[inline]
     pub fn clear(&mut self) {
         self.steps.clear();
         self.last = NONE;
         self.fence = NONE;
-        self.sealed = 0;
         self.needs = 0;
     }
 
@@ -188,15 +241,28 @@ impl Work {
     /// Begins a chain that waits for nothing but the last fence.
     #[inline]
     pub fn chain(&mut self) {
+        self.chain_for(NONE);
+    }
+
+    /// Begins a chain for a logical page; it waits for nothing but the last fence.
+    #[inline]
+    pub fn chain_for(&mut self, lpn: u32) {
         self.last = self.fence;
         self.needs = 0;
+        self.lpn = lpn;
     }
 
     /// Lets every later chain wait for the step emitted last.
     pub fn fence(&mut self) {
         self.fence = self.last;
+        self.await_last();
+    }
+
+    /// Whoever waits for the last step would wait for what is merged into it too.
+    #[inline]
+    fn await_last(&mut self) {
         if self.loads.is_some() {
-            self.sealed = self.steps.len();
+            self.apart = 1;
         }
     }
 
@@ -209,7 +275,7 @@ impl Work {
         *loads = loads.checked_add(1).unwrap_or(1);
         let number = *loads;
         self.steps.last_mut().expect("a step was emitted").loads = number;
-        self.sealed = self.steps.len();
+        self.await_last();
         number
     }
 
@@ -220,28 +286,41 @@ impl Work {
     }
 
     #[inline]
-    fn push(&mut self, chip: u32, in_ns: u64, cell_ns: u64, out_ns: u64) {
-        let open = self.steps.len() > self.sealed && self.needs == 0;
-        if let Some(step) = self.steps.last_mut().filter(|_| open)
+    fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
+        if let Some(step) = self.steps.last_mut()
             && step.chip == chip
-            && in_ns | out_ns | step.in_ns | step.out_ns == 0
+            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs) == 0
         {
             // In emission order on the same chip it runs right behind anyway.
             step.cell_ns += cell_ns;
         } else {
             let needs = std::mem::take(&mut self.needs);
             self.steps.push(Step { chip, after: self.last, needs, loads: 0, in_ns, cell_ns, out_ns });
+            if self.apart != 0 {
+                self.pushed_apart(operation, cause);
+            }
         }
         self.last = self.steps.len() as u32 - 1;
+    }
+
+    /// Labels the last step, if that is wanted; others may be merged into it, if not.
+    #[cold]
+    fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
+        match &mut self.labels {
+            None => self.apart = 0,
+            Some(labels) => {
+                labels.truncate(self.steps.len() - 1);
+                labels.push(Label { operation, cause, lpn: self.lpn });
+            }
+        }
     }
 
     /// Reads one page; `out_ns` of bus time bring out what is wanted of it.
     #[inline]
     fn read_with(&mut self, chip: u32, cause: Cause, out_ns: u64) {
-        let cause = cause as usize;
-        self.counts.reads[cause] += 1;
-        self.counts.busy_ns[cause] += self.timing.read_ns + out_ns;
-        self.push(chip, 0, self.timing.read_ns, out_ns);
+        self.counts.reads[cause as usize] += 1;
+        self.counts.busy_ns[cause as usize] += self.timing.read_ns + out_ns;
+        self.push(chip, Operation::Read, cause, [0, self.timing.read_ns, out_ns]);
     }
 
     /// Reads a whole page.
@@ -260,15 +339,15 @@ impl Work {
     /// Programs a page.
     #[inline]
     pub fn program(&mut self, chip: u32, cause: Cause) {
-        let cause = cause as usize;
-        self.counts.programs[cause] += 1;
-        self.counts.busy_ns[cause] += self.timing.program_ns + self.timing.page_transfer_ns;
-        self.push(chip, self.timing.page_transfer_ns, self.timing.program_ns, 0);
+        self.counts.programs[cause as usize] += 1;
+        self.counts.busy_ns[cause as usize] += self.timing.program_ns + self.timing.page_transfer_ns;
+        let times = [self.timing.page_transfer_ns, self.timing.program_ns, 0];
+        self.push(chip, Operation::Program, cause, times);
     }
 
     /// Reads `reads` pages and programs `programs` pages of the same chip, data through the controller.
     pub fn copy(&mut self, chip: u32, cause: Cause, reads: u32, programs: u32) {
-        if self.timing.page_transfer_ns > 0 {
+        if self.timing.page_transfer_ns > 0 || self.labels.is_some() {
             for page in 0..reads.max(programs) {
                 if page < reads {
                     self.read(chip, cause);
@@ -278,20 +357,19 @@ impl Work {
                 }
             }
         } else if reads | programs > 0 {
-            let (reads, programs, cause) = (u64::from(reads), u64::from(programs), cause as usize);
+            let (reads, programs) = (u64::from(reads), u64::from(programs));
             let cell_ns = reads * self.timing.read_ns + programs * self.timing.program_ns;
-            self.counts.reads[cause] += reads;
-            self.counts.programs[cause] += programs;
-            self.counts.busy_ns[cause] += cell_ns;
-            self.push(chip, 0, cell_ns, 0);
+            self.counts.reads[cause as usize] += reads;
+            self.counts.programs[cause as usize] += programs;
+            self.counts.busy_ns[cause as usize] += cell_ns;
+            self.push(chip, Operation::Read, cause, [0, cell_ns, 0]);
         }
     }
 
     /// Erases a block.
     pub fn erase(&mut self, chip: u32, cause: Cause) {
-        let cause = cause as usize;
-        self.counts.erases[cause] += 1;
-        self.counts.busy_ns[cause] += self.timing.erase_ns;
-        self.push(chip, 0, self.timing.erase_ns, 0);
+        self.counts.erases[cause as usize] += 1;
+        self.counts.busy_ns[cause as usize] += self.timing.erase_ns;
+        self.push(chip, Operation::Erase, cause, [0, self.timing.erase_ns, 0]);
     }
 }

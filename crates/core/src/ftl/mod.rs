@@ -4,10 +4,12 @@
 //! dispatches to the registered ones. To add an FTL: one file here with `NAME`,
 //! `DOC`, `KEYS` and the type, and one line in the registry below.
 
+pub mod gc;
 pub mod log;
 pub mod page_mapped;
 pub mod pool;
 pub mod translation;
+pub mod wear;
 
 use std::io;
 
@@ -176,11 +178,6 @@ registry! {
     Cdftl = cdftl: PageMapped<cdftl::Cdftl>, cdftl::Cdftl::new, true, cdftl::check;
 }
 
-/// Names for `ftl.gc`.
-pub fn gc_choices() -> Vec<Choice> {
-    vec![Choice { name: "greedy", doc: "the block with the fewest valid pages" }]
-}
-
 fn flush_choices() -> Vec<Choice> {
     vec![Choice { name: "eviction", doc: "when a dirty entry leaves the mapping cache" }]
 }
@@ -203,6 +200,8 @@ pub fn keys() -> Vec<Key> {
             doc: "Write dirty mappings back while nothing is pending.",
         },
     ];
+    keys.extend(gc::keys());
+    keys.extend_from_slice(wear::KEYS);
     keys.extend(own_keys());
     keys
 }

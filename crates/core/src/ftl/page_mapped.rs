@@ -5,7 +5,7 @@ use std::io;
 use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
-use super::{FlashTranslation, Request};
+use super::{FlashTranslation, Request, wear};
 use crate::config::{Contradiction, Settings};
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -154,10 +154,15 @@ impl<T: Translation> PageMapped<T> {
         let flash = &settings.flash;
         let lpns = settings.user_pages() as u32;
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
-        let mut pool = BlockPool::new(flash.chips(), flash.blocks_per_chip() as u32, flash.pe_cycles as u32);
+        let mut pool = BlockPool::new(
+            flash.chips(),
+            flash.blocks_per_chip() as u32,
+            flash.pe_cycles as u32,
+            settings.ftl.wear_threshold,
+        );
         let ftl = PageMapped {
-            data: Log::new(data, &mut pool, check),
-            pages: TranslationPages::new(map, layout.per_page, lpns, &mut pool, check && T::ON_FLASH, work),
+            data: Log::new(data, settings, &mut pool, check),
+            pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
             pool,
             translation: translation(settings, layout.map_pages),
             read_modify_write: settings.ftl.read_modify_write,
@@ -240,6 +245,12 @@ impl<T: Translation> PageMapped<T> {
             }
         }
         data.append(lpn, Cause::Host, pool, work, &mut |moved| translation.moved(moved, pages));
+        if let Some(chip) = pool.uneven()
+            && data.can_relocate(chip)
+        {
+            let mut moved = |moved, pages: &TranslationPages| translation.moved(moved, pages);
+            wear::level(chip, (data, pages), pool, work, &mut moved);
+        }
         translation.settle(&mut Context { data, pages, pool, work });
     }
 }
@@ -272,7 +283,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         let mut misses = 0;
         let mut read_up_to = request.first;
         for lpn in request.first..end {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, false, work);
             if lpn >= read_up_to {
                 let count = if self.by_page.get() == 1 { 1 } else { self.together(lpn, end) };
@@ -287,7 +298,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         let last = request.first + request.pages - 1;
         let mut misses = 0;
         for lpn in request.first..=last {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
@@ -302,7 +313,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
         let mut misses = 0;
         for lpn in request.first..request.first + request.pages {
-            work.chain();
+            work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             self.data.trim(lpn);
         }
@@ -329,7 +340,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         }
         if !self.missing.is_empty() {
             self.pages.stats.prefetches += 1;
-            work.chain();
+            work.chain_for(self.missing[0]);
             let mut context =
                 Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
             self.translation.prefetch(page, &self.missing, &mut context);

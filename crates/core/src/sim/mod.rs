@@ -3,6 +3,7 @@
 mod host;
 mod prepare;
 mod state;
+mod timeline;
 
 use crate::clock::NEVER;
 use crate::config::Settings;
@@ -16,6 +17,7 @@ use crate::workload::{Op, Source, SourceError};
 use host::{Arrivals, Host};
 pub use prepare::Prepared;
 pub use state::{FORMAT, Identity, StateError};
+pub use timeline::{Activity, Dispatch};
 
 /// A finished request, as the per-request file shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,20 @@ pub trait Observer {
     fn progress(&mut self, _requests: u64) -> bool {
         true
     }
+
+    /// Whether to report what every chip and bus does. Asked once, before the run; its results are
+    /// the same either way.
+    fn wants_activity(&self) -> bool {
+        false
+    }
+
+    /// A chip or a bus has worked; called when it ends, before the completion it leads to. Activities
+    /// of one chip do not overlap, nor do those of one bus.
+    fn activity(&mut self, _activity: &Activity) {}
+
+    /// So many requests are in the scheduler's pending queue from `now_ns` on; called while activity
+    /// is reported.
+    fn pending(&mut self, _now_ns: u64, _requests: u32) {}
 }
 
 /// Ignores everything.
@@ -126,7 +142,12 @@ pub fn run_prepared(
         completed: 0,
         background_flush: settings.ftl.background_flush,
         check: check.then_some(Checker { lpns, next_whole: 1 }),
+        reported_ns: observer.wants_activity().then_some(0),
     };
+    if run.reported_ns.is_some() {
+        run.device.keep_spans();
+        run.work.label();
+    }
     let first_ns = run.arrivals.next_ns().unwrap_or(0);
     run.drive(observer)?;
     let page = u64::from(settings.flash.page_bytes);
@@ -164,12 +185,17 @@ struct Run<'a> {
     completed: u64,
     background_flush: bool,
     check: Option<Checker>,
+    /// When activity was reported last, if it is.
+    reported_ns: Option<u64>,
 }
 
 impl Run<'_> {
     fn drive(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         loop {
             self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
+            if self.reported_ns.is_some() {
+                self.report_activity(observer);
+            }
             self.complete(observer)?;
             while self.hand_over()? {
                 self.complete(observer)?;
@@ -184,6 +210,9 @@ impl Run<'_> {
             let arrival_ns = if self.device.has_room() { self.arrivals.next_ns() } else { None };
             let next_ns = self.device.next_ns().min(arrival_ns.unwrap_or(NEVER));
             if next_ns == NEVER {
+                if self.reported_ns.is_some() {
+                    self.report_activity(observer);
+                }
                 break;
             }
             self.now_ns = self.now_ns.max(next_ns);
@@ -207,6 +236,16 @@ impl Run<'_> {
         let Run { device, host, ftl, work, done, now_ns, .. } = self;
         device.issue(*now_ns, &mut host.pool, ftl, work, done);
         Ok(!self.done.is_empty())
+    }
+
+    /// Reports what has ended now, and what is pending since the last report.
+    #[cold]
+    fn report_activity(&mut self, observer: &mut dyn Observer) {
+        let since_ns = self.reported_ns.replace(self.now_ns).unwrap_or(0);
+        observer.pending(since_ns, self.host.waiting());
+        self.device.take_spans(&self.host.pool, |span, request| {
+            observer.activity(&Activity::of(span, request));
+        });
     }
 
     /// Records and reports what has completed.

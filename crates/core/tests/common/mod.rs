@@ -2,11 +2,9 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload};
-use ftlab_core::ftl::check;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
-use proptest::prelude::*;
 
 /// The device of the MAP+ paper, smaller: one chip, 35 us reads, 350 us programs, no bus time.
 pub fn settings() -> Settings {
@@ -43,6 +41,9 @@ pub fn settings() -> Settings {
             read_modify_write: false,
             over_provisioning_ppm: 70_000,
             gc: "greedy".into(),
+            gc_choices: 2,
+            gc_window: 64,
+            wear_threshold: None,
             gc_free_blocks: 1,
             entry_bytes: 8,
         },
@@ -84,41 +85,4 @@ pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Comple
     let report = run(settings, &mut records.into_iter(), &mut log, true).expect("every invariant holds");
     log.0.sort_by_key(|completion| completion.id);
     (report, log.0)
-}
-
-/// Registered FTLs.
-pub const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
-
-/// A geometry, from roomy down to the least number of blocks that is accepted.
-pub fn device() -> impl Strategy<Value = Settings> {
-    let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
-    let cache = (0usize..3, prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
-    (geometry, cache, 1u32..3).prop_filter_map(
-        "needs more blocks",
-        |((channels, ways, slots, pages_per_block, entries, spare), (kind, cache, lru, batch), reserve)| {
-            let mut settings = settings();
-            settings.ftl.kind = KINDS[kind].into();
-            settings.flash.channels = channels;
-            settings.flash.chips_per_channel = ways;
-            settings.flash.pages_per_block = pages_per_block;
-            settings.flash.page_bytes = 512 * slots;
-            settings.ftl.logical_page_bytes = 512;
-            settings.ftl.entry_bytes = 64 >> entries;
-            settings.ftl.gc_free_blocks = reserve;
-            settings.ftl.cache_policy = if lru { "lru" } else { "slru" }.into();
-            settings.ftl.batch_update = batch;
-            let least = if kind == 2 { u64::from(settings.flash.page_bytes) } else { 0 };
-            settings.ftl.mapping_cache_bytes =
-                (cache > 0).then(|| least + cache * u64::from(settings.ftl.entry_bytes));
-            settings.ftl.over_provisioning_ppm = 100_000 + spare * 10_000;
-            settings.flash.blocks_per_plane = 4;
-            while check(&settings).is_err() {
-                settings.flash.blocks_per_plane += 1;
-                if settings.flash.blocks_per_plane > 60 {
-                    return None;
-                }
-            }
-            Some(settings)
-        },
-    )
 }

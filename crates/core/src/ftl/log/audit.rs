@@ -3,7 +3,7 @@
 //! "Version stamp per page, L2P and P2L a bijection, valid + invalid + free = all,
 //! no page programmed twice or out of order within its block" (the model's contract).
 
-use super::{Log, State};
+use super::{Block, Log, State};
 use crate::util::{Bits, NONE};
 
 /// What the medium remembers beside the log's own state.
@@ -37,7 +37,8 @@ impl Audit {
     pub fn of(log: &Log, slots: u32) -> Audit {
         let mut audit = Audit::new(log.shape.owners, slots, log.slots_per_block);
         for block in 0..log.blocks.len() as u32 {
-            audit.programmed[block as usize] = log.programmed(block);
+            // What has no answer is left for verification to report.
+            audit.programmed[block as usize] = log.programmed(block).unwrap_or(0);
         }
         for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
             audit.newest[owner] = 1;
@@ -150,13 +151,19 @@ impl Log {
         Ok(())
     }
 
-    /// Slots that must be programmed in a block of its state.
-    fn programmed(&self, block: u32) -> u32 {
+    /// Slots that must be programmed in a block of its state; `None` for an open block that is
+    /// neither the frontier nor set aside.
+    fn programmed(&self, block: u32) -> Option<u32> {
         let first = block * self.slots_per_block;
         match self.blocks[block as usize].state {
-            State::Absent | State::Reserve => 0,
-            State::Open => self.chips[self.slot_chip(first) as usize].next - first,
-            State::Closed => self.slots_per_block,
+            State::Absent | State::Reserve => Some(0),
+            State::Open => {
+                let at = &self.chips[self.slot_chip(first) as usize];
+                let end = first + self.slots_per_block;
+                let nexts = [(at.next, at.end), (at.aside_next, at.aside_end)];
+                nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| next - first)
+            }
+            State::Closed => Some(self.slots_per_block),
         }
     }
 
@@ -177,7 +184,9 @@ impl Log {
         if valid != state.valid {
             return Err(format!("block {block} counts {} valid slots, has {valid}", state.valid));
         }
-        let expected = self.programmed(block);
+        let Some(expected) = self.programmed(block) else {
+            return Err(format!("block {block} is open and neither the frontier nor set aside"));
+        };
         if programmed != expected {
             return Err(format!(
                 "block {block} ({:?}) has {programmed} programmed slots, not {expected}",
@@ -228,12 +237,8 @@ impl Log {
         if reserve != at.reserve_len || reserve != self.shape.reserve {
             return Err(format!("chip {chip} has {reserve} reserve blocks of {}", self.shape.reserve));
         }
-        let mut closed = 0;
-        let base = chip * (self.slots_per_block + 1);
-        for valid in 0..=self.slots_per_block {
-            closed += walk(self.buckets[(base + valid) as usize].head, State::Closed)?;
-        }
-        let open = u32::from(at.next != at.end);
+        let closed = self.verify_closed(chip)?;
+        let open = u32::from(at.next != at.end) + u32::from(at.aside_next != at.aside_end);
         if reserve + open + closed != at.held {
             return Err(format!(
                 "chip {chip}: {reserve} reserve + {open} open + {closed} closed blocks are not the {} held",
@@ -247,6 +252,28 @@ impl Log {
             return Err(format!("chip {chip} counts {} live slots, has {live}", at.live));
         }
         Ok(())
+    }
+
+    /// The policy holds every closed block of the chip once, under its number of valid slots.
+    fn verify_closed(&self, chip: u32) -> Result<u32, String> {
+        let mut held = Vec::new();
+        let mut fault = None;
+        self.victims.each(chip, &mut |block, filed| {
+            let Block { valid, state, .. } = self.blocks[block as usize];
+            let here = self.slot_chip(block * self.slots_per_block) == chip;
+            if state != State::Closed || !here || filed.is_some_and(|filed| filed != valid) {
+                fault.get_or_insert(format!(
+                    "block {block} ({state:?}, {valid} valid) is filed for collection on chip {chip} under {filed:?}"
+                ));
+            }
+            held.push(block);
+        });
+        held.sort_unstable();
+        match (fault, held.windows(2).find(|pair| pair[0] == pair[1])) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(twice)) => Err(format!("block {} is filed twice for collection", twice[0])),
+            (None, None) => Ok(held.len() as u32),
+        }
     }
 
     /// Whether a block is this log's.

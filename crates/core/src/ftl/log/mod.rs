@@ -9,24 +9,35 @@
 //! block, which takes new versions and copies alike, and `reserve` erased blocks of
 //! its own (at least one). When the frontier is full it takes a block from the
 //! pool; if it has as many as its `limit`, or the pool is empty, it collects: the
-//! greedy victim's live slots go into the frontier and, when that is full, into a
-//! reserve block; the erased victim refills the reserve or goes to the pool. All
-//! blocks but frontier and reserve are closed and full, and they are more than
-//! the live slots need ([`blocks_at_least`]), so the victim has an invalid slot and
-//! every collection gains at least one. Collecting one log never writes into
-//! another, so collections do not nest. That a log has blocks enough is the
-//! owner's to see to: `limit` keeps the data from taking what the translation pages
-//! need, and the data may have the translation pages collected to get back what
+//! live slots of a victim, chosen by a policy ([`super::gc`]), go into the frontier
+//! and, when that is full, into a reserve block; the erased victim refills the reserve
+//! or goes to the pool. All blocks but frontier and reserve are closed and full, and
+//! they are more than the live slots need ([`blocks_at_least`]), so one of them fills
+//! fewer pages with its live slots than it has, and collecting that one gains a page.
+//! Every policy takes such a victim after finitely many others, and those lose nothing:
+//! a victim's live slots never fill more pages than the victim had. Collecting one log
+//! never writes into another, so collections do not nest. That a log has blocks enough
+//! is the owner's to see to: `limit` keeps the data from taking what the translation
+//! pages need, and the data may have the translation pages collected to get back what
 //! they borrowed ([`Log::reclaim`]). (Where slots are smaller than pages, copies end
 //! on a page boundary, so up to `slots_per_page - 1` slots of each block count as
 //! lost.)
+//!
+//! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
+//! into one erased block of the reserve and gives the block it erased for it. What is left
+//! of the destination is set aside, at most one block on each chip, and is written before
+//! anything is collected for the frontier; before anything is reclaimed for another log, the
+//! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
 mod audit;
+mod collect;
 mod state;
 
 use audit::Audit;
 
+use super::gc::{Policy, Space};
 use super::pool::BlockPool;
+use crate::config::Settings;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
 use serde::{Deserialize, Serialize};
@@ -63,19 +74,16 @@ enum State {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     valid: u32,
-    prev: u32,
+    /// The next reserve block.
     next: u32,
     state: State,
 }
 
-/// Ends of a list of blocks.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Ends {
-    head: u32,
-    tail: u32,
+impl Block {
+    fn new(state: State) -> Block {
+        Block { valid: 0, next: NONE, state }
+    }
 }
-
-const EMPTY: Ends = Ends { head: NONE, tail: NONE };
 
 /// What the log has on one chip.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -89,8 +97,9 @@ struct Chip {
     next: u32,
     end: u32,
     live: u32,
-    /// No closed block has fewer valid slots.
-    least_valid: u32,
+    /// The same of the block set aside.
+    aside_next: u32,
+    aside_end: u32,
 }
 
 /// Slots of a block that collection can count on.
@@ -130,8 +139,11 @@ pub struct Log {
     valid: Bits,
     blocks: Vec<Block>,
     chips: Vec<Chip>,
-    /// Closed blocks by chip and number of valid slots.
-    buckets: Vec<Ends>,
+    /// The closed blocks.
+    victims: Policy,
+    space: Space,
+    /// Writes, copies not counted.
+    writes: u64,
     /// Chip whose page buffer is filled next, where slots are smaller than pages.
     cursor: u32,
     #[serde(skip)]
@@ -140,11 +152,16 @@ pub struct Log {
 
 impl Log {
     /// An empty log, its reserve taken from the pool; with `check`, every operation is policed.
-    pub fn new(shape: Shape, pool: &mut BlockPool, check: bool) -> Log {
+    pub fn new(shape: Shape, settings: &Settings, pool: &mut BlockPool, check: bool) -> Log {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
         let blocks = pool.count();
         let slots = blocks * slots_per_block;
-        let block = Block { valid: 0, prev: NONE, next: NONE, state: State::Absent };
+        let space = Space {
+            chips: shape.chips,
+            blocks_per_chip: pool.blocks_per_chip(),
+            slots_per_block,
+            slots_per_page: shape.slots_per_page,
+        };
         let chip = Chip {
             reserve: NONE,
             reserve_len: 0,
@@ -152,7 +169,8 @@ impl Log {
             next: 0,
             end: 0,
             live: 0,
-            least_valid: slots_per_block,
+            aside_next: 0,
+            aside_end: 0,
         };
         let mut log = Log {
             shape,
@@ -164,9 +182,11 @@ impl Log {
             map: vec![NONE; shape.owners as usize],
             spare: vec![0; slots as usize],
             valid: Bits::new(slots as usize),
-            blocks: vec![block; blocks as usize],
+            blocks: vec![Block::new(State::Absent); blocks as usize],
             chips: vec![chip; shape.chips as usize],
-            buckets: vec![EMPTY; (shape.chips * (slots_per_block + 1)) as usize],
+            victims: Policy::new(settings, space, shape.gc.name()),
+            space,
+            writes: 0,
             cursor: 0,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
@@ -251,7 +271,7 @@ impl Log {
     #[inline]
     pub fn wants_block(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        at.next == at.end && at.held < self.shape.limit
+        at.next == at.end && at.aside_next == at.aside_end && at.held < self.shape.limit
     }
 
     /// Writes the owner's new version and invalidates the old one, collecting garbage first if
@@ -269,6 +289,7 @@ impl Log {
         if self.chips[chip as usize].next == self.chips[chip as usize].end {
             self.open_frontier(chip, pool, work, moved);
         }
+        self.writes += 1;
         let old = self.map[owner as usize];
         if let Some(audit) = &mut self.audit {
             audit.write(owner);
@@ -366,8 +387,9 @@ impl Log {
         let at = self.chips[chip as usize];
         if at.next == at.end {
             let block = self.by_block.div(at.end - 1);
-            self.blocks[block as usize].state = State::Closed;
-            self.bucket_push(chip, block);
+            let state = &mut self.blocks[block as usize];
+            state.state = State::Closed;
+            self.victims.close(chip, block, state.valid, self.writes);
         }
     }
 
@@ -377,158 +399,10 @@ impl Log {
         let block = self.by_block.div(slot);
         let chip = self.slot_chip(slot);
         self.chips[chip as usize].live -= 1;
-        if self.blocks[block as usize].state == State::Closed {
-            self.bucket_unlink(chip, block);
-            self.blocks[block as usize].valid -= 1;
-            self.bucket_push(chip, block);
-        } else {
-            self.blocks[block as usize].valid -= 1;
-        }
-    }
-
-    fn open_frontier(
-        &mut self,
-        chip: u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
-        moved: &mut impl FnMut(u32),
-    ) {
-        while self.chips[chip as usize].next == self.chips[chip as usize].end {
-            let may_take = self.chips[chip as usize].held < self.shape.limit;
-            match may_take.then(|| pool.take(chip)).flatten() {
-                Some(block) => {
-                    self.chips[chip as usize].held += 1;
-                    self.open(chip, block);
-                }
-                None => self.collect(chip, pool, work, moved),
-            }
-        }
-    }
-
-    /// Collects garbage on a chip until the pool has a block of it.
-    pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
-        while pool.free(chip) == 0 {
-            self.collect(chip, pool, work, &mut |_| ());
-        }
-    }
-
-    /// Moves the greedy victim's live slots on and erases it.
-    fn collect(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work, moved: &mut impl FnMut(u32)) {
-        let victim = self.greedy_victim(chip);
-        let copies = self.blocks[victim as usize].valid;
-        assert!(copies < self.slots_per_block, "no block of chip {chip} has an invalid slot");
-        self.bucket_unlink(chip, victim);
-        let end = (victim + 1) * self.slots_per_block;
-        let mut slot = victim * self.slots_per_block;
-        let mut pages_read = 0;
-        let mut last_page = NONE;
-        while let Some(live) = self.valid.next_set(slot, end) {
-            let owner = self.spare[live as usize];
-            if let Some(audit) = &mut self.audit {
-                audit.copy(live, owner);
-            }
-            self.valid.clear(live);
-            if self.chips[chip as usize].next == self.chips[chip as usize].end {
-                let block = self.reserve_pop(chip);
-                self.open(chip, block);
-            }
-            self.place(chip, owner);
-            self.close_if_full(chip);
-            moved(owner);
-            let page = self.by_page.div(live);
-            pages_read += u32::from(page != last_page);
-            last_page = page;
-            slot = live + 1;
-        }
-        self.chips[chip as usize].live -= copies;
-        // Copies are programmed before the block they come from is erased.
-        if self.pad(chip) {
-            self.close_if_full(chip);
-        }
-        work.copy(chip, self.shape.gc, pages_read, copies.div_ceil(self.shape.slots_per_page));
-        self.erase(chip, victim, pool, work);
-    }
-
-    fn erase(&mut self, chip: u32, block: u32, pool: &mut BlockPool, work: &mut Work) {
-        work.erase(chip, self.shape.gc);
-        if let Some(audit) = &mut self.audit {
-            let first = block * self.slots_per_block;
-            audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
-        }
-        pool.erased(block);
-        if self.chips[chip as usize].reserve_len < self.shape.reserve {
-            self.reserve_push(chip, block);
-        } else {
-            self.blocks[block as usize] = Block { valid: 0, prev: NONE, next: NONE, state: State::Absent };
-            self.chips[chip as usize].held -= 1;
-            pool.push(block);
-        }
-    }
-
-    /// The closed block with the fewest valid slots; the one that came to that number first.
-    fn greedy_victim(&mut self, chip: u32) -> u32 {
-        let base = chip * (self.slots_per_block + 1);
-        let mut valid = self.chips[chip as usize].least_valid;
-        while valid <= self.slots_per_block && self.buckets[(base + valid) as usize].head == NONE {
-            valid += 1;
-        }
-        assert!(valid <= self.slots_per_block, "chip {chip} has no closed block");
-        self.chips[chip as usize].least_valid = valid;
-        self.buckets[(base + valid) as usize].head
-    }
-
-    fn open(&mut self, chip: u32, block: u32) {
-        let at = &mut self.chips[chip as usize];
-        at.next = block * self.slots_per_block;
-        at.end = at.next + self.slots_per_block;
-        self.blocks[block as usize] = Block { valid: 0, prev: NONE, next: NONE, state: State::Open };
-    }
-
-    fn reserve_push(&mut self, chip: u32, block: u32) {
-        let at = &mut self.chips[chip as usize];
-        self.blocks[block as usize] = Block { valid: 0, prev: NONE, next: at.reserve, state: State::Reserve };
-        at.reserve = block;
-        at.reserve_len += 1;
-    }
-
-    fn reserve_pop(&mut self, chip: u32) -> u32 {
-        let at = &mut self.chips[chip as usize];
-        let block = at.reserve;
-        assert!(block != NONE, "the reserve of chip {chip} is empty");
-        at.reserve = self.blocks[block as usize].next;
-        at.reserve_len -= 1;
-        block
-    }
-
-    #[inline]
-    fn bucket_push(&mut self, chip: u32, block: u32) {
-        let valid = self.blocks[block as usize].valid;
-        let ends = &mut self.buckets[(chip * (self.slots_per_block + 1) + valid) as usize];
-        let tail = ends.tail;
-        ends.tail = block;
-        if tail == NONE {
-            ends.head = block;
-        } else {
-            self.blocks[tail as usize].next = block;
-        }
         let state = &mut self.blocks[block as usize];
-        state.prev = tail;
-        state.next = NONE;
-        let least = &mut self.chips[chip as usize].least_valid;
-        *least = (*least).min(valid);
-    }
-
-    #[inline]
-    fn bucket_unlink(&mut self, chip: u32, block: u32) {
-        let Block { valid, prev, next, .. } = self.blocks[block as usize];
-        let ends = &mut self.buckets[(chip * (self.slots_per_block + 1) + valid) as usize];
-        match prev {
-            NONE => ends.head = next,
-            prev => self.blocks[prev as usize].next = next,
-        }
-        match next {
-            NONE => ends.tail = prev,
-            next => self.blocks[next as usize].prev = prev,
+        state.valid -= 1;
+        if state.state == State::Closed {
+            self.victims.invalidate(chip, block, state.valid, self.writes);
         }
     }
 }

@@ -1,0 +1,89 @@
+//! Cost-benefit: the block with the greatest (1 - u) / 2u x age, u the share of valid slots.
+//!
+//! Source: Kawaguchi, Nishioka, Motoda, "A Flash-Memory Based File System", USENIX 1995, after
+//! Rosenblum and Ousterhout's log-structured file system (SOSP 1991), which divides by 1 + u.
+//!
+//! Read into it: age is the time since the block was last modified, that is since the latest of
+//! its slots became invalid or, if none has, since it was closed; and time is counted in writes
+//! to the log (copies not counted), so that the choice does not depend on how fast requests
+//! arrive. A block without valid slots is taken before all others, one whose collection gains
+//! no page never.
+//!
+//! The search is exact and looks at one block per number of valid slots: among blocks with the
+//! same number the oldest has the greatest value, and since every modification moves a block
+//! to the end of another list, it stands at the head of its list.
+
+use super::lists::{Buckets, Links};
+use super::{Need, Space, Victims};
+use crate::config::{Ftl, Key};
+use crate::util::NONE;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+pub(super) const NAME: &str = "cost-benefit";
+pub(super) const DOC: &str = "the greatest (1 - u) / 2u x age (Kawaguchi et al., USENIX 1995)";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct CostBenefit {
+    space: Space,
+    links: Links,
+    buckets: Buckets,
+    /// When each block was last modified.
+    modified: Vec<u64>,
+}
+
+impl Victims for CostBenefit {
+    fn new(_ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> CostBenefit {
+        CostBenefit {
+            space,
+            links: Links::new(space.blocks()),
+            buckets: Buckets::new(&space),
+            modified: vec![0; space.blocks() as usize],
+        }
+    }
+
+    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+        self.modified[block as usize] = now;
+        self.buckets.push(&mut self.links, chip, block, valid);
+    }
+
+    #[inline]
+    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+        self.modified[block as usize] = now;
+        self.buckets.unlink(&mut self.links, chip, block, valid + 1);
+        self.buckets.push(&mut self.links, chip, block, valid);
+    }
+
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+        let least = self.buckets.least(need.chip);
+        let mut best = self.buckets.head(need.chip, least);
+        if least == 0 {
+            return best;
+        }
+        // Value of the best: a fraction, compared by cross-multiplication.
+        let (mut gain, mut cost) = (0, 1);
+        let most = self.space.slots_per_block - self.space.slots_per_page;
+        for valid in least..=most {
+            let block = self.buckets.head(need.chip, valid);
+            if block == NONE {
+                continue;
+            }
+            let age = u128::from(need.now - self.modified[block as usize]);
+            let (its_gain, its_cost) =
+                (u128::from(self.space.slots_per_block - valid) * age, u128::from(valid));
+            if its_gain * cost > gain * its_cost {
+                (best, gain, cost) = (block, its_gain, its_cost);
+            }
+        }
+        best
+    }
+
+    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
+        self.buckets.unlink(&mut self.links, chip, block, valid(block));
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.buckets.each(&self.links, chip, visit);
+    }
+}

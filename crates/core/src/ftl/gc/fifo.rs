@@ -1,0 +1,50 @@
+//! FIFO: the block that was closed first, whatever it holds.
+//!
+//! This is cyclic cleaning of a log (also called LRU): blocks whose pages are all valid are
+//! moved on as well. Its closed form assumes exactly that (Xiang and Kurkoski 2012; Desnoyers,
+//! SYSTOR 2012); skipping full blocks would make it another policy.
+
+use super::lists::{Ends, Links};
+use super::{Need, Space, Victims};
+use crate::config::{Ftl, Key};
+use crate::util::NONE;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+pub(super) const NAME: &str = "fifo";
+pub(super) const DOC: &str = "the block that was filled first, in the order of the log";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Fifo {
+    links: Links,
+    /// Of each chip, oldest first.
+    queues: Vec<Ends>,
+}
+
+impl Victims for Fifo {
+    fn new(_ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> Fifo {
+        Fifo { links: Links::new(space.blocks()), queues: vec![Ends::EMPTY; space.chips as usize] }
+    }
+
+    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
+        self.links.push_tail(&mut self.queues[chip as usize], block);
+    }
+
+    #[inline]
+    fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
+
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+        let oldest = self.queues[need.chip as usize].head;
+        assert!(oldest != NONE, "chip {} has no closed block", need.chip);
+        oldest
+    }
+
+    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+        self.links.unlink(&mut self.queues[chip as usize], block);
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.links.each(self.queues[chip as usize], &mut |block| visit(block, None));
+    }
+}

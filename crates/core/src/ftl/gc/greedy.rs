@@ -1,0 +1,50 @@
+//! Greedy: the block with the fewest valid slots; of equals, the one that came to that number
+//! first. Constant time: blocks are kept in lists by the number of their valid slots.
+
+use super::lists::{Buckets, Links};
+use super::{Need, Space, Victims};
+use crate::config::{Ftl, Key};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+pub(super) const NAME: &str = "greedy";
+pub(super) const DOC: &str = "the block with the fewest valid pages";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Greedy {
+    links: Links,
+    buckets: Buckets,
+}
+
+impl Victims for Greedy {
+    fn new(_ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> Greedy {
+        Greedy { links: Links::new(space.blocks()), buckets: Buckets::new(&space) }
+    }
+
+    #[inline]
+    fn close(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
+        self.buckets.push(&mut self.links, chip, block, valid);
+    }
+
+    #[inline]
+    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
+        self.buckets.unlink(&mut self.links, chip, block, valid + 1);
+        self.buckets.push(&mut self.links, chip, block, valid);
+    }
+
+    #[inline]
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+        let least = self.buckets.least(need.chip);
+        self.buckets.head(need.chip, least)
+    }
+
+    #[inline]
+    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
+        self.buckets.unlink(&mut self.links, chip, block, valid(block));
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.buckets.each(&self.links, chip, visit);
+    }
+}

@@ -1,0 +1,127 @@
+//! Lists of blocks: in order of age, and by the number of valid slots.
+
+use super::Space;
+use crate::util::NONE;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Link {
+    prev: u32,
+    next: u32,
+}
+
+/// Ends of a list.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Ends {
+    pub head: u32,
+    tail: u32,
+}
+
+impl Ends {
+    pub const EMPTY: Ends = Ends { head: NONE, tail: NONE };
+}
+
+/// Links of lists that share no block.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Links(Vec<Link>);
+
+impl Links {
+    pub fn new(blocks: u32) -> Links {
+        Links(vec![Link { prev: NONE, next: NONE }; blocks as usize])
+    }
+
+    #[inline]
+    pub fn push_tail(&mut self, ends: &mut Ends, block: u32) {
+        let tail = ends.tail;
+        ends.tail = block;
+        if tail == NONE {
+            ends.head = block;
+        } else {
+            self.0[tail as usize].next = block;
+        }
+        self.0[block as usize] = Link { prev: tail, next: NONE };
+    }
+
+    #[inline]
+    pub fn unlink(&mut self, ends: &mut Ends, block: u32) {
+        let Link { prev, next } = self.0[block as usize];
+        match prev {
+            NONE => ends.head = next,
+            prev => self.0[prev as usize].next = next,
+        }
+        match next {
+            NONE => ends.tail = prev,
+            next => self.0[next as usize].prev = prev,
+        }
+    }
+
+    pub fn each(&self, ends: Ends, visit: &mut dyn FnMut(u32)) {
+        let mut block = ends.head;
+        while block != NONE {
+            visit(block);
+            block = self.0[block as usize].next;
+        }
+    }
+}
+
+/// Blocks by chip and number of valid slots, in the order in which they came to that number.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Buckets {
+    ends: Vec<Ends>,
+    /// By chip: no block has fewer valid slots.
+    least: Vec<u32>,
+    slots_per_block: u32,
+}
+
+impl Buckets {
+    pub fn new(space: &Space) -> Buckets {
+        Buckets {
+            ends: vec![Ends::EMPTY; (space.chips * (space.slots_per_block + 1)) as usize],
+            least: vec![space.slots_per_block; space.chips as usize],
+            slots_per_block: space.slots_per_block,
+        }
+    }
+
+    #[inline]
+    fn at(&self, chip: u32, valid: u32) -> usize {
+        (chip * (self.slots_per_block + 1) + valid) as usize
+    }
+
+    #[inline]
+    pub fn push(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
+        let at = self.at(chip, valid);
+        links.push_tail(&mut self.ends[at], block);
+        let least = &mut self.least[chip as usize];
+        *least = (*least).min(valid);
+    }
+
+    #[inline]
+    pub fn unlink(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
+        let at = self.at(chip, valid);
+        links.unlink(&mut self.ends[at], block);
+    }
+
+    /// The block that came first to a number of valid slots, or [`NONE`].
+    #[inline]
+    pub fn head(&self, chip: u32, valid: u32) -> u32 {
+        self.ends[self.at(chip, valid)].head
+    }
+
+    /// The fewest valid slots that a block of the chip has.
+    #[inline]
+    pub fn least(&mut self, chip: u32) -> u32 {
+        let mut valid = self.least[chip as usize];
+        while self.head(chip, valid) == NONE {
+            valid += 1;
+            assert!(valid <= self.slots_per_block, "chip {chip} has no closed block");
+        }
+        self.least[chip as usize] = valid;
+        valid
+    }
+
+    pub fn each(&self, links: &Links, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        for valid in 0..=self.slots_per_block {
+            links.each(self.ends[self.at(chip, valid)], &mut |block| visit(block, Some(valid)));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Victim selection of garbage collection: which closed block of a chip is collected next.
+//!
+//! A [`crate::ftl::log::Log`] tells its policy of every block that closes, loses a valid
+//! slot or leaves, and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`,
+//! `KEYS` and a type that implements [`Victims`] and serde's traits (a saved device state holds it
+//! whole, its random stream too), and one line in the registry below.
+//!
+//! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains
+//! nothing when it is collected; call any other *gainful*. When a chip is collected, at least
+//! one of its `C` closed blocks is gainful (see [`crate::ftl::log`]), and collecting one block
+//! changes no other closed block, so a gainful block stays gainful until it is the victim.
+//! Every policy takes one within `C + 1` collections:
+//!
+//! - `greedy` takes a block with the fewest valid slots, which is gainful if any is;
+//!   `cost-benefit` looks at gainful blocks alone.
+//! - `fifo` takes the oldest block, gainful or not: that is the policy the closed form of FIFO
+//!   cleaning describes. A gainless victim's data goes into the youngest block, so each
+//!   collection brings the first gainful block one place nearer to the head.
+//! - `windowed-greedy` takes the fewest valid slots among the `W` oldest. While none of them is
+//!   gainful, each collection removes one of them and the next oldest block enters, so a
+//!   gainful block enters within `C - W` collections and is taken at once.
+//! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed
+//!   forms say (with 64 pages per block and 7 % of spare space, 18 % of the blocks a random
+//!   draw meets are full). A draw may miss for ever, so after `C` gainless collections in
+//!   succession the victim is the block with the fewest valid slots.
+//!
+//! The log counts gainless collections and stops the run if they exceed the blocks it has.
+
+mod closed;
+mod lists;
+pub mod theory;
+
+use crate::config::{Choice, Ftl, Key, Settings};
+use crate::util::stream;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+/// The blocks a policy chooses from.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Space {
+    /// Chips; victims are chosen on one chip.
+    pub chips: u32,
+    /// Blocks of each chip; blocks are numbered chip by chip.
+    pub blocks_per_chip: u32,
+    /// Slots of a block.
+    pub slots_per_block: u32,
+    /// Slots of a NAND page.
+    pub slots_per_page: u32,
+}
+
+impl Space {
+    /// Blocks in all.
+    fn blocks(&self) -> u32 {
+        self.chips * self.blocks_per_chip
+    }
+
+    /// Whether collecting a block with so many valid slots gains a page.
+    #[inline]
+    pub fn gainful(&self, valid: u32) -> bool {
+        valid + self.slots_per_page <= self.slots_per_block
+    }
+}
+
+/// The occasion of a choice.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
+    /// Chip to collect.
+    pub chip: u32,
+    /// Writes of the log so far, its copies not counted.
+    pub now: u64,
+    /// Collections in succession that gained nothing.
+    pub gainless: u32,
+}
+
+/// A policy. It holds the closed blocks of one log; `valid` gives a block's valid slots.
+pub trait Victims: Sized {
+    /// The policy of these settings; `rng` is its own stream.
+    fn new(ftl: &Ftl, space: Space, rng: Xoshiro256PlusPlus) -> Self;
+
+    /// A block became full at `now`; `valid` of its slots are valid.
+    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
+
+    /// A closed block lost a valid slot at `now`; `valid` are left.
+    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64);
+
+    /// The block to collect, which stays until it is removed. There is a gainful one.
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32;
+
+    /// A closed block leaves.
+    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32);
+
+    /// Check mode: visits every block held of a chip, with the number of valid slots it is
+    /// filed under, if it is.
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
+}
+
+/// Makes the enum, its dispatch and its lists from one line per policy: `Variant = module::Type;`.
+macro_rules! registry {
+    ($($variant:ident = $module:ident :: $type:ident;)*) => {
+        $(mod $module;)*
+
+        /// A registered policy.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[allow(missing_docs, private_interfaces)]
+        pub enum Policy { $($variant($module::$type)),* }
+
+        impl Policy {
+            /// The policy that the settings name, with the random stream `name` of their seed.
+            ///
+            /// # Panics
+            /// If the name is not registered.
+            pub fn new(settings: &Settings, space: Space, name: &str) -> Policy {
+                let rng = stream(settings.seed, name);
+                match settings.ftl.gc.as_str() {
+                    $($module::NAME => Policy::$variant(Victims::new(&settings.ftl, space, rng)),)*
+                    other => panic!("unregistered victim policy {other}"),
+                }
+            }
+
+            /// See [`Victims::close`].
+            #[inline]
+            pub fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+                match self { $(Policy::$variant(p) => p.close(chip, block, valid, now)),* }
+            }
+
+            /// See [`Victims::invalidate`].
+            #[inline]
+            pub fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+                match self { $(Policy::$variant(p) => p.invalidate(chip, block, valid, now)),* }
+            }
+
+            /// See [`Victims::choose`].
+            #[inline]
+            pub fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+                match self { $(Policy::$variant(p) => p.choose(need, valid)),* }
+            }
+
+            /// See [`Victims::remove`].
+            #[inline]
+            pub fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
+                match self { $(Policy::$variant(p) => p.remove(chip, block, valid)),* }
+            }
+
+            /// See [`Victims::each`].
+            pub fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+                match self { $(Policy::$variant(p) => p.each(chip, visit)),* }
+            }
+        }
+
+        /// Names for `ftl.gc`.
+        pub fn choices() -> Vec<Choice> {
+            vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
+        }
+
+        /// Keys of the registered policies.
+        pub fn keys() -> Vec<Key> {
+            [$($module::KEYS),*].concat()
+        }
+    };
+}
+
+registry! {
+    Greedy = greedy::Greedy;
+    CostBenefit = cost_benefit::CostBenefit;
+    DChoices = d_choices::DChoices;
+    Fifo = fifo::Fifo;
+    Random = random::Random;
+    WindowedGreedy = windowed_greedy::WindowedGreedy;
+}

@@ -1,0 +1,43 @@
+//! Random: any closed block, each as likely as any other.
+//!
+//! Under uniform random writes its write amplification is 1 / (1 - rho) (the closed form of
+//! d-choices with d = 1), for which blocks without an invalid slot must be collected too when
+//! they are drawn, as they are here (see [`super`] for the end of it).
+
+use super::closed::Closed;
+use super::{Need, Space, Victims};
+use crate::config::{Ftl, Key};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+pub(super) const NAME: &str = "random";
+pub(super) const DOC: &str = "any block, each as likely as any other";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Random(Closed);
+
+impl Victims for Random {
+    fn new(_ftl: &Ftl, space: Space, rng: Xoshiro256PlusPlus) -> Random {
+        Random(Closed::new(space, rng))
+    }
+
+    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
+        self.0.push(chip, block);
+    }
+
+    #[inline]
+    fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
+
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+        self.0.fewest_of(1, need, valid)
+    }
+
+    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+        self.0.remove(chip, block);
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.0.each(chip, visit);
+    }
+}

@@ -1,0 +1,100 @@
+//! Windowed greedy: the fewest valid slots among the `ftl.gc_window` oldest blocks of the chip;
+//! of equals, the one that came to that number (or into the window) first.
+//!
+//! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based
+//! Solid State Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy.
+//! Constant time: the window is kept in lists by valid slots, younger blocks wait in a queue.
+
+use super::lists::{Buckets, Ends, Links};
+use super::{Need, Space, Victims};
+use crate::config::{Ftl, Key, Kind};
+use crate::util::{Bits, NONE};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+pub(super) const NAME: &str = "windowed-greedy";
+pub(super) const DOC: &str =
+    "the fewest valid pages of the ftl.gc_window blocks filled first (Hu et al., SYSTOR 2009)";
+pub(super) const KEYS: &[Key] = &[Key {
+    path: "ftl.gc_window",
+    kind: Kind::Count { min: 1, max: 1 << 30 },
+    default: "64",
+    words: &[],
+    doc: "Oldest blocks of each chip that ftl.gc windowed-greedy chooses from.",
+}];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct WindowedGreedy {
+    window: u32,
+    links: Links,
+    buckets: Buckets,
+    /// Blocks in the window, by chip and each for itself.
+    len: Vec<u32>,
+    inside: Bits,
+    /// Of each chip, the blocks younger than the window, oldest first.
+    younger: Vec<Ends>,
+}
+
+impl WindowedGreedy {
+    fn enter(&mut self, chip: u32, block: u32, valid: u32) {
+        self.buckets.push(&mut self.links, chip, block, valid);
+        self.inside.set(block);
+        self.len[chip as usize] += 1;
+    }
+}
+
+impl Victims for WindowedGreedy {
+    fn new(ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> WindowedGreedy {
+        WindowedGreedy {
+            window: ftl.gc_window,
+            links: Links::new(space.blocks()),
+            buckets: Buckets::new(&space),
+            len: vec![0; space.chips as usize],
+            inside: Bits::new(space.blocks() as usize),
+            younger: vec![Ends::EMPTY; space.chips as usize],
+        }
+    }
+
+    fn close(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
+        // Whenever the window has room no younger block waits.
+        if self.len[chip as usize] < self.window {
+            self.enter(chip, block, valid);
+        } else {
+            self.links.push_tail(&mut self.younger[chip as usize], block);
+        }
+    }
+
+    #[inline]
+    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
+        if self.inside.get(block) {
+            self.buckets.unlink(&mut self.links, chip, block, valid + 1);
+            self.buckets.push(&mut self.links, chip, block, valid);
+        }
+    }
+
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+        let least = self.buckets.least(need.chip);
+        self.buckets.head(need.chip, least)
+    }
+
+    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
+        let younger = &mut self.younger[chip as usize];
+        if !self.inside.get(block) {
+            self.links.unlink(younger, block);
+            return;
+        }
+        self.buckets.unlink(&mut self.links, chip, block, valid(block));
+        self.inside.clear(block);
+        self.len[chip as usize] -= 1;
+        let next = younger.head;
+        if next != NONE {
+            self.links.unlink(younger, next);
+            self.enter(chip, next, valid(next));
+        }
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.buckets.each(&self.links, chip, visit);
+        self.links.each(self.younger[chip as usize], &mut |block| visit(block, None));
+    }
+}

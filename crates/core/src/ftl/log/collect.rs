@@ -1,0 +1,257 @@
+//! Garbage collection and relocation: how a log gets erased blocks back.
+
+use super::{Block, Log, State};
+use crate::flash::{Cause, Work};
+use crate::ftl::gc::Need;
+use crate::ftl::pool::BlockPool;
+use crate::util::NONE;
+
+impl Log {
+    pub(super) fn open_frontier(
+        &mut self,
+        chip: u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        let mut gainless = 0;
+        while self.chips[chip as usize].next == self.chips[chip as usize].end {
+            if self.resume(chip) {
+                break;
+            }
+            let may_take = self.chips[chip as usize].held < self.shape.limit;
+            match may_take.then(|| pool.take(chip)).flatten() {
+                Some(block) => {
+                    self.chips[chip as usize].held += 1;
+                    self.open(chip, block);
+                }
+                None => self.collect(chip, &mut gainless, pool, work, moved),
+            }
+        }
+    }
+
+    /// Collects garbage on a chip until the pool has a block of it.
+    pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
+        let mut gainless = 0;
+        while pool.free(chip) == 0 {
+            let at = &mut self.chips[chip as usize];
+            if at.aside_next == at.aside_end {
+                self.collect(chip, &mut gainless, pool, work, &mut |_| ());
+            } else if at.next == at.end {
+                self.resume(chip);
+            } else {
+                // Two open blocks are one too many: the closed ones alone may have nothing to gain.
+                let block = self.by_block.div(at.next);
+                at.next = at.end;
+                self.empty(chip, block, self.shape.gc, pool, work, &mut |_| ());
+            }
+        }
+    }
+
+    /// Moves a victim's live slots on and erases it. `gainless` counts the victims in succession
+    /// that gained nothing.
+    fn collect(
+        &mut self,
+        chip: u32,
+        gainless: &mut u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        let blocks = &self.blocks;
+        let need = Need { chip, now: self.writes, gainless: *gainless };
+        let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
+        let gains = self.space.gainful(blocks[victim as usize].valid);
+        *gainless = if gains { 0 } else { *gainless + 1 };
+        assert!(*gainless <= self.chips[chip as usize].held, "collecting chip {chip} gains nothing");
+        self.empty(chip, victim, self.shape.gc, pool, work, moved);
+    }
+
+    /// Moves the live slots of a block to the frontier and erases the block.
+    fn empty(
+        &mut self,
+        chip: u32,
+        victim: u32,
+        cause: Cause,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        let blocks = &self.blocks;
+        let copies = blocks[victim as usize].valid;
+        if blocks[victim as usize].state == State::Closed {
+            self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
+        }
+        let end = (victim + 1) * self.slots_per_block;
+        let mut slot = victim * self.slots_per_block;
+        let mut pages_read = 0;
+        let mut last_page = NONE;
+        while let Some(live) = self.valid.next_set(slot, end) {
+            let owner = self.spare[live as usize];
+            if let Some(audit) = &mut self.audit {
+                audit.copy(live, owner);
+            }
+            self.valid.clear(live);
+            if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
+                let block = self.reserve_pop(chip, pool);
+                self.open(chip, block);
+            }
+            self.place(chip, owner);
+            self.close_if_full(chip);
+            moved(owner);
+            let page = self.by_page.div(live);
+            pages_read += u32::from(page != last_page);
+            last_page = page;
+            slot = live + 1;
+        }
+        self.chips[chip as usize].live -= copies;
+        // Copies are programmed before the block they come from is erased.
+        if self.pad(chip) {
+            self.close_if_full(chip);
+        }
+        work.copy(chip, cause, pages_read, copies.div_ceil(self.shape.slots_per_page));
+        self.erase(chip, victim, cause, pool, work);
+    }
+
+    fn erase(&mut self, chip: u32, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+        work.erase(chip, cause);
+        if let Some(audit) = &mut self.audit {
+            let first = block * self.slots_per_block;
+            audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
+        }
+        pool.erased(chip, block);
+        if self.chips[chip as usize].reserve_len < self.shape.reserve {
+            self.reserve_push(chip, block);
+            return;
+        }
+        let mut spare = block;
+        if pool.threshold().is_some() {
+            // The most worn stay behind, where wear levelling finds them.
+            self.reserve_push(chip, block);
+            spare = self.reserve_pop(chip, pool);
+        }
+        self.blocks[spare as usize] = Block::new(State::Absent);
+        self.chips[chip as usize].held -= 1;
+        pool.push(spare);
+    }
+
+    /// Makes the block set aside the frontier; whether there is one.
+    fn resume(&mut self, chip: u32) -> bool {
+        let at = &mut self.chips[chip as usize];
+        let found = at.aside_next != at.aside_end;
+        if found {
+            (at.next, at.end) = (at.aside_next, at.aside_end);
+            at.aside_next = at.aside_end;
+        }
+        found
+    }
+
+    fn open(&mut self, chip: u32, block: u32) {
+        let at = &mut self.chips[chip as usize];
+        at.next = block * self.slots_per_block;
+        at.end = at.next + self.slots_per_block;
+        self.blocks[block as usize] = Block::new(State::Open);
+    }
+
+    pub(super) fn reserve_push(&mut self, chip: u32, block: u32) {
+        let at = &mut self.chips[chip as usize];
+        self.blocks[block as usize] = Block { next: at.reserve, ..Block::new(State::Reserve) };
+        at.reserve = block;
+        at.reserve_len += 1;
+    }
+
+    /// Takes the reserve block erased last or, under wear levelling, the least worn.
+    fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
+        let mut best = self.chips[chip as usize].reserve;
+        assert!(best != NONE, "the reserve of chip {chip} is empty");
+        if pool.threshold().is_some() {
+            let mut block = self.blocks[best as usize].next;
+            while block != NONE {
+                if pool.erase_count(block) < pool.erase_count(best) {
+                    best = block;
+                }
+                block = self.blocks[block as usize].next;
+            }
+        }
+        self.reserve_remove(chip, best);
+        best
+    }
+
+    fn reserve_remove(&mut self, chip: u32, block: u32) {
+        let next = self.blocks[block as usize].next;
+        let at = &mut self.chips[chip as usize];
+        at.reserve_len -= 1;
+        if at.reserve == block {
+            at.reserve = next;
+            return;
+        }
+        let mut before = at.reserve;
+        while self.blocks[before as usize].next != block {
+            before = self.blocks[before as usize].next;
+        }
+        self.blocks[before as usize].next = next;
+    }
+
+    /// Whether a block is closed.
+    pub fn is_closed(&self, block: u32) -> bool {
+        self.blocks[block as usize].state == State::Closed
+    }
+
+    /// Whether a block is an erased one of the reserve.
+    pub fn is_reserve(&self, block: u32) -> bool {
+        self.blocks[block as usize].state == State::Reserve
+    }
+
+    /// Any reserve block of a chip.
+    pub fn any_reserve(&self, chip: u32) -> u32 {
+        self.chips[chip as usize].reserve
+    }
+
+    /// Gives the reserve block `out` away for the erased block `into`.
+    pub fn exchange_reserve(&mut self, chip: u32, out: u32, into: u32) {
+        self.reserve_remove(chip, out);
+        self.blocks[out as usize] = Block::new(State::Absent);
+        self.reserve_push(chip, into);
+    }
+
+    /// Whether [`Log::relocate`] can set aside what it must: the frontier is full or nothing is set
+    /// aside yet, and no page buffer is part-full.
+    pub fn can_relocate(&self, chip: u32) -> bool {
+        let at = &self.chips[chip as usize];
+        (at.next == at.end || at.aside_next == at.aside_end) && self.by_page.rem(at.next) == 0
+    }
+
+    /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear)
+    /// and erases `from`. The frontier stays, unless it is `from`; what is left of `into` is set
+    /// aside or takes the place of `from`.
+    ///
+    /// # Panics
+    /// If [`Log::can_relocate`] is false.
+    pub fn relocate(
+        &mut self,
+        chip: u32,
+        (from, into): (u32, u32),
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        assert!(self.can_relocate(chip), "chip {chip} has nowhere to set its frontier aside");
+        let at = &mut self.chips[chip as usize];
+        let (mut next, end) = (at.next, at.end);
+        if self.blocks[from as usize].state == State::Open {
+            if next != end && self.by_block.div(next) == from {
+                next = end;
+            } else {
+                at.aside_next = at.aside_end;
+            }
+        }
+        self.reserve_remove(chip, into);
+        self.open(chip, into);
+        self.empty(chip, from, Cause::Wear, pool, work, moved);
+        if next != end {
+            let at = &mut self.chips[chip as usize];
+            (at.aside_next, at.aside_end) = (at.next, at.end);
+            (at.next, at.end) = (next, end);
+        }
+    }
+}

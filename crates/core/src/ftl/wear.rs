@@ -1,0 +1,140 @@
+//! Static wear levelling: data that stays where it is must not keep its block from wearing.
+//!
+//! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left
+//! alone and the others wear out first. When an erased block has been erased more than
+//! `ftl.wear_threshold` times more often than the least worn block of its chip that can be moved
+//! (user data and translation pages alike), the latter's data moves into the former (cause
+//! `wear`, charged), and the little worn block is written instead. The rule is that of Linux's
+//! UBI (`ensure_wear_leveling`), and so is the default threshold, the one UBI's configuration
+//! help advises for flash of less than 10,000 cycles.
+//!
+//! Read into it: the least worn block is taken for the coldest. The most worn erased block is
+//! looked for in the reserves of the chip, those of the user's data and of the translation pages,
+//! which exchange blocks for it, as erased blocks are all alike; a little worn block that lies
+//! erased in the pool is exchanged without a copy. An open block is moved only at twice the
+//! threshold: one that is being written is full long before. While levelling is on, the least worn
+//! block of a reserve is used before the others. At most one block moves per page that the host writes, so
+//! the threshold is no strict bound: blocks that are worn past it meanwhile, or whose data turns
+//! out not to be cold, exceed it by a little. Wear is levelled within a chip: data does not change chips under static allocation.
+
+use super::log::Log;
+use super::pool::BlockPool;
+use super::translation::TranslationPages;
+use crate::config::{Choice, Key, Kind};
+use crate::flash::Work;
+
+/// Keys it reads.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "ftl.wear_leveling",
+        kind: Kind::Choice(choices),
+        default: "none",
+        words: &[],
+        doc: "Wear levelling beyond the order in which erased blocks are used.",
+    },
+    Key {
+        path: "ftl.wear_threshold",
+        kind: Kind::Count { min: 1, max: 1 << 30 },
+        default: "256",
+        words: &[],
+        doc: "Difference of erase counts within a chip beyond which ftl.wear_leveling static moves data.",
+    },
+];
+
+fn choices() -> Vec<Choice> {
+    vec![
+        Choice { name: "none", doc: "cold data stays where it is" },
+        Choice {
+            name: "static",
+            doc: "the data of the least worn block moves into the most worn erased one",
+        },
+    ]
+}
+
+/// Where the least worn block of a chip lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Data,
+    Pages,
+    Pool,
+}
+
+/// A block to be moved, its erase count and where it lies.
+type Cold = Option<(u32, u32, Place)>;
+
+fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
+    if best.is_none_or(|(least, ..)| erases < least) {
+        *best = Some((erases, block, place));
+    }
+}
+
+/// The least worn block of a chip that is to be moved and the most worn erased one that a log
+/// holds, if they differ enough. The pool learns what to measure against from now on.
+fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
+    let threshold = pool.threshold()?;
+    let (mut settled, mut open, mut worn) = (None, None, None);
+    for block in pool.of_chip(chip) {
+        let erases = pool.erase_count(block);
+        if data.is_reserve(block) || pages.is_reserve(block) {
+            if worn.is_none_or(|(most, _)| erases > most) {
+                worn = Some((erases, block));
+            }
+        } else if pool.is_free(block) {
+            colder(&mut settled, erases, block, Place::Pool);
+        } else {
+            let place = if data.has(block) { Place::Data } else { Place::Pages };
+            let closed = data.is_closed(block) || pages.is_closed(block);
+            colder(if closed { &mut settled } else { &mut open }, erases, block, place);
+        }
+    }
+    pool.set_floor(chip, settled.map_or(0, |(least, ..)| least));
+    let (most, worn) = worn?;
+    let beyond = |cold: Cold, by: u32| cold.filter(|(least, ..)| most.saturating_sub(*least) > by);
+    let (_, cold, place) =
+        beyond(settled, threshold).or_else(|| beyond(open, threshold.saturating_mul(2)))?;
+    Some(((cold, place), worn))
+}
+
+/// Moves the data of the least worn block of a chip into its most worn erased block, if they
+/// differ by more than the threshold. `moved` hears of every LPN that moved.
+///
+/// # Panics
+/// If the data can relocate nothing on the chip now.
+#[cold]
+pub fn level(
+    chip: u32,
+    (data, pages): (&mut Log, &mut TranslationPages),
+    pool: &mut BlockPool,
+    work: &mut Work,
+    moved: &mut impl FnMut(u32, &TranslationPages),
+) {
+    let Some(((cold, place), worn)) = apart(chip, data, pages.log(), pool) else { return };
+    let worn_in_data = data.is_reserve(worn);
+    match place {
+        Place::Pool => {
+            pool.exchange(cold, worn);
+            let holder = if worn_in_data { data } else { pages.log_mut() };
+            holder.exchange_reserve(chip, worn, cold);
+        }
+        Place::Data => {
+            if !worn_in_data {
+                exchange(chip, worn, pages.log_mut(), data);
+            }
+            data.relocate(chip, (cold, worn), pool, work, &mut |lpn| moved(lpn, pages));
+        }
+        Place::Pages if pages.log().can_relocate(chip) => {
+            if worn_in_data {
+                exchange(chip, worn, data, pages.log_mut());
+            }
+            pages.log_mut().relocate(chip, (cold, worn), pool, work, &mut |_| ());
+        }
+        Place::Pages => (),
+    }
+}
+
+/// Hands the reserve block `worn` of one log to another, for one of its own.
+fn exchange(chip: u32, worn: u32, from: &mut Log, to: &mut Log) {
+    let spare = to.any_reserve(chip);
+    to.exchange_reserve(chip, spare, worn);
+    from.exchange_reserve(chip, worn, spare);
+}

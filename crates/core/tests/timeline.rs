@@ -1,0 +1,179 @@
+//! What is reported for timelines: all of it, without overlaps, and without an effect on the run.
+
+mod common;
+
+use common::settings;
+use ftlab_core::config::{Precondition, Replay, Settings};
+use ftlab_core::device::Part;
+use ftlab_core::flash::{Cause, Operation};
+use ftlab_core::metrics::Report;
+use ftlab_core::sim::{Activity, Completion, Observer, run};
+use ftlab_core::workload::{Op, Record};
+
+/// Keeps completions, and activity if that is wanted.
+#[derive(Default)]
+struct Kept {
+    wanted: bool,
+    completions: Vec<Completion>,
+    activities: Vec<Activity>,
+    pending: Vec<(u64, u32)>,
+}
+
+impl Observer for Kept {
+    fn complete(&mut self, completion: &Completion) {
+        self.completions.push(*completion);
+    }
+
+    fn wants_activity(&self) -> bool {
+        self.wanted
+    }
+
+    fn activity(&mut self, activity: &Activity) {
+        self.activities.push(*activity);
+    }
+
+    fn pending(&mut self, now_ns: u64, requests: u32) {
+        self.pending.push((now_ns, requests));
+    }
+}
+
+/// Bursts of requests of one to four pages, skewed so that garbage collection and the mapping cache work.
+fn trace(settings: &Settings, requests: u64) -> Vec<Record> {
+    let (pages, mut state, mut time_ns) = (settings.user_pages(), 0x9E37_79B9_7F4A_7C15_u64, 0);
+    let mut records = Vec::new();
+    for _ in 0..requests {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        if state & 15 == 0 {
+            time_ns += 7_000_000;
+        }
+        let count = 1 + (state >> 4 & 3);
+        let lpn = (state >> 20) % (pages - count) / if state >> 6 & 1 == 0 { 1 } else { 8 };
+        let op = match state >> 8 & 15 {
+            0..5 => Op::Read,
+            5 => Op::Trim,
+            6 => Op::Flush,
+            _ => Op::Write,
+        };
+        let page = u64::from(settings.ftl.logical_page_bytes);
+        let (offset, size) = if op == Op::Flush { (0, 0) } else { (lpn * page, count * page) };
+        records.push(Record { time_ns, op, offset, size, line: 0 });
+    }
+    records
+}
+
+fn observed(settings: &Settings, wanted: bool) -> (Report, Kept) {
+    let mut kept = Kept { wanted, ..Kept::default() };
+    let records = trace(settings, 6_000);
+    let report = run(settings, &mut records.into_iter(), &mut kept, false).expect("a sound run");
+    (report, kept)
+}
+
+/// A small device with everything that makes steps: collection, mapping misses, prefetches, buses.
+fn devices() -> Vec<(String, Settings)> {
+    let mut all = Vec::new();
+    for (channels, chips, transfer_ps) in [(1, 1, 0), (1, 1, 2_500), (2, 2, 0), (2, 2, 2_500), (3, 1, 10_000)]
+    {
+        for (kind, scheduler, depth) in [("page", "noop", 8), ("dftl", "map+", 8), ("cdftl", "map", 1)] {
+            let mut one = settings();
+            one.flash.channels = channels;
+            one.flash.chips_per_channel = chips;
+            one.flash.blocks_per_plane = 20;
+            one.flash.pages_per_block = 16;
+            one.flash.page_bytes = 4096;
+            one.flash.transfer_ps = transfer_ps;
+            one.ftl.kind = kind.into();
+            one.ftl.over_provisioning_ppm = 450_000;
+            one.ftl.mapping_cache_bytes = Some(8192);
+            one.ftl.background_flush = kind == "dftl";
+            one.host.scheduler = scheduler.into();
+            one.host.queue_depth = 16;
+            one.device.queue_depth = depth;
+            one.device.precondition = Precondition::FILL;
+            all.push((format!("{kind} {channels}x{chips}, {transfer_ps} ps/B"), one));
+        }
+    }
+    let mut gathered = settings();
+    gathered.flash.page_bytes = 16_384;
+    gathered.flash.blocks_per_plane = 20;
+    gathered.flash.pages_per_block = 16;
+    gathered.flash.channels = 2;
+    gathered.ftl.over_provisioning_ppm = 450_000;
+    gathered.workload.replay = Replay::Closed;
+    all.push(("gathered pages".into(), gathered));
+    all
+}
+
+/// Steps on one chip that need no bus are merged where nobody watches; times must not show it.
+#[test]
+fn watching_changes_nothing() {
+    for (name, settings) in devices() {
+        let (blind, unwatched) = observed(&settings, false);
+        let (report, watched) = observed(&settings, true);
+        assert!(unwatched.activities.is_empty() && unwatched.pending.is_empty());
+        assert_eq!(watched.completions, unwatched.completions, "{name}");
+        assert_eq!(format!("{report:?}"), format!("{blind:?}"), "{name}");
+    }
+}
+
+#[test]
+fn every_operation_is_there_once_for_its_whole_time() {
+    for (name, settings) in devices() {
+        let (report, kept) = observed(&settings, true);
+        let counts = [&report.flash.reads, &report.flash.programs, &report.flash.erases];
+        for (operation, counts) in Operation::ALL.into_iter().zip(counts) {
+            for cause in Cause::ALL {
+                let seen = kept
+                    .activities
+                    .iter()
+                    .filter(|a| (a.operation, a.cause, a.part) == (operation, cause, Part::Cells));
+                let expected = counts.get(cause.name()).copied().unwrap_or(0);
+                assert_eq!(seen.count() as u64, expected, "{name}: {operation:?} {cause:?}");
+            }
+        }
+        let busy = |of: &dyn Fn(&Activity) -> bool| -> u64 {
+            kept.activities.iter().filter(|a| of(a)).map(|a| a.end_ns - a.begin_ns).sum()
+        };
+        for (chip, &ns) in report.utilization.chip_busy_ns.iter().enumerate() {
+            assert_eq!(busy(&|a| a.chip as usize == chip), ns, "{name}: chip {chip}");
+        }
+        let channels = settings.flash.channels;
+        for (channel, &ns) in report.utilization.channel_busy_ns.iter().enumerate() {
+            let of = |a: &Activity| (a.chip % channels) as usize == channel && a.part != Part::Cells;
+            assert_eq!(busy(&of), ns, "{name}: channel {channel}");
+        }
+    }
+}
+
+#[test]
+fn nothing_overlaps_and_all_is_within_its_request() {
+    for (name, settings) in devices() {
+        let (_, kept) = observed(&settings, true);
+        let channels = settings.flash.channels;
+        let mut chip_free = vec![0; settings.flash.chips() as usize];
+        let mut bus_free = vec![0; channels as usize];
+        let done: std::collections::HashMap<u64, &Completion> =
+            kept.completions.iter().map(|completion| (completion.id, completion)).collect();
+        for activity in &kept.activities {
+            let free = &mut chip_free[activity.chip as usize];
+            assert!(activity.begin_ns >= *free && activity.end_ns >= activity.begin_ns, "{name}");
+            *free = activity.end_ns;
+            if activity.part != Part::Cells {
+                let free = &mut bus_free[(activity.chip % channels) as usize];
+                assert!(activity.begin_ns >= *free, "{name}");
+                *free = activity.end_ns;
+            }
+            let Some(request) = activity.request else {
+                assert!(settings.ftl.background_flush && activity.lpn.is_none(), "{name}");
+                continue;
+            };
+            let completion = done[&request.id];
+            assert_eq!((request.op, request.offset), (completion.op, completion.offset));
+            assert!(activity.begin_ns >= completion.dispatch_ns, "{name}");
+            assert!(activity.end_ns <= completion.complete_ns, "{name}");
+        }
+        assert!(kept.pending.is_sorted_by_key(|&(now_ns, _)| now_ns), "{name}");
+        assert_eq!(kept.pending.last().map(|&(_, requests)| requests), Some(0), "{name}");
+    }
+}

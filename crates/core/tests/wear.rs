@@ -1,0 +1,137 @@
+//! Static wear levelling bounds the spread of erase counts, charges what it moves, and is off
+//! unless asked for.
+
+mod common;
+
+use common::{pages, settings};
+use ftlab_core::config::{Precondition, Settings};
+use ftlab_core::metrics::Report;
+use ftlab_core::sim::run;
+use ftlab_core::workload::Op;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A full device; 95 % of the writes go to a twentieth of it, or all of them.
+fn hot_and_cold(settings: &Settings, writes: u64, frozen: bool, check: bool) -> Report {
+    let user = settings.user_pages();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    let write = |_| {
+        let hot = frozen || random.random_bool(0.95);
+        let lpn = if hot { random.random_range(0..user / 20) } else { random.random_range(0..user) };
+        pages(0, Op::Write, u64::from(settings.ftl.logical_page_bytes), lpn, 1)
+    };
+    let trace: Vec<_> = (0..writes).map(write).collect();
+    run(settings, &mut trace.into_iter(), &mut (), check).expect("a sound run")
+}
+
+fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.ftl.gc = gc.into();
+    settings.ftl.gc_window = 16;
+    settings.ftl.wear_threshold = threshold;
+    settings.ftl.over_provisioning_ppm = 150_000;
+    settings.flash.blocks_per_plane = 64;
+    settings.flash.pages_per_block = 16;
+    settings.device.precondition = Precondition::FILL;
+    settings
+}
+
+/// What may come on top of the threshold: a block past it is moved when it is erased next, unless
+/// it is used and erased again within the same host write, as a drawn one may be twice as often.
+const SLACK: u32 = 16;
+
+fn spread(report: &Report) -> u32 {
+    report.wear.max - report.wear.min
+}
+
+#[test]
+fn it_bounds_the_spread_and_is_charged() {
+    for gc in ["greedy", "cost-benefit", "d-choices", "random", "windowed-greedy"] {
+        for frozen in [false, true] {
+            let without = hot_and_cold(&device("page", gc, None), 200_000, frozen, false);
+            assert_eq!((without.flash.programs["wear"], without.flash.erases["wear"]), (0, 0));
+            for threshold in [4, 32] {
+                let with = hot_and_cold(&device("page", gc, Some(threshold)), 200_000, frozen, false);
+                let what = format!("{gc}, frozen {frozen}, threshold {threshold}");
+                println!(
+                    "{what}: spread {} -> {}, WAF {:.3} -> {:.3}",
+                    spread(&without),
+                    spread(&with),
+                    without.waf.total.unwrap(),
+                    with.waf.total.unwrap()
+                );
+                let slack = if gc == "random" || gc == "d-choices" { 2 * SLACK } else { SLACK };
+                assert!(spread(&with) <= threshold + slack, "{what}: {:?}", with.wear);
+                let programs = &with.flash.programs;
+                assert_eq!(programs["wear"], with.flash.reads["wear"]);
+                let moved = (programs["gc"] + programs["wear"]) as f64 / programs["host"] as f64;
+                assert!((with.waf.gc.unwrap() - moved).abs() < 1e-12);
+                if spread(&without) > threshold + SLACK {
+                    assert!(programs["wear"] > 0 && with.flash.erases["wear"] > 0, "{what}");
+                }
+            }
+            // Without it the spread is far beyond what it is held to.
+            assert!(gc == "random" || gc == "d-choices" || spread(&without) > 60, "{gc}: {:?}", without.wear);
+        }
+    }
+}
+
+/// The translation pages' few blocks are erased most (a small cache), or never (a large one).
+#[test]
+fn it_levels_translation_blocks_with_the_data() {
+    for (cache, reserve) in [(Some(1 << 10), 1), (None, 1), (Some(1 << 10), 3)] {
+        for kind in ["dftl", "cdftl"] {
+            let mut settings = device(kind, "greedy", None);
+            settings.ftl.mapping_cache_bytes = cache.map(|bytes: u64| bytes.max(8192));
+            settings.ftl.gc_free_blocks = reserve;
+            let without = hot_and_cold(&settings, 60_000, false, false);
+            settings.ftl.wear_threshold = Some(32);
+            let with = hot_and_cold(&settings, 60_000, false, false);
+            let what = format!("{kind}, cache {cache:?}, {reserve} reserved");
+            println!("{what}: spread {} -> {}", spread(&without), spread(&with));
+            assert!(spread(&without) > 100, "{what}: {:?}", without.wear);
+            // A host write may erase several translation blocks and moves one; translation pages
+            // that are never written leave a block open, which is moved late.
+            let bound = if cache.is_none() { 3 * 32 } else { 32 + 2 * SLACK };
+            assert!(spread(&with) <= bound, "{what}: {:?}", with.wear);
+        }
+    }
+}
+
+/// Check mode through many moves, on several chips and with slots smaller than pages.
+#[test]
+fn it_keeps_every_invariant() {
+    for (kind, logical, chips) in
+        [("page", 4096, 1), ("dftl", 4096, 2), ("cdftl", 4096, 1), ("page", 1024, 2), ("dftl", 1024, 1)]
+    {
+        for gc in ["greedy", "fifo", "random"] {
+            let mut settings = device(kind, gc, Some(2));
+            settings.ftl.logical_page_bytes = logical;
+            settings.ftl.mapping_cache_bytes = Some(8192);
+            settings.ftl.over_provisioning_ppm = 300_000;
+            settings.flash.channels = chips;
+            settings.flash.blocks_per_plane = 16;
+            settings.flash.pages_per_block = 8;
+            let report = hot_and_cold(&settings, 12_000, false, true);
+            assert!(gc == "fifo" || report.flash.erases["wear"] > 0, "{kind}, {gc}, {logical} B");
+        }
+    }
+}
+
+/// A threshold that is never reached changes nothing but which erased block is used next.
+#[test]
+fn a_threshold_out_of_reach_costs_nothing() {
+    for kind in ["page", "dftl"] {
+        let [off, on] = [None, Some(1 << 30)].map(|threshold| {
+            let mut settings = device(kind, "greedy", threshold);
+            settings.ftl.mapping_cache_bytes = Some(1024);
+            let mut report = hot_and_cold(&settings, 30_000, false, false);
+            assert!(report.flash.erases["gc"] > 1000);
+            report.wear.stddev = 0.0;
+            (report.wear.min, report.wear.max) = (0, 0);
+            format!("{report:?}")
+        });
+        assert_eq!(off, on);
+    }
+}

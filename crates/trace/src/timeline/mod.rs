@@ -1,0 +1,419 @@
+//! The timeline of a run, in a format that <https://ui.perfetto.dev> opens.
+//!
+//! Under `host` there is a slice for each request, from arrival to completion, with its `wait` and
+//! `access` inside; under `device` each channel has its `bus` and its chips, with a slice for every
+//! flash operation's cells and for every transfer of data. An arrow leads from a request through its
+//! flash operations.
+
+mod encoder;
+mod perfetto;
+mod window;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::atomic::{OutputError, OutputFile};
+use encoder::Message;
+use ftlab_core::device::Part;
+use ftlab_core::sim::{Activity, Completion, Dispatch};
+use perfetto::{Arg, Args, Category, Name, Track};
+pub use window::Window;
+
+/// Events (slices and changes of a counter) after which a timeline without a window stops.
+pub const MOST_EVENTS: u64 = 1_000_000;
+
+/// Requests drawn from their arrival on side by side; with more of them waiting at a time, further
+/// ones are drawn from their dispatch on.
+const MOST_LANES: u64 = 1024;
+
+const HOST: u64 = 1;
+const DEVICE: u64 = 2;
+const PENDING: u64 = 3;
+const FIRST: u64 = 16;
+
+/// What a finished timeline holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// Slices and changes of a counter.
+    pub events: u64,
+    /// When it stopped because it had grown to its bound, ns.
+    pub cut_ns: Option<u64>,
+}
+
+/// A request of which slices are open.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    lane: u64,
+    slices: u32,
+}
+
+/// Writes a timeline as the run goes on. Memory is set by the requests outstanding, never by the
+/// length of the run. The file appears in [`Timeline::finish`].
+#[derive(Debug)]
+pub struct Timeline {
+    path: PathBuf,
+    out: Option<OutputFile>,
+    error: Option<OutputError>,
+    message: Message,
+    channels: u64,
+    chips: u64,
+    window: Window,
+    most: u64,
+    drawn: Drawn,
+    lanes: Lanes,
+    /// Requests drawn, and not completed.
+    open: BTreeMap<u64, Open>,
+    pending: Option<u32>,
+}
+
+impl Timeline {
+    /// Starts the file `path` for a device of so many channels and chips, chips spread over the
+    /// channels in turn. Without a window it ends after `most` events, or a few more.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(
+        path: &Path,
+        channels: u32,
+        chips: u32,
+        window: Option<Window>,
+        most: u64,
+    ) -> Result<Timeline, OutputError> {
+        let mut timeline = Timeline {
+            path: path.to_owned(),
+            out: Some(OutputFile::create(path)?),
+            error: None,
+            message: Message::default(),
+            channels: channels.into(),
+            chips: chips.into(),
+            window: window.unwrap_or_default(),
+            most: if window.is_some() { u64::MAX } else { most },
+            drawn: Drawn { events: 0, cut_ns: None },
+            lanes: Lanes::default(),
+            open: BTreeMap::new(),
+            pending: None,
+        };
+        timeline.announce();
+        Ok(timeline)
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// The first error of writing.
+    pub fn finish(mut self) -> Result<Drawn, OutputError> {
+        self.write();
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if let Some(out) = self.out.take() {
+            out.finish()?;
+        }
+        Ok(self.drawn)
+    }
+
+    /// Whether the file could not be written, so that the run need not go on.
+    pub fn failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// A chip or a bus has worked.
+    pub fn activity(&mut self, activity: &Activity) {
+        let Activity { chip, part, begin_ns, end_ns, .. } = *activity;
+        self.bound(end_ns);
+        if let Some(request) = &activity.request {
+            self.begin_request(request, end_ns);
+        }
+        let Some((from_ns, to_ns)) = self.window.clip(begin_ns, end_ns) else { return self.write() };
+        let whole_ns = (from_ns, to_ns) != (begin_ns, end_ns);
+        let whole_ns = whole_ns.then_some(end_ns - begin_ns);
+        let (name, category) = match part {
+            Part::In => (Name::DataIn, Category::Bus),
+            Part::Out => (Name::DataOut, Category::Bus),
+            Part::Cells => {
+                (Name::Cells(activity.operation, activity.cause), Category::Cells(activity.operation))
+            }
+        };
+        let on_bus = (part != Part::Cells).then(|| self.bus_track(u64::from(chip) % self.channels));
+        for track in [Some(self.chip_track(u64::from(chip))), on_bus].into_iter().flatten() {
+            self.drawn.events += 1;
+            perfetto::begin(&mut self.message, from_ns, track, (name, category), |args| {
+                describe(activity, args);
+                if part == Part::Cells
+                    && let Some(request) = &activity.request
+                {
+                    args.flow(request.id);
+                }
+                if let Some(ns) = whole_ns {
+                    args.uint(Arg::WholeNs, ns);
+                }
+            });
+            perfetto::end(&mut self.message, to_ns, track, |_| ());
+        }
+        self.write();
+    }
+
+    /// A request completed.
+    pub fn complete(&mut self, completion: &Completion) {
+        let c = completion;
+        self.bound(c.complete_ns);
+        // One without flash operations has not been seen before.
+        let unseen = Dispatch {
+            id: c.id,
+            arrival_ns: c.arrival_ns,
+            dispatch_ns: c.dispatch_ns,
+            op: c.op,
+            offset: c.offset,
+            size: c.size,
+            lpn: 0,
+            pages: 0,
+        };
+        self.begin_request(&unseen, c.complete_ns);
+        if let Some(Open { lane, slices }) = self.open.remove(&c.id) {
+            let track = self.lane_track(lane);
+            let end_ns = c.complete_ns.clamp(self.window.start_ns, self.window.end_ns);
+            for left in (0..slices).rev() {
+                perfetto::end(&mut self.message, end_ns, track, |args| {
+                    if left == 0 {
+                        args.uint(Arg::LatencyNs, c.complete_ns - c.arrival_ns);
+                        args.uint(Arg::MappingMisses, u64::from(c.mapping_misses));
+                        if c.batch > 0 {
+                            args.uint(Arg::Batch, c.batch);
+                        }
+                    }
+                });
+            }
+            self.lanes.free(lane, end_ns);
+        }
+        self.write();
+    }
+
+    /// So many requests are in the pending queue from `now_ns` on.
+    pub fn pending(&mut self, now_ns: u64, requests: u32) {
+        if self.pending != Some(requests) && self.window.clip(now_ns, now_ns).is_some() {
+            self.pending = Some(requests);
+            self.drawn.events += 1;
+            perfetto::counter(&mut self.message, now_ns, PENDING, u64::from(requests));
+            self.write();
+        }
+    }
+
+    /// Ends the timeline at `now_ns` if it has grown to its bound.
+    fn bound(&mut self, now_ns: u64) {
+        if self.drawn.events >= self.most && self.drawn.cut_ns.is_none() {
+            self.drawn.cut_ns = Some(now_ns);
+            self.window.end_ns = now_ns;
+        }
+    }
+
+    /// Draws a request that is not drawn yet, from its arrival on: its wait, and, unless it was
+    /// dispatched after the window, the beginning of its access. It was there until `now_ns` at least.
+    fn begin_request(&mut self, request: &Dispatch, now_ns: u64) {
+        let Dispatch { id, arrival_ns, dispatch_ns, .. } = *request;
+        let inside = self.window.clip(arrival_ns, now_ns).is_some();
+        if !inside || self.drawn.cut_ns.is_some() || self.open.contains_key(&id) {
+            return;
+        }
+        let dispatched_ns = dispatch_ns.clamp(self.window.start_ns, self.window.end_ns);
+        let arrived_ns = arrival_ns.max(self.window.start_ns);
+        let (lane, from_ns) = match self.lanes.take(arrived_ns, MOST_LANES) {
+            Some(lane) => (lane, arrived_ns),
+            None => (self.lanes.take(dispatched_ns, u64::MAX).expect("no bound"), dispatched_ns),
+        };
+        let track = self.lane_track(lane);
+        if self.lanes.is_new(lane) {
+            let requests = Track { uuid: track, parent: HOST, name: "requests", rank: 1, counter: false };
+            perfetto::track(&mut self.message, &requests);
+        }
+        self.drawn.events += 2;
+        let name = (Name::Request(request.op), Category::Request);
+        perfetto::begin(&mut self.message, from_ns, track, name, |args| {
+            args.uint(Arg::Request, id);
+            args.uint(Arg::Offset, request.offset);
+            args.uint(Arg::Size, request.size);
+            args.uint(Arg::ArrivalNs, arrival_ns);
+            args.uint(Arg::WaitNs, dispatch_ns - arrival_ns);
+            if request.pages > 0 {
+                args.uint(Arg::Lpn, u64::from(request.lpn));
+                args.uint(Arg::Pages, u64::from(request.pages));
+            }
+        });
+        let mut slices = 1;
+        if dispatched_ns > from_ns {
+            self.drawn.events += 1;
+            perfetto::begin(&mut self.message, from_ns, track, (Name::Wait, Category::Request), |_| ());
+            perfetto::end(&mut self.message, dispatched_ns, track, |_| ());
+        }
+        if dispatch_ns < self.window.end_ns {
+            let name = (Name::Access, Category::Request);
+            perfetto::begin(&mut self.message, dispatched_ns, track, name, |args| args.flow(id));
+            slices += 1;
+        }
+        self.open.insert(id, Open { lane, slices });
+    }
+
+    /// Writes what every timeline begins with.
+    fn announce(&mut self) {
+        perfetto::names(&mut self.message);
+        let (channels, chips) = (self.channels, self.chips);
+        let mut add = |uuid, parent, name: &str, rank, counter| {
+            perfetto::track(&mut self.message, &Track { uuid, parent, name, rank, counter });
+        };
+        add(HOST, 0, "host", 0, false);
+        add(PENDING, HOST, "pending queue", 0, true);
+        add(DEVICE, 0, "device", 1, false);
+        for channel in 0..channels {
+            let group = FIRST + channel;
+            add(group, DEVICE, &format!("channel {channel}"), channel, false);
+            add(group + channels, group, "bus", 0, false);
+        }
+        for chip in 0..chips {
+            let parent = FIRST + chip % channels;
+            let uuid = FIRST + 2 * channels + chip;
+            add(uuid, parent, &format!("chip {chip}"), 1 + chip / channels, false);
+        }
+        self.write();
+    }
+
+    fn bus_track(&self, channel: u64) -> u64 {
+        FIRST + self.channels + channel
+    }
+
+    fn chip_track(&self, chip: u64) -> u64 {
+        FIRST + 2 * self.channels + chip
+    }
+
+    fn lane_track(&self, lane: u64) -> u64 {
+        FIRST + 2 * self.channels + self.chips + lane
+    }
+
+    /// Passes on what has been encoded.
+    fn write(&mut self) {
+        if let Some(out) = &mut self.out
+            && let Err(error) = out.write_all(self.message.as_bytes())
+        {
+            self.error = Some(OutputError::new(&self.path, error));
+            // Also removes the file beside the target.
+            self.out = None;
+        }
+        self.message.clear();
+    }
+}
+
+fn describe(activity: &Activity, args: &mut Args) {
+    if let Some(request) = &activity.request {
+        args.uint(Arg::Request, request.id);
+        args.op(request.op);
+    }
+    if let Some(lpn) = activity.lpn {
+        args.uint(Arg::Lpn, u64::from(lpn));
+    }
+    args.cause(activity.cause);
+    args.operation(activity.operation);
+    if activity.part != Part::Cells {
+        args.uint(Arg::Chip, u64::from(activity.chip));
+    }
+}
+
+/// Tracks for requests: those that overlap in time are on different ones.
+#[derive(Debug, Default)]
+struct Lanes {
+    /// Since when each free lane is free.
+    free: BTreeSet<(u64, u64)>,
+    count: u64,
+    announced: u64,
+}
+
+impl Lanes {
+    /// A lane that is free from `from_ns` on, the one that became so last; a new one if there are
+    /// fewer than `most`.
+    fn take(&mut self, from_ns: u64, most: u64) -> Option<u64> {
+        if let Some(&slot) = self.free.range(..=(from_ns, u64::MAX)).next_back() {
+            self.free.remove(&slot);
+            return Some(slot.1);
+        }
+        (self.count < most).then(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+
+    /// Whether a lane is used for the first time; asked once for each use.
+    fn is_new(&mut self, lane: u64) -> bool {
+        let new = lane == self.announced;
+        self.announced += u64::from(new);
+        new
+    }
+
+    fn free(&mut self, lane: u64, from_ns: u64) {
+        self.free.insert((from_ns, lane));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ftlab_core::flash::{Cause, Operation};
+    use ftlab_core::workload::Op;
+
+    #[test]
+    fn ends_once_it_has_grown_to_its_bound() {
+        let path = std::env::temp_dir().join(format!("ftlab-timeline-{}", std::process::id()));
+        let mut timeline = Timeline::create(&path, 1, 1, None, 100).unwrap();
+        for at in 0..1_000_u64 {
+            let (begin_ns, end_ns) = (at * 10, at * 10 + 10);
+            let request = Dispatch {
+                id: at + 1,
+                arrival_ns: begin_ns,
+                dispatch_ns: begin_ns,
+                op: Op::Read,
+                offset: 0,
+                size: 4096,
+                lpn: 0,
+                pages: 1,
+            };
+            timeline.activity(&Activity {
+                chip: 0,
+                part: Part::Cells,
+                operation: Operation::Read,
+                cause: Cause::Host,
+                lpn: Some(0),
+                request: Some(request),
+                begin_ns,
+                end_ns,
+            });
+            timeline.complete(&Completion {
+                id: at + 1,
+                arrival_ns: begin_ns,
+                dispatch_ns: begin_ns,
+                complete_ns: end_ns,
+                op: Op::Read,
+                offset: 0,
+                size: 4096,
+                mapping_misses: 0,
+                prioritized: false,
+                expired: false,
+                batch: 0,
+                channel_batch: 0,
+            });
+        }
+        assert!(timeline.open.is_empty() && timeline.lanes.count == 1);
+        let drawn = timeline.finish().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        // Three events a request; the 34th brings them to 102, which shows at its completion.
+        assert_eq!(drawn, Drawn { events: 102, cut_ns: Some(340) });
+    }
+
+    #[test]
+    fn lanes_are_used_again_once_they_are_free() {
+        let mut lanes = Lanes::default();
+        assert_eq!((lanes.take(0, 2), lanes.take(0, 2), lanes.take(0, 2)), (Some(0), Some(1), None));
+        lanes.free(0, 10);
+        lanes.free(1, 20);
+        assert_eq!(lanes.take(9, 2), None);
+        assert_eq!(lanes.take(30, 2), Some(1));
+        assert_eq!(lanes.take(10, 2), Some(0));
+        assert_eq!(lanes.take(5, 3), Some(2));
+    }
+}
