@@ -21,18 +21,9 @@ COLUMNS = [
     *("mapping_misses", "prioritized", "expired", "batch", "channel_batch"),
 ]
 FIELDS = [
-    *("schema", "config", "trace", "latency", "wait", "access", "mapping", "scheduler", "conflicts"),
-    *(
-        "flash",
-        "merges",
-        "waf",
-        "wear",
-        "precondition",
-        "utilization",
-        "elapsed_ns",
-        "throughput_bytes_per_s",
-        "engine",
-    ),
+    *("schema", "config", "trace", "latency", "wait", "access", "mapping", "scheduler", "device"),
+    *("conflicts", "flash", "merges", "waf", "wear", "precondition", "utilization", "elapsed_ns"),
+    *("throughput_bytes_per_s", "engine"),
 ]
 SYNTHETIC: dict[str, Any] = {
     "workload.synthetic.requests": 3000,

@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn tables_stand_in_the_order_of_the_stack() {
-        assert_eq!(catalog().tables, ["workload", "workload.synthetic", "host", "device", "ftl", "flash"]);
+        let tables = ["workload", "workload.synthetic", "host", "device", "ftl", "flash", "flash.variation"];
+        assert_eq!(catalog().tables, tables);
         assert_eq!(catalog().keys[0].path, "seed");
     }
 }

@@ -12,11 +12,18 @@ pub struct Preset {
 }
 
 /// One line adds a preset: its name, its file's first comment, its file.
-const PRESETS: &[Preset] = &[Preset {
-    name: "map-plus",
-    doc: "MAP+ (Ji et al., TCAD 2018): one eMMC chip, DFTL, 16 KiB mapping cache",
-    text: include_str!("../presets/map-plus.toml"),
-}];
+const PRESETS: &[Preset] = &[
+    Preset {
+        name: "map-plus",
+        doc: "MAP+ (Ji et al., TCAD 2018): one eMMC chip, DFTL, 16 KiB mapping cache",
+        text: include_str!("../presets/map-plus.toml"),
+    },
+    Preset {
+        name: "vios",
+        doc: "VIOS (Cui et al., NPC 2016): 64 chips on 8 channels, 128 GiB, blocks of different speed",
+        text: include_str!("../presets/vios.toml"),
+    },
+];
 
 /// Every preset, in the order in which `ftlab presets` shows them.
 pub fn presets() -> &'static [Preset] {

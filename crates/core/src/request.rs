@@ -14,6 +14,31 @@ pub enum Half {
     Write = 1,
 }
 
+/// The chips a request touches under static allocation (Cui et al., NPC 2016, eq. (1)): consecutive
+/// NAND pages lie on consecutive chips, and behind the last chip comes the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// First chip.
+    pub first: u32,
+    /// Number of chips; at most all of them, 0 for a request that touches none.
+    pub width: u32,
+}
+
+impl Window {
+    /// The chips, of `chips` there are, in the order of the pages.
+    #[inline]
+    pub fn members(self, chips: u32) -> impl Iterator<Item = u32> {
+        (0..self.width).map(move |at| self.member(at, chips))
+    }
+
+    /// The `at`-th chip.
+    #[inline]
+    pub fn member(self, at: u32, chips: u32) -> u32 {
+        let chip = self.first + at;
+        if chip >= chips { chip - chips } else { chip }
+    }
+}
+
 /// A request between its admission and its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -43,10 +68,12 @@ pub struct Request {
     pub expired: bool,
     /// First of a batch: the device prefetches for it and those linked behind it.
     pub prefetch: bool,
-    /// Number of its batch, from 1; 0: none.
+    /// Number of its batch in the host's scheduler, from 1; 0: none.
     pub batch: u64,
     /// Where its scheduler keeps that batch.
     pub batch_slot: u32,
+    /// Chips of its pages, once the device has it; none for a flush.
+    pub chips: Window,
     /// Mapping-cache misses.
     pub misses: u32,
     /// Flash steps not finished.
@@ -135,6 +162,7 @@ impl Request {
             prefetch: false,
             batch: 0,
             batch_slot: NONE,
+            chips: Window { first: 0, width: 0 },
             misses: 0,
             steps_left: 0,
             links: [[NONE; 2]; 2],
@@ -147,7 +175,7 @@ const AGE: usize = 1;
 
 /// A queue a request is in for its scheduler.
 pub type Queue = Links<QUEUE>;
-/// The queue of all pending requests in order of arrival.
+/// A queue in order of arrival: of all pending requests, then of all that wait in the device.
 pub type Ages = Links<AGE>;
 
 /// A first-in first-out queue linked through the requests of a [`Pool`].

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::settings;
 use ftlab_core::config::{Precondition, Replay, Settings};
+use ftlab_core::flash::variation::Variation;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
@@ -97,6 +98,18 @@ impl Source for CountAtEnd<'_> {
     }
 }
 
+const VARIATION: Variation = Variation {
+    growth_mean: 3.7e-4,
+    growth_stddev: 9e-5,
+    growth_bound: 3.0,
+    fresh_ber: 1.3e-6,
+    ecc_limit: 1.3e-3,
+    sensitivity: 15.0,
+    nominal_step: 0.3,
+    max_step: 0.6,
+    step_decrement: 0.03,
+};
+
 /// A device of so many channels, filled.
 fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
     let mut settings = settings();
@@ -128,11 +141,19 @@ fn allocates_nothing(settings: &Settings, what: &str) {
 fn the_steady_state_allocates_nothing() {
     for kind in ["page", "dftl", "cdftl"] {
         for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
-            for (channels, transfer_ps, replay) in [(1, 0, Replay::Open), (4, 10_000, Replay::Closed)] {
+            for (channels, transfer_ps, replay, by) in [
+                (1, 0, Replay::Open, "noop"),
+                (4, 10_000, Replay::Closed, "noop"),
+                (4, 10_000, Replay::Closed, "piq"),
+                (4, 0, Replay::Closed, "vios"),
+            ] {
                 let mut settings = device(kind, channels, transfer_ps);
+                settings.device.scheduler = by.into();
+                settings.flash.variation = (by == "vios").then_some(VARIATION);
+                settings.flash.pe_cycles = 12_000;
                 settings.host.scheduler = scheduler.into();
                 settings.workload.replay = replay;
-                allocates_nothing(&settings, &format!("{kind}, {scheduler}, {channels} channels"));
+                allocates_nothing(&settings, &format!("{kind}, {scheduler}, {channels} channels, {by}"));
             }
         }
     }

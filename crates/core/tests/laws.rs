@@ -44,8 +44,15 @@ fn small(kind: &str, chips: u32) -> Settings {
 fn every_request_completes_once_and_latency_is_wait_plus_access() {
     for kind in ["page", "dftl", "cdftl"] {
         for scheduler in SCHEDULERS {
-            for (chips, depth, transfer_ps) in [(1, 1, 0), (4, 8, 0), (4, u32::MAX, 25_000)] {
+            for (chips, depth, transfer_ps, device) in [
+                (1, 1, 0, "noop"),
+                (4, 8, 0, "noop"),
+                (4, u32::MAX, 25_000, "noop"),
+                (4, u32::MAX, 0, "piq"),
+                (4, 12, 25_000, "vios"),
+            ] {
                 let mut settings = small(kind, chips);
+                settings.device.scheduler = device.into();
                 settings.host.scheduler = scheduler.into();
                 settings.device.queue_depth = depth;
                 settings.flash.transfer_ps = transfer_ps;

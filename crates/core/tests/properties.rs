@@ -46,13 +46,18 @@ impl Oracle {
     fn new(settings: &Settings) -> Oracle {
         let mut work =
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
-        let ftl = Ftl::new(settings, true, &mut work);
+        let mut ftl = Ftl::new(settings, true, &mut work);
+        if settings.allocates_by_speed() {
+            each!(&mut ftl, ftl => ftl.choose_by_speed());
+        }
         Oracle { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }
 
     fn operate(&mut self, op: Op, first: u32, pages: u32) {
         let request = Request { first, pages, head_partial: false, tail_partial: false };
         self.work.clear();
+        // Where blocks are chosen by speed: some chips are waited for, some are not.
+        (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
         let work = &mut self.work;
         each!(&mut self.ftl, ftl => match op {
             Op::Read => ftl.read(request, work),
@@ -146,6 +151,8 @@ proptest! {
     fn the_whole_stack_keeps_every_invariant(
         settings in device(),
         scheduler in prop::sample::select(vec!["noop", "row", "amphibian", "hp", "rb", "map", "map+"]),
+        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        max_passed in prop::sample::select(vec![0u32, 3, 128, u32::MAX]),
         awareness in prop::sample::select(vec!["full", "polled", "lru", "none"]),
         (depth, device_depth, deadline, transfer) in (1u32..40, 1u32..12, 0u64..3, 0u64..3),
         background: bool,
@@ -157,6 +164,13 @@ proptest! {
         settings.host.queue_depth = depth;
         settings.host.deadline_ns = (deadline > 0).then(|| (deadline - 1) * 10_000_000);
         settings.device.queue_depth = device_depth;
+        settings.device.max_passed = max_passed;
+        // Piq and vios go by static allocation.
+        let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
+        settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
+        if settings.allocates_by_speed() {
+            settings.ftl.wear_threshold = None;
+        }
         settings.flash.transfer_ps = transfer * 10_000;
         settings.ftl.background_flush = background;
         settings.ftl.read_modify_write = background;

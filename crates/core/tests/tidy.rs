@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each module may use, beside itself. Host above device above flash; nothing reaches up.
-/// `config::keys` alone gathers the keys of all parts.
+/// `config::keys` gathers the keys of all parts; the rest of `config` asks parts to check their own.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("util", &[]),
     ("clock", &["util"]),
-    ("config", &["ftl"]),
+    ("config", &["device", "flash", "ftl"]),
     ("workload", &["config", "util"]),
     ("flash", &["config", "util"]),
     ("ftl", &["config", "flash", "util"]),

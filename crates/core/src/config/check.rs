@@ -23,6 +23,8 @@ pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     mapping_cache(settings)?;
     replay(settings)?;
     generator(settings)?;
+    crate::device::sched::check(settings)?;
+    crate::flash::variation::check(settings)?;
     crate::ftl::check(settings)
 }
 

@@ -1,7 +1,7 @@
 //! The keys that belong to no exchangeable part, and the list of all keys.
 //!
 //! A policy's own keys stand in the policy's file and reach this list through
-//! its registry ([`crate::sched`], [`crate::ftl`]).
+//! its registry ([`crate::sched`], [`crate::device::sched`], [`crate::ftl`]).
 
 use super::{Choice, Key, Kind};
 
@@ -183,7 +183,7 @@ pub const GENERAL: &[Key] = &[
     ),
     key(
         "device.scheduler",
-        Kind::Choice(crate::device::choices),
+        Kind::Choice(crate::device::sched::choices),
         "noop",
         "Scheduler of the device's own queue.",
     ),
@@ -322,7 +322,9 @@ pub fn all() -> Vec<Key> {
     let mut keys = GENERAL.to_vec();
     keys.extend_from_slice(RESERVED);
     keys.extend(crate::sched::keys());
+    keys.extend(crate::device::sched::keys());
     keys.extend(crate::ftl::keys());
+    keys.extend_from_slice(crate::flash::variation::KEYS);
     keys
 }
 

@@ -1,6 +1,7 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
 use super::{Value, Values};
+use crate::flash::variation::Variation;
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,6 +122,8 @@ pub struct Device {
     pub scheduler: String,
     /// Requests held; `u32::MAX`: unlimited.
     pub queue_depth: u32,
+    /// piq, vios: issues ahead of the oldest waiting request before it goes next; `u32::MAX`: any.
+    pub max_passed: u32,
     /// State of the flash at time 0.
     pub precondition: Precondition,
 }
@@ -239,6 +242,8 @@ pub struct Flash {
     pub transfer_ps: u64,
     /// Erases behind each block at time 0.
     pub pe_cycles: u64,
+    /// How blocks differ; `None`: they do not.
+    pub variation: Option<Variation>,
 }
 
 impl Flash {
@@ -273,6 +278,11 @@ impl Settings {
     pub fn user_pages(&self) -> u64 {
         let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
         (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64
+    }
+
+    /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
+    pub fn allocates_by_speed(&self) -> bool {
+        self.flash.variation.is_some() && crate::device::sched::by_speed(&self.device.scheduler)
     }
 
     /// Bytes the user may address.
@@ -403,6 +413,7 @@ impl Reader<'_> {
         Device {
             scheduler: self.name("device.scheduler"),
             queue_depth: self.u32("device.queue_depth"),
+            max_passed: self.u32("device.max_passed"),
             precondition: Precondition {
                 kind: match self.name("device.precondition").as_str() {
                     "mapped" => PreconditionKind::Mapped,
@@ -452,6 +463,17 @@ impl Reader<'_> {
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
             pe_cycles: self.u64("flash.pe_cycles"),
+            variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
+                growth_mean: self.number("flash.variation.growth_mean"),
+                growth_stddev: self.number("flash.variation.growth_stddev"),
+                growth_bound: self.number("flash.variation.growth_bound"),
+                fresh_ber: self.number("flash.variation.fresh_ber"),
+                ecc_limit: self.number("flash.variation.ecc_limit"),
+                sensitivity: self.number("flash.variation.sensitivity"),
+                nominal_step: self.number("flash.variation.nominal_step"),
+                max_step: self.number("flash.variation.max_step"),
+                step_decrement: self.number("flash.variation.step_decrement"),
+            }),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::clock::{Clock, NEVER};
 use crate::flash::{Label, Step};
-use crate::util::NONE;
+use crate::util::{Bits, NONE};
 
 /// What a chip is doing with the step at the head of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,10 @@ struct Kept {
 #[derive(Clone, Debug)]
 pub struct Array {
     chips: Vec<Chip>,
+    /// Chips that have something to do.
+    busy: Bits,
+    /// How many times a chip ran out of work.
+    rests: u64,
     channels: Vec<Channel>,
     clock: Clock,
     steps: Vec<Queued>,
@@ -111,6 +115,8 @@ impl Array {
         let chip = Chip { phase: Phase::Idle, head: NONE, tail: NONE, busy_ns: 0 };
         Array {
             chips: vec![chip; chips as usize],
+            busy: Bits::new(chips as usize),
+            rests: 0,
             channels: vec![Channel::default(); channels as usize],
             clock: Clock::new(chips + channels),
             steps: Vec::with_capacity(1024),
@@ -170,6 +176,18 @@ impl Array {
         self.chips[chip as usize].head == NONE
     }
 
+    /// Chips that have something to do.
+    #[inline]
+    pub fn busy(&self) -> &Bits {
+        &self.busy
+    }
+
+    /// How many times a chip ran out of work; while it stays the same, no chip became idle.
+    #[inline]
+    pub fn rests(&self) -> u64 {
+        self.rests
+    }
+
     /// Whether no chip has anything to do.
     #[inline]
     pub fn all_idle(&self) -> bool {
@@ -207,6 +225,7 @@ impl Array {
             if chip.head == NONE {
                 chip.head = slot;
                 chip.tail = slot;
+                self.busy.set(step.chip);
                 self.begin(step.chip, now_ns);
             } else {
                 let tail = std::mem::replace(&mut chip.tail, slot);
@@ -340,6 +359,8 @@ impl Array {
         if behind == NONE {
             self.chips[chip as usize].tail = NONE;
             self.chips[chip as usize].phase = Phase::Idle;
+            self.busy.clear(chip);
+            self.rests += 1;
         } else {
             self.begin(chip, now_ns);
         }

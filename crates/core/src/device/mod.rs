@@ -11,22 +11,17 @@
 //! and a block is programmed again only after its erasure has finished.
 
 mod array;
-mod noop;
+pub mod sched;
 
-use std::collections::VecDeque;
-
-use crate::config::{Choice, Settings};
+use crate::config::Settings;
 use crate::flash::Work;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
-use crate::request::{Pool, Request};
+use crate::request::{Pool, Request, Window};
+use crate::util::{Divider, NONE};
 use crate::workload::Op;
 pub use array::{Array, Part, Span};
-
-/// Names for `device.scheduler`.
-pub fn choices() -> Vec<Choice> {
-    vec![Choice { name: noop::NAME, doc: noop::DOC }]
-}
+use sched::Sched;
 
 /// Owner of the steps of a background write-back.
 const BACKGROUND: u32 = u32::MAX - 1;
@@ -43,9 +38,12 @@ pub struct Conflicts {
 pub struct Device {
     depth: u32,
     held: u32,
-    waiting: VecDeque<u32>,
+    sched: Sched,
     /// Requests waiting for each chip (NR of VIOS, eq. (2)).
     wanted: Vec<u32>,
+    /// Writes to a chip that more requests wait for are marked in their [`Work`].
+    by_speed: bool,
+    slots_per_page: Divider,
     array: Array,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
@@ -59,8 +57,10 @@ impl Device {
         Device {
             depth: settings.device.queue_depth,
             held: 0,
-            waiting: VecDeque::with_capacity(settings.device.queue_depth.min(1024) as usize),
+            sched: Sched::new(settings),
             wanted: vec![0; chips as usize],
+            by_speed: settings.allocates_by_speed(),
+            slots_per_page: Divider::new(settings.flash.page_bytes / settings.ftl.logical_page_bytes),
             array: Array::new(chips, settings.flash.channels),
             background_steps: 0,
             conflicts: Conflicts::default(),
@@ -94,6 +94,32 @@ impl Device {
         &self.array
     }
 
+    /// Batches the device's scheduler created.
+    pub fn batches(&self) -> u64 {
+        self.sched.batches()
+    }
+
+    /// Batch and channel batch of a request that has issued: see [`sched::Scheduler::batch_of`].
+    #[inline]
+    pub fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
+        self.sched.batch_of(id)
+    }
+
+    /// The chips of a request's pages where static allocation puts them (VIOS, eq. (1)).
+    #[inline]
+    fn window(&self, pages: crate::ftl::Request, ftl: &Ftl) -> Window {
+        if pages.pages == 0 {
+            return Window { first: 0, width: 0 };
+        }
+        let first = with_ftl!(ftl, ftl => ftl.home_chip(pages.first));
+        if pages.pages == 1 {
+            return Window { first, width: 1 };
+        }
+        let last = pages.first + pages.pages - 1;
+        let width = self.slots_per_page.div(last) - self.slots_per_page.div(pages.first) + 1;
+        Window { first, width: width.min(self.wanted.len() as u32) }
+    }
+
     /// From now on what chips and buses do is kept for [`Device::take_spans`]; the FTL's work must be
     /// labelled.
     pub fn keep_spans(&mut self) {
@@ -110,21 +136,25 @@ impl Device {
 
     /// Takes a request into the queue.
     #[inline]
-    pub fn accept(&mut self, id: u32, pool: &Pool, ftl: &Ftl) {
+    pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &Ftl) {
         self.held += 1;
-        self.waiting.push_back(id);
-        let request = &pool[id];
-        let mut conflict = false;
+        let request = &mut pool[id];
+        let window = self.window(request.pages, ftl);
+        request.chips = window;
         let chips = self.wanted.len() as u32;
-        for page in 0..request.pages.pages.min(chips) {
-            let chip = with_ftl!(ftl, ftl => ftl.home_chip(request.pages.first + page));
-            conflict |= self.wanted[chip as usize] > 0 || !self.array.is_idle(chip);
-            self.wanted[chip as usize] += 1;
+        let mut conflict = false;
+        for chip in window.members(chips) {
+            let wanted = &mut self.wanted[chip as usize];
+            conflict |= *wanted > 0 || !self.array.is_idle(chip);
+            *wanted += 1;
         }
         self.conflicts.requests[request.half() as usize] += u64::from(conflict);
+        let touched = if request.op == Op::Flush { Window { first: 0, width: chips } } else { window };
+        self.sched.admit(id, touched, pool);
     }
 
     /// Issues what may issue; ids of requests that completed at once go to `done`.
+    #[inline]
     pub fn issue(
         &mut self,
         now_ns: u64,
@@ -133,11 +163,7 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        while let Some(&id) = self.waiting.front() {
-            if !noop::may_issue(&pool[id], &self.array, ftl) {
-                return;
-            }
-            self.waiting.pop_front();
+        while let Some(id) = self.sched.next(&self.array, ftl, pool) {
             self.begin(id, now_ns, pool, ftl, work, done);
         }
     }
@@ -154,17 +180,21 @@ impl Device {
     ) {
         work.clear();
         let request = pool[id];
-        let chips = self.wanted.len() as u32;
-        for page in 0..request.pages.pages.min(chips) {
-            let chip = with_ftl!(&*ftl, ftl => ftl.home_chip(request.pages.first + page));
-            self.wanted[chip as usize] -= 1;
+        for chip in request.chips.members(self.wanted.len() as u32) {
+            let wanted = &mut self.wanted[chip as usize];
+            if self.by_speed && *wanted > 1 {
+                work.hurry(chip);
+            }
+            *wanted -= 1;
         }
         if request.prefetch {
             let mut at = id;
+            // A scheduler of the device may have let later members of the batch pass this one; the
+            // slot of one that completed may by now hold a request of another batch.
             let mut needs = std::iter::from_fn(|| {
-                let request = (at != crate::util::NONE).then(|| pool[at].pages)?;
+                let member = (at != NONE && pool[at].batch == request.batch).then(|| pool[at].pages)?;
                 at = pool.behind(at);
-                Some(request)
+                Some(member)
             });
             with_ftl!(ftl, ftl => ftl.prefetch(request.translation_page, &mut needs, work));
         }

@@ -4,6 +4,8 @@
 //! a chip, a duration and a cause, and the device ([`crate::device`]) decides
 //! *when* each step runs.
 
+pub mod variation;
+
 use crate::config::Flash;
 use crate::util::NONE;
 use serde::{Deserialize, Serialize};
@@ -95,7 +97,7 @@ pub struct Counts {
 pub struct Timing {
     /// Page read, cells only.
     pub read_ns: u64,
-    /// Page program, cells only.
+    /// Page program, cells only; of a block at the nominal step, where blocks differ.
     pub program_ns: u64,
     /// Block erase.
     pub erase_ns: u64,
@@ -172,6 +174,10 @@ pub struct Work {
     /// Label of each step, if that is wanted.
     labels: Option<Vec<Label>>,
     counts: Counts,
+    /// By chip: the work in which requests behind the current one last waited for it.
+    hurry: Vec<u64>,
+    /// Number of the current request's work, from 1.
+    current: u64,
 }
 
 impl Work {
@@ -189,6 +195,8 @@ impl Work {
             apart: 0,
             labels: None,
             counts: Counts::default(),
+            hurry: Vec::new(),
+            current: 1,
         }
     }
 
@@ -220,6 +228,20 @@ impl Work {
         self.last = NONE;
         self.fence = NONE;
         self.needs = 0;
+        self.current += 1;
+    }
+
+    /// Marks a chip that requests behind the current one wait for.
+    pub fn hurry(&mut self, chip: u32) {
+        if chip as usize >= self.hurry.len() {
+            self.hurry.resize(chip as usize + 1, 0);
+        }
+        self.hurry[chip as usize] = self.current;
+    }
+
+    /// Whether requests behind the current one wait for a chip.
+    pub fn hurries(&self, chip: u32) -> bool {
+        self.hurry.get(chip as usize) == Some(&self.current)
     }
 
     /// Forgets counts and steps: what came before is not part of the run.
@@ -336,31 +358,41 @@ impl Work {
         self.read_with(chip, cause, out_ns);
     }
 
-    /// Programs a page.
+    /// Programs a page of a block whose cells take `program_ns`.
     #[inline]
-    pub fn program(&mut self, chip: u32, cause: Cause) {
+    pub fn program(&mut self, chip: u32, cause: Cause, program_ns: u64) {
         self.counts.programs[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += self.timing.program_ns + self.timing.page_transfer_ns;
-        let times = [self.timing.page_transfer_ns, self.timing.program_ns, 0];
+        self.counts.busy_ns[cause as usize] += program_ns + self.timing.page_transfer_ns;
+        let times = [self.timing.page_transfer_ns, program_ns, 0];
         self.push(chip, Operation::Program, cause, times);
     }
 
-    /// Reads `reads` pages and programs `programs` pages of the same chip, data through the controller.
-    pub fn copy(&mut self, chip: u32, cause: Cause, reads: u32, programs: u32) {
+    /// Reads `reads` pages and programs pages of the same chip, data through the controller.
+    /// `programs` says how many, in order, and what the cells of each take, ns.
+    pub fn copy(&mut self, chip: u32, cause: Cause, mut reads: u32, programs: &[(u32, u64)]) {
         if self.timing.page_transfer_ns > 0 || self.labels.is_some() {
-            for page in 0..reads.max(programs) {
-                if page < reads {
-                    self.read(chip, cause);
-                }
-                if page < programs {
-                    self.program(chip, cause);
+            for &(pages, program_ns) in programs {
+                for _ in 0..pages {
+                    if reads > 0 {
+                        self.read(chip, cause);
+                        reads -= 1;
+                    }
+                    self.program(chip, cause, program_ns);
                 }
             }
-        } else if reads | programs > 0 {
-            let (reads, programs) = (u64::from(reads), u64::from(programs));
-            let cell_ns = reads * self.timing.read_ns + programs * self.timing.program_ns;
-            self.counts.reads[cause as usize] += reads;
-            self.counts.programs[cause as usize] += programs;
+            for _ in 0..reads {
+                self.read(chip, cause);
+            }
+            return;
+        }
+        let (mut pages, mut cell_ns) = (0, u64::from(reads) * self.timing.read_ns);
+        for &(count, program_ns) in programs {
+            pages += u64::from(count);
+            cell_ns += u64::from(count) * program_ns;
+        }
+        if u64::from(reads) + pages > 0 {
+            self.counts.reads[cause as usize] += u64::from(reads);
+            self.counts.programs[cause as usize] += pages;
             self.counts.busy_ns[cause as usize] += cell_ns;
             self.push(chip, Operation::Read, cause, [0, cell_ns, 0]);
         }

@@ -15,6 +15,7 @@ use std::io;
 
 use crate::config::{Choice, Contradiction, Key, Kind, Settings};
 use crate::flash::Work;
+use crate::flash::variation::Speeds;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use page_mapped::PageMapped;
 pub use translation::MapStats;
@@ -40,6 +41,9 @@ pub trait FlashTranslation {
     fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work);
     /// The run begins: what was counted before is no part of it.
     fn start(&mut self);
+    /// From now on the host's writes choose their block by speed. A run's alone: what lies where at
+    /// time 0, and so a saved state, is the same under every scheduler.
+    fn choose_by_speed(&mut self);
     /// Writes the whole state but for check mode's.
     ///
     /// # Errors
@@ -85,6 +89,8 @@ pub trait FlashTranslation {
     fn slots_per_page(&self) -> u32;
     /// Calls back with every block's erase count.
     fn erases(&self, visit: &mut dyn FnMut(u32));
+    /// How fast the blocks are, if they differ.
+    fn speeds(&self) -> Option<&Speeds>;
     /// Check mode: the version stamp that an LPN resolves to, counted in writes and trims.
     fn version(&self, lpn: u32) -> Option<u32>;
     /// Check mode: the invariants that a request's pages take part in.

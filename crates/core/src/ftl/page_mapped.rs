@@ -7,6 +7,7 @@ use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request, wear};
 use crate::config::{Contradiction, Settings};
+use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider, NONE};
@@ -154,11 +155,14 @@ impl<T: Translation> PageMapped<T> {
         let flash = &settings.flash;
         let lpns = settings.user_pages() as u32;
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
+        let erases = flash.pe_cycles as u32;
         let mut pool = BlockPool::new(
             flash.chips(),
             flash.blocks_per_chip() as u32,
-            flash.pe_cycles as u32,
+            erases,
             settings.ftl.wear_threshold,
+            flash.program_ns,
+            Speeds::new(flash, settings.seed, erases),
         );
         let ftl = PageMapped {
             data: Log::new(data, settings, &mut pool, check),
@@ -193,6 +197,9 @@ impl<T: Translation> PageMapped<T> {
         if ftl.pool.count() != blocks as u32 || ftl.lpns != data.owners {
             return Err(Damage::Corrupt("it holds a device of another size".into()));
         }
+        let flash = &settings.flash;
+        let speeds = Speeds::new(flash, settings.seed, flash.pe_cycles as u32);
+        ftl.pool.set_speeds(flash.program_ns, speeds);
         ftl.data.load_map(data, ftl.pool.count(), check, from)?;
         let PageMapped { data, pages, translation, .. } = &mut ftl;
         let dirty = |lpn, pages: &TranslationPages| translation.dirty(lpn, pages);
@@ -270,6 +277,12 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     fn start(&mut self) {
         self.host_slots = 0;
         self.pages.stats = MapStats::default();
+        self.pool.reset_counts();
+    }
+
+    fn choose_by_speed(&mut self) {
+        self.pool.sort_by_speed();
+        self.data.choose_by_speed(&self.pool);
     }
 
     fn save(&self, out: &mut Encoder) -> io::Result<()> {
@@ -321,7 +334,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     }
 
     fn flush(&mut self, work: &mut Work) {
-        self.data.flush(work);
+        self.data.flush(&mut self.pool, work);
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
@@ -423,6 +436,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.pool.erases().for_each(visit);
+    }
+
+    fn speeds(&self) -> Option<&Speeds> {
+        self.pool.speeds()
     }
 
     fn version(&self, lpn: u32) -> Option<u32> {

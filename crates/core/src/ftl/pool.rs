@@ -1,5 +1,6 @@
 //! The erase blocks of the flash, shared by the logs that write to them.
 
+use crate::flash::variation::Speeds;
 use crate::util::NONE;
 use serde::{Deserialize, Serialize};
 
@@ -10,43 +11,99 @@ struct Block {
     free: bool,
 }
 
+/// Erased blocks of a chip (of one speed, where they are kept by speed), in the order of erasure.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Chip {
+struct List {
     head: u32,
     tail: u32,
-    len: u32,
-    /// Erase count of the least worn block that could be moved, when that was looked at last.
-    floor: u32,
 }
 
-/// Erased blocks of each chip, in the order of their erasure, and every block's erase count.
-/// Blocks are numbered chip by chip.
+const EMPTY: List = List { head: NONE, tail: NONE };
+
+/// Erased blocks of each chip, in the order of their erasure or by speed, every block's erase count,
+/// and how fast it programs. Blocks are numbered chip by chip.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockPool {
     blocks: Vec<Block>,
-    chips: Vec<Chip>,
+    /// By chip and, if `by_speed`, class of speed.
+    lists: Vec<List>,
+    /// Classes of each chip whose list has a block.
+    classes: Vec<u64>,
+    /// Erased blocks of each chip.
+    free: Vec<u32>,
     blocks_per_chip: u32,
+    /// Only in a run, so never in a saved state.
+    #[serde(skip)]
+    by_speed: bool,
+    /// Program time of a page where blocks do not differ, ns. A saved state leaves times to the settings.
+    #[serde(skip)]
+    program_ns: u64,
+    /// Follow from the settings and the erase counts.
+    #[serde(skip)]
+    speeds: Option<Speeds>,
+    /// Erase count of each chip's least worn block that could be moved, when that was looked at last.
+    floors: Vec<u32>,
     /// Under wear levelling, by how much the erase counts of a chip may differ.
     threshold: Option<u32>,
     uneven: Option<u32>,
 }
 
 impl BlockPool {
-    /// All blocks erased, with `pe_cycles` erasures behind each. With a `threshold` the pool watches
-    /// for chips whose erase counts differ by more.
-    pub fn new(chips: u32, blocks_per_chip: u32, pe_cycles: u32, threshold: Option<u32>) -> BlockPool {
+    /// All blocks erased, with `pe_cycles` erasures behind each; their pages take `program_ns`, or as
+    /// long as `speeds` says. With a `threshold` the pool watches for chips whose erase counts differ by
+    /// more.
+    pub fn new(
+        chips: u32,
+        blocks_per_chip: u32,
+        pe_cycles: u32,
+        threshold: Option<u32>,
+        program_ns: u64,
+        speeds: Option<Speeds>,
+    ) -> BlockPool {
+        let block = Block { next: NONE, erases: pe_cycles, free: false };
         let mut pool = BlockPool {
-            blocks: vec![
-                Block { next: NONE, erases: pe_cycles, free: false };
-                (chips * blocks_per_chip) as usize
-            ],
-            chips: vec![Chip { head: NONE, tail: NONE, len: 0, floor: pe_cycles }; chips as usize],
+            blocks: vec![block; (chips * blocks_per_chip) as usize],
+            lists: vec![EMPTY; chips as usize],
+            classes: vec![0; chips as usize],
+            free: vec![0; chips as usize],
             blocks_per_chip,
+            by_speed: false,
+            program_ns,
+            speeds,
+            floors: vec![pe_cycles; chips as usize],
             threshold,
             uneven: None,
         };
         (0..chips * blocks_per_chip).for_each(|block| pool.push(block));
         pool
+    }
+
+    /// Completes a deserialised pool: `speeds` are those of blocks with no more erasures than these have.
+    pub fn set_speeds(&mut self, program_ns: u64, speeds: Option<Speeds>) {
+        self.program_ns = program_ns;
+        self.speeds = speeds;
+        if let Some(speeds) = &mut self.speeds {
+            for (block, state) in self.blocks.iter().enumerate() {
+                speeds.detect(block as u32, state.erases);
+            }
+        }
+    }
+
+    /// From now on keeps the erased blocks by speed, equally fast ones in the order of erasure.
+    pub fn sort_by_speed(&mut self) {
+        let Some(speeds) = &self.speeds else { return };
+        let chips = self.lists.len();
+        let lists = vec![EMPTY; chips * speeds.classes() as usize];
+        self.by_speed = true;
+        self.free.fill(0);
+        self.classes.fill(0);
+        for List { head: mut block, .. } in std::mem::replace(&mut self.lists, lists) {
+            while block != NONE {
+                let next = self.blocks[block as usize].next;
+                self.push(block);
+                block = next;
+            }
+        }
     }
 
     /// Blocks on each chip.
@@ -62,7 +119,7 @@ impl BlockPool {
     /// Erased blocks of a chip that no log has.
     #[inline]
     pub fn free(&self, chip: u32) -> u32 {
-        self.chips[chip as usize].len
+        self.free[chip as usize]
     }
 
     /// Whether a block is erased and no log has it.
@@ -70,28 +127,86 @@ impl BlockPool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the block of a chip that was erased first.
+    /// Takes the block of a chip that was erased first; where they are kept by speed, the slowest.
     pub fn take(&mut self, chip: u32) -> Option<u32> {
-        let list = &mut self.chips[chip as usize];
-        let block = list.head;
-        if block == NONE {
-            return None;
+        match self.classes[chip as usize] {
+            0 => None,
+            classes => Some(self.take_class(chip, classes.ilog2())),
         }
-        list.head = self.blocks[block as usize].next;
-        if list.head == NONE {
-            list.tail = NONE;
-        }
-        list.len -= 1;
-        self.blocks[block as usize].free = false;
-        Some(block)
     }
 
-    /// Counts an erasure.
+    /// Takes the block of a chip and class that was erased first; there must be one.
+    #[inline]
+    pub fn take_class(&mut self, chip: u32, class: u32) -> u32 {
+        let list = self.list(chip, class);
+        let block = self.lists[list].head;
+        self.lists[list].head = self.blocks[block as usize].next;
+        if self.lists[list].head == NONE {
+            self.lists[list].tail = NONE;
+            self.classes[chip as usize] &= !(1 << class);
+        }
+        self.free[chip as usize] -= 1;
+        self.blocks[block as usize].free = false;
+        block
+    }
+
+    #[inline]
+    fn list(&self, chip: u32, class: u32) -> usize {
+        match &self.speeds {
+            Some(speeds) if self.by_speed => (chip * speeds.classes() + class) as usize,
+            _ => chip as usize,
+        }
+    }
+
+    /// Classes of speed in which a chip has erased blocks, as a bit set; only where they are kept by
+    /// speed. Class 0 is the fastest.
+    pub fn free_classes(&self, chip: u32) -> u64 {
+        self.classes[chip as usize]
+    }
+
+    /// Class of a block's speed, 0 the fastest, where blocks are kept by speed; else 0.
+    #[inline]
+    pub fn class(&self, block: u32) -> u32 {
+        match &self.speeds {
+            Some(speeds) if self.by_speed => speeds.class(block),
+            _ => 0,
+        }
+    }
+
+    /// What each of `pages` pages programmed in a block takes, ns; they are counted.
+    #[inline]
+    pub fn programmed(&mut self, block: u32, pages: u32) -> u64 {
+        match &mut self.speeds {
+            None => self.program_ns,
+            Some(speeds) => {
+                speeds.count(block, pages);
+                speeds.program_ns(block)
+            }
+        }
+    }
+
+    /// Forgets the programs counted.
+    pub fn reset_counts(&mut self) {
+        if let Some(speeds) = &mut self.speeds {
+            speeds.reset_counts();
+        }
+    }
+
+    /// How fast the blocks are, if they differ.
+    pub fn speeds(&self) -> Option<&Speeds> {
+        self.speeds.as_ref()
+    }
+
+    /// Counts an erasure, and finds the block's speed anew.
+    #[inline]
     pub fn erased(&mut self, chip: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;
         *erases += 1;
+        if let Some(speeds) = &mut self.speeds {
+            speeds.detect(block, *erases);
+        }
         if let Some(threshold) = self.threshold
-            && erases.saturating_sub(self.chips[chip as usize].floor) > threshold
+            && erases.saturating_sub(self.floors[chip as usize]) > threshold
         {
             self.uneven = Some(chip);
         }
@@ -111,7 +226,7 @@ impl BlockPool {
     /// Sets the erase count that the chip's blocks are measured against, and forgets what was seen.
     pub fn set_floor(&mut self, chip: u32, floor: u32) {
         self.uneven = None;
-        self.chips[chip as usize].floor = floor;
+        self.floors[chip as usize] = floor;
     }
 
     /// Blocks of a chip.
@@ -128,11 +243,12 @@ impl BlockPool {
     /// Takes an erased block out of the pool and puts another into its place.
     ///
     /// # Panics
-    /// If `out` is not in the pool.
+    /// If `out` is not in the pool, or blocks are kept by speed.
     pub fn exchange(&mut self, out: u32, into: u32) {
+        assert!(!self.by_speed, "blocks are kept by speed");
         assert!(self.blocks[out as usize].free, "block {out} is not in the pool");
         let next = self.blocks[out as usize].next;
-        let list = &mut self.chips[(out / self.blocks_per_chip) as usize];
+        let list = &mut self.lists[(out / self.blocks_per_chip) as usize];
         if list.tail == out {
             list.tail = into;
         }
@@ -152,15 +268,18 @@ impl BlockPool {
 
     /// Gives an erased block back.
     pub fn push(&mut self, block: u32) {
-        let list = &mut self.chips[(block / self.blocks_per_chip) as usize];
+        let chip = block / self.blocks_per_chip;
+        let class = self.class(block);
+        let list = self.list(chip, class);
         self.blocks[block as usize].next = NONE;
         self.blocks[block as usize].free = true;
-        match list.tail {
-            NONE => list.head = block,
+        match self.lists[list].tail {
+            NONE => self.lists[list].head = block,
             tail => self.blocks[tail as usize].next = block,
         }
-        list.tail = block;
-        list.len += 1;
+        self.lists[list].tail = block;
+        self.classes[chip as usize] |= 1 << class;
+        self.free[chip as usize] += 1;
     }
 
     /// Erase counts of all blocks.

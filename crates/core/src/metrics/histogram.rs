@@ -53,6 +53,18 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Counts a value `count` times.
+    pub fn add_many(&mut self, value: u64, count: u64) {
+        if count > 0 {
+            self.bins[bin_of(value)] += count;
+            self.count += count;
+            self.sum += u128::from(value) * u128::from(count);
+            self.squares += u128::from(value) * u128::from(value) * u128::from(count);
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+        }
+    }
+
     /// Counts all of another histogram's values.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {

@@ -7,8 +7,8 @@ mod report;
 pub use histogram::Histogram;
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
-    ByCause, Conflicts, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler, Sources, Summary, Trace,
-    Utilization, Waf, Wear,
+    Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler,
+    Sources, Summary, Trace, Utilization, Waf, Wear,
 };
 
 use crate::request::Request;

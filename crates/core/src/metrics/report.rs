@@ -30,6 +30,8 @@ pub struct Report {
     pub mapping: Mapping,
     /// The host's scheduler.
     pub scheduler: Scheduler,
+    /// The device's scheduler.
+    pub device: DeviceQueue,
     /// Requests that met a busy or awaited chip when the device took them.
     pub conflicts: Conflicts,
     /// Flash operations by cause.
@@ -147,6 +149,15 @@ pub struct Scheduler {
     pub expired: u64,
 }
 
+/// `device`.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceQueue {
+    /// Registered name of its scheduler.
+    pub scheduler: String,
+    /// Batches (chip batches) it created.
+    pub batches: u64,
+}
+
 /// `conflicts`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Conflicts {
@@ -172,6 +183,8 @@ pub struct Flash {
     pub erases: ByCause,
     /// Time of cells and bus, ns.
     pub busy_ns: ByCause,
+    /// Time of the cells for each page programmed, of every cause.
+    pub program_time: Summary,
 }
 
 /// Merges of one kind.
@@ -230,13 +243,60 @@ pub struct Wear {
     pub stddev: f64,
 }
 
-/// Busy time of resources over the run.
+/// `utilization`: busy time of resources over the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Utilization {
     /// Of each chip, cells and bus, ns.
     pub chip_busy_ns: Vec<u64>,
     /// Of each channel's bus, ns.
     pub channel_busy_ns: Vec<u64>,
+    /// Busy share of the elapsed time of each chip.
+    pub chip: Vec<f64>,
+    /// The same of each channel's bus.
+    pub channel: Vec<f64>,
+    /// The resource with the largest share; absent where nothing was busy.
+    pub bottleneck: Option<Bottleneck>,
+}
+
+/// The busiest chip or channel bus.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bottleneck {
+    /// `chip 3` or `channel 0`. Of equally busy ones a chip, then the lower number.
+    pub name: String,
+    /// Its busy share of the elapsed time: near 1 it holds the run back, far below the requests
+    /// came no faster.
+    pub utilization: f64,
+    /// Mean share of the resources of its kind: near its own where the load is even.
+    pub mean: f64,
+}
+
+impl Utilization {
+    fn new(chip_busy_ns: Vec<u64>, channel_busy_ns: Vec<u64>, elapsed_ns: u64) -> Utilization {
+        // Background work may outlast the last completion.
+        let share = |&busy_ns: &u64| ratio(busy_ns, elapsed_ns).unwrap_or(0.0).min(1.0);
+        let chip: Vec<f64> = chip_busy_ns.iter().map(share).collect();
+        let channel: Vec<f64> = channel_busy_ns.iter().map(share).collect();
+        let mut bottleneck: Option<Bottleneck> = None;
+        for (kind, shares) in [("chip", &chip), ("channel", &channel)] {
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            for (index, &utilization) in shares.iter().enumerate() {
+                if utilization > bottleneck.as_ref().map_or(0.0, |found| found.utilization) {
+                    bottleneck = Some(Bottleneck { name: format!("{kind} {index}"), utilization, mean });
+                }
+            }
+        }
+        Utilization { chip_busy_ns, channel_busy_ns, chip, channel, bottleneck }
+    }
+}
+
+/// Program times of the pages programmed, from the blocks' speeds or the one time they share.
+fn program_time(ftl: &Ftl, counts: &Counts, program_ns: u64) -> Summary {
+    let mut histogram = Histogram::default();
+    match with_ftl!(ftl, ftl => ftl.speeds()) {
+        Some(speeds) => speeds.programs().for_each(|(ns, pages)| histogram.add_many(ns, pages)),
+        None => histogram.add_many(program_ns, counts.programs.iter().sum()),
+    }
+    Summary::new(&histogram)
 }
 
 fn by_cause(counts: &[u64; 8]) -> ByCause {
@@ -268,6 +328,26 @@ impl Parts {
         let mut all = read.clone();
         all.merge(write);
         Parts { read: Summary::new(read), write: Summary::new(write), all: Summary::new(&all) }
+    }
+}
+
+impl Mapping {
+    fn new(ftl: &Ftl, counts: &Counts, page_bytes: u64) -> Mapping {
+        let stats = with_ftl!(ftl, ftl => ftl.map_stats());
+        let translations = stats.hits + stats.misses;
+        let map_programs: u64 =
+            [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
+        Mapping {
+            hits: stats.hits,
+            misses: stats.misses,
+            prefetches: stats.prefetches,
+            hit_ratio: (translations > 0)
+                .then(|| (stats.hits as f64 - stats.prefetches as f64) / translations as f64),
+            translation_reads: counts.reads[Cause::Map as usize],
+            translation_programs: counts.programs[Cause::Map as usize],
+            map_bytes_programmed: map_programs * page_bytes,
+            updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
+        }
     }
 }
 
@@ -312,6 +392,8 @@ pub struct Sources<'a> {
     pub source: SourceSummary,
     /// Name of the host's scheduler and its batches.
     pub scheduler: (&'a str, u64),
+    /// Name of the device's scheduler.
+    pub device_scheduler: &'a str,
     /// The device.
     pub device: &'a Device,
     /// The FTL.
@@ -324,17 +406,16 @@ pub struct Sources<'a> {
     pub elapsed_ns: u64,
     /// Bytes of a NAND page, and of a logical one.
     pub page_bytes: (u64, u64),
+    /// `flash.program`, ns.
+    pub program_ns: u64,
 }
 
 impl Report {
     /// Draws the report up.
     pub fn new(sources: &Sources) -> Report {
         let Sources { recorder, device, ftl, counts, .. } = sources;
-        let stats = with_ftl!(ftl, ftl => ftl.map_stats());
         let requests: u64 = recorder.requests.iter().sum();
         let conflicts = device.conflicts().requests;
-        let map_programs: u64 =
-            [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
         let [latency, wait, access] = &recorder.times;
         let bytes: u64 = recorder.bytes.iter().sum();
         Report {
@@ -353,23 +434,16 @@ impl Report {
             latency: Parts::new(latency),
             wait: Parts::new(wait),
             access: Parts::new(access),
-            mapping: Mapping {
-                hits: stats.hits,
-                misses: stats.misses,
-                prefetches: stats.prefetches,
-                hit_ratio: (stats.hits + stats.misses > 0).then(|| {
-                    (stats.hits as f64 - stats.prefetches as f64) / (stats.hits + stats.misses) as f64
-                }),
-                translation_reads: counts.reads[Cause::Map as usize],
-                translation_programs: counts.programs[Cause::Map as usize],
-                map_bytes_programmed: map_programs * sources.page_bytes.0,
-                updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
-            },
+            mapping: Mapping::new(ftl, counts, sources.page_bytes.0),
             scheduler: Scheduler {
                 name: sources.scheduler.0.to_string(),
                 prioritized: recorder.prioritized,
                 batches: sources.scheduler.1,
                 expired: recorder.expired,
+            },
+            device: DeviceQueue {
+                scheduler: sources.device_scheduler.to_string(),
+                batches: device.batches(),
             },
             conflicts: Conflicts {
                 read: conflicts[0],
@@ -381,15 +455,17 @@ impl Report {
                 programs: by_cause(&counts.programs),
                 erases: by_cause(&counts.erases),
                 busy_ns: by_cause(&counts.busy_ns),
+                program_time: program_time(ftl, counts, sources.program_ns),
             },
             merges: Merges::default(),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
             precondition: sources.precondition.clone(),
-            utilization: Utilization {
-                chip_busy_ns: device.array().chip_busy_ns().collect(),
-                channel_busy_ns: device.array().channel_busy_ns().collect(),
-            },
+            utilization: Utilization::new(
+                device.array().chip_busy_ns().collect(),
+                device.array().channel_busy_ns().collect(),
+                sources.elapsed_ns,
+            ),
             elapsed_ns: sources.elapsed_ns,
             throughput_bytes_per_s: if sources.elapsed_ns == 0 {
                 0.0

@@ -42,7 +42,7 @@ pub struct Completion {
     pub prioritized: bool,
     /// Dispatched by deadline.
     pub expired: bool,
-    /// Batch, from 1; 0: none.
+    /// Batch, from 1; 0: none. The device's, where its scheduler has batches, else the host's.
     pub batch: u64,
     /// Channel batch within its chip batch, from 1; 0: none.
     pub channel_batch: u64,
@@ -127,7 +127,10 @@ pub fn run_prepared(
     source: &mut dyn Source,
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    let Prepared { ftl, work, done: precondition, check } = prepared;
+    let Prepared { mut ftl, work, done: precondition, check } = prepared;
+    if settings.allocates_by_speed() {
+        with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
+    }
     let lpns = with_ftl!(&ftl, ftl => ftl.logical_pages());
     let mut run = Run {
         now_ns: 0,
@@ -155,12 +158,14 @@ pub fn run_prepared(
         recorder: &run.recorder,
         source: run.arrivals.summary(),
         scheduler: (&settings.host.scheduler, run.host.batches()),
+        device_scheduler: &settings.device.scheduler,
         device: &run.device,
         ftl: &run.ftl,
         precondition: &precondition,
         counts: run.work.counts(),
         elapsed_ns: run.last_ns.saturating_sub(first_ns),
         page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
+        program_ns: settings.flash.program_ns,
     }))
 }
 
@@ -231,7 +236,7 @@ impl Run<'_> {
         while self.device.has_room() {
             let view = DeviceView::new(&self.ftl);
             let Some(id) = self.host.next(self.now_ns, &mut self.arrivals, view)? else { break };
-            self.device.accept(id, &self.host.pool, &self.ftl);
+            self.device.accept(id, &mut self.host.pool, &self.ftl);
         }
         let Run { device, host, ftl, work, done, now_ns, .. } = self;
         device.issue(*now_ns, &mut host.pool, ftl, work, done);
@@ -255,6 +260,7 @@ impl Run<'_> {
             let id = self.done[index];
             let request = self.host.pool[id];
             self.recorder.complete(&request, self.now_ns);
+            let (batch, channel_batch) = self.device.batch_of(id).unwrap_or((request.batch, 0));
             observer.complete(&Completion {
                 id: request.id,
                 arrival_ns: request.arrival_ns,
@@ -266,8 +272,8 @@ impl Run<'_> {
                 mapping_misses: request.misses,
                 prioritized: request.prioritized,
                 expired: request.expired,
-                batch: request.batch,
-                channel_batch: 0,
+                batch,
+                channel_batch: u64::from(channel_batch),
             });
             self.host.pool.release(id);
             self.arrivals.completed(self.now_ns);

@@ -53,6 +53,24 @@ impl Bits {
         }
     }
 
+    /// The least member in `from..end` that is not in `other`, a set over the same range.
+    #[inline]
+    pub fn next_clear_of(&self, other: &Bits, from: u32, end: u32) -> Option<u32> {
+        if from >= end {
+            return None;
+        }
+        let mut mask = u64::MAX << (from % 64);
+        for word in from as usize / 64..self.words.len() {
+            let bits = self.words[word] & !other.words[word] & mask;
+            if bits != 0 {
+                let index = word as u32 * 64 + bits.trailing_zeros();
+                return (index < end).then_some(index);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
     /// Number of members.
     pub fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
@@ -86,6 +104,13 @@ mod tests {
         assert_eq!(bits.next_set(131, 200), Some(199));
         assert_eq!(bits.next_set(200, 200), None);
         assert_eq!(bits.count(), 4);
+        let mut other = Bits::new(200);
+        other.set(64);
+        other.set(130);
+        assert_eq!(bits.next_clear_of(&other, 3, 200), Some(3));
+        assert_eq!(bits.next_clear_of(&other, 4, 200), Some(199));
+        assert_eq!(bits.next_clear_of(&other, 4, 199), None);
+        assert_eq!(bits.next_clear_of(&other, 200, 200), None);
         bits.clear(64);
         assert!(!bits.get(64) && bits.get(130));
     }

@@ -30,7 +30,12 @@ pub fn settings() -> Settings {
             awareness: "full".into(),
             alternate: false,
         },
-        device: Device { scheduler: "noop".into(), queue_depth: 1, precondition: Precondition::NONE },
+        device: Device {
+            scheduler: "noop".into(),
+            queue_depth: 1,
+            max_passed: 128,
+            precondition: Precondition::NONE,
+        },
         ftl: Ftl {
             kind: "dftl".into(),
             mapping_cache_bytes: None,
@@ -60,6 +65,7 @@ pub fn settings() -> Settings {
             erase_ns: 1_500_000,
             transfer_ps: 0,
             pe_cycles: 0,
+            variation: None,
         },
     }
 }

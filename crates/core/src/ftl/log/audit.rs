@@ -158,10 +158,13 @@ impl Log {
         match self.blocks[block as usize].state {
             State::Absent | State::Reserve => Some(0),
             State::Open => {
-                let at = &self.chips[self.slot_chip(first) as usize];
+                let chip = self.slot_chip(first);
                 let end = first + self.slots_per_block;
+                let parked = self.by_speed.as_ref().and_then(|partly| partly.next_of(chip, first, end));
+                let at = &self.chips[chip as usize];
                 let nexts = [(at.next, at.end), (at.aside_next, at.aside_end)];
-                nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| next - first)
+                let next = nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| *next);
+                parked.or(next).map(|next| next - first)
             }
             State::Closed => Some(self.slots_per_block),
         }
@@ -238,7 +241,9 @@ impl Log {
             return Err(format!("chip {chip} has {reserve} reserve blocks of {}", self.shape.reserve));
         }
         let closed = self.verify_closed(chip)?;
-        let open = u32::from(at.next != at.end) + u32::from(at.aside_next != at.aside_end);
+        let open = u32::from(at.next != at.end)
+            + u32::from(at.aside_next != at.aside_end)
+            + self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
         if reserve + open + closed != at.held {
             return Err(format!(
                 "chip {chip}: {reserve} reserve + {open} open + {closed} closed blocks are not the {} held",

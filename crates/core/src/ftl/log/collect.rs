@@ -1,5 +1,6 @@
 //! Garbage collection and relocation: how a log gets erased blocks back.
 
+use super::speed::Speed;
 use super::{Block, Log, State};
 use crate::flash::{Cause, Work};
 use crate::ftl::gc::Need;
@@ -86,17 +87,21 @@ impl Log {
         let mut slot = victim * self.slots_per_block;
         let mut pages_read = 0;
         let mut last_page = NONE;
+        let mut here = 0;
+        self.copied.clear();
+        self.choose_frontier(chip, Speed::Slowest, false, pool);
         while let Some(live) = self.valid.next_set(slot, end) {
             let owner = self.spare[live as usize];
             if let Some(audit) = &mut self.audit {
                 audit.copy(live, owner);
             }
             self.valid.clear(live);
-            if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
-                let block = self.reserve_pop(chip, pool);
-                self.open(chip, block);
+            if self.chips[chip as usize].next == self.chips[chip as usize].end {
+                self.note_copies(chip, &mut here, pool);
+                self.next_for_copies(chip, pool);
             }
             self.place(chip, owner);
+            here += 1;
             self.close_if_full(chip);
             moved(owner);
             let page = self.by_page.div(live);
@@ -105,12 +110,31 @@ impl Log {
             slot = live + 1;
         }
         self.chips[chip as usize].live -= copies;
+        self.note_copies(chip, &mut here, pool);
         // Copies are programmed before the block they come from is erased.
         if self.pad(chip) {
             self.close_if_full(chip);
         }
-        work.copy(chip, cause, pages_read, copies.div_ceil(self.shape.slots_per_page));
+        work.copy(chip, cause, pages_read, &self.copied);
         self.erase(chip, victim, cause, pool, work);
+    }
+
+    /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
+    fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool) {
+        if *slots > 0 {
+            let pages = std::mem::take(slots).div_ceil(self.shape.slots_per_page);
+            let block = self.by_block.div(self.chips[chip as usize].next - 1);
+            self.copied.push((pages, pool.programmed(block, pages)));
+        }
+    }
+
+    /// Gives a chip whose frontier is full another one for copies.
+    fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
+        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
+            let block = self.reserve_pop(chip, pool);
+            self.open(chip, block);
+        }
     }
 
     fn erase(&mut self, chip: u32, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
@@ -146,7 +170,7 @@ impl Log {
         found
     }
 
-    fn open(&mut self, chip: u32, block: u32) {
+    pub(super) fn open(&mut self, chip: u32, block: u32) {
         let at = &mut self.chips[chip as usize];
         at.next = block * self.slots_per_block;
         at.end = at.next + self.slots_per_block;
@@ -160,14 +184,18 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes the reserve block erased last or, under wear levelling, the least worn.
+    /// Takes the reserve block erased last or, under wear levelling, the least worn; where blocks are
+    /// chosen by speed, the slowest.
     fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
         let mut best = self.chips[chip as usize].reserve;
         assert!(best != NONE, "the reserve of chip {chip} is empty");
-        if pool.threshold().is_some() {
+        if pool.threshold().is_some() || self.by_speed.is_some() {
+            let rank = |block| (u32::MAX - pool.class(block), pool.erase_count(block));
             let mut block = self.blocks[best as usize].next;
             while block != NONE {
-                if pool.erase_count(block) < pool.erase_count(best) {
+                let levels = pool.threshold().is_some();
+                let better = if levels { rank(block) < rank(best) } else { rank(block).0 < rank(best).0 };
+                if better {
                     best = block;
                 }
                 block = self.blocks[block as usize].next;

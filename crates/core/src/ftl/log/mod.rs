@@ -31,9 +31,11 @@
 
 mod audit;
 mod collect;
+mod speed;
 mod state;
 
 use audit::Audit;
+use speed::{Partly, Speed};
 
 use super::gc::{Policy, Space};
 use super::pool::BlockPool;
@@ -120,6 +122,9 @@ pub fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reser
     live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
 }
 
+/// Blocks that a collection may program before the list of them grows.
+const COPIED: usize = 16;
+
 /// The store.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Log {
@@ -146,6 +151,13 @@ pub struct Log {
     writes: u64,
     /// Chip whose page buffer is filled next, where slots are smaller than pages.
     cursor: u32,
+    /// Partly written blocks beside the frontier, where writes choose their block by speed: only in a
+    /// run, so never in a saved state.
+    #[serde(skip)]
+    by_speed: Option<Partly>,
+    /// Pages programmed by a collection, and their time, block by block.
+    #[serde(skip)]
+    copied: Vec<(u32, u64)>,
     #[serde(skip)]
     audit: Option<Box<Audit>>,
 }
@@ -188,6 +200,8 @@ impl Log {
             space,
             writes: 0,
             cursor: 0,
+            by_speed: None,
+            copied: Vec::with_capacity(COPIED),
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
         for chip in 0..shape.chips {
@@ -271,7 +285,8 @@ impl Log {
     #[inline]
     pub fn wants_block(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        at.next == at.end && at.aside_next == at.aside_end && at.held < self.shape.limit
+        let partly = self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
+        at.next == at.end && at.aside_next == at.aside_end && partly == 0 && at.held < self.shape.limit
     }
 
     /// Writes the owner's new version and invalidates the old one, collecting garbage first if
@@ -286,6 +301,10 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let chip = self.write_chip(owner);
+        if self.by_speed.is_some() {
+            let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
+            self.choose_frontier(chip, wanted, true, pool);
+        }
         if self.chips[chip as usize].next == self.chips[chip as usize].end {
             self.open_frontier(chip, pool, work, moved);
         }
@@ -297,12 +316,12 @@ impl Log {
         if old != NONE {
             self.invalidate(old);
         }
-        let slot = self.place(chip, owner);
+        let (slot, block) = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
-            work.program(chip, cause);
+            work.program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
         } else if self.by_page.rem(slot + 1) == 0 {
-            work.program(chip, cause);
+            work.program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
             self.advance_cursor();
         }
@@ -321,12 +340,13 @@ impl Log {
     }
 
     /// Programs every part-full page buffer (cause pad).
-    pub fn flush(&mut self, work: &mut Work) {
+    pub fn flush(&mut self, pool: &mut BlockPool, work: &mut Work) {
         if self.shape.slots_per_page > 1 {
             for chip in 0..self.shape.chips {
                 if self.pad(chip) {
                     work.chain();
-                    work.program(chip, Cause::Pad);
+                    let block = self.by_block.div(self.chips[chip as usize].next - 1);
+                    work.program(chip, Cause::Pad, pool.programmed(block, 1));
                     self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();
@@ -365,21 +385,22 @@ impl Log {
         unreachable!("the user capacity leaves room on some chip");
     }
 
-    /// Puts an owner's data into the next slot of the frontier.
-    #[inline]
-    fn place(&mut self, chip: u32, owner: u32) -> u32 {
+    /// Puts an owner's data into the next slot of the frontier; that slot, and its block.
+    #[inline(always)]
+    fn place(&mut self, chip: u32, owner: u32) -> (u32, u32) {
         let at = &mut self.chips[chip as usize];
         let slot = at.next;
         at.next += 1;
         at.live += 1;
         self.spare[slot as usize] = owner;
         self.valid.set(slot);
-        self.blocks[self.by_block.div(slot) as usize].valid += 1;
+        let block = self.by_block.div(slot);
+        self.blocks[block as usize].valid += 1;
         self.map[owner as usize] = slot;
         if let Some(audit) = &mut self.audit {
             audit.program(slot, owner);
         }
-        slot
+        (slot, block)
     }
 
     #[inline]

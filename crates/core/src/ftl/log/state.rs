@@ -6,7 +6,7 @@
 use std::io;
 
 use super::audit::Audit;
-use super::{Log, Shape};
+use super::{COPIED, Log, Shape};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
 
@@ -53,6 +53,7 @@ impl Log {
             self.valid.set(slot);
             self.spare[slot as usize] = owner as u32;
         }
+        self.copied = Vec::with_capacity(COPIED);
         if check {
             self.audit = Some(Box::new(Audit::of(self, slots)));
         }

@@ -5,18 +5,49 @@
 //!
 //! Read into it: a flush touches every chip, so that what was issued before has completed.
 
-use super::Array;
+use std::collections::VecDeque;
+
+use super::Scheduler;
+use crate::config::{Key, Settings};
+use crate::device::Array;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
-use crate::request::Request;
+use crate::request::{Pool, Request, Window};
 use crate::workload::Op;
 
 pub(super) const NAME: &str = "noop";
 pub(super) const DOC: &str = "the oldest request issues once the chips it touches are idle";
+pub(super) const KEYS: &[Key] = &[];
+
+/// The queue.
+#[derive(Clone, Debug)]
+pub(super) struct Noop {
+    waiting: VecDeque<u32>,
+}
+
+impl Scheduler for Noop {
+    fn new(settings: &Settings) -> Noop {
+        Noop { waiting: VecDeque::with_capacity(settings.device.queue_depth.min(1024) as usize) }
+    }
+
+    #[inline]
+    fn admit(&mut self, id: u32, _chips: Window, _pool: &mut Pool) {
+        self.waiting.push_back(id);
+    }
+
+    #[inline]
+    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+        let &id = self.waiting.front()?;
+        if !may_issue(&pool[id], array, ftl) {
+            return None;
+        }
+        self.waiting.pop_front()
+    }
+}
 
 /// Whether the oldest waiting request may issue now.
 #[inline]
-pub(super) fn may_issue(request: &Request, array: &Array, ftl: &Ftl) -> bool {
+fn may_issue(request: &Request, array: &Array, ftl: &Ftl) -> bool {
     if array.all_idle() {
         return true;
     }

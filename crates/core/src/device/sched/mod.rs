@@ -1,0 +1,161 @@
+//! Schedulers of the device's own queue: which waiting request issues next.
+//!
+//! A scheduler sees the requests the device holds, the chips each touches, and which chips are at
+//! work. To add one: a file here with `NAME`, `DOC`, `KEYS` and a type that implements
+//! [`Scheduler`], and one line in the registry below.
+//!
+//! No order is kept between requests that wait at the same time, as in NVMe: a read may pass a write
+//! of the same page. What must come after something else is sent after its completion, or after a
+//! flush, which every scheduler issues only when the writes before it have completed.
+
+mod batches;
+
+use super::Array;
+use crate::config::{Choice, Contradiction, Key, Settings};
+use crate::ftl::Ftl;
+use crate::request::{Pool, Window};
+
+/// A scheduler of the device's queue. Every request is admitted once and leaves once, through `next`.
+pub trait Scheduler: Sized {
+    /// Whether writes that others wait for take the fastest writable block of their chip, all others
+    /// the slowest (Cui et al., NPC 2016, section 3.3), where blocks differ.
+    const BY_SPEED: bool = false;
+    /// Whether it orders by the chips of eq. (1), and so needs static allocation.
+    const BY_CHIPS: bool = false;
+
+    /// The scheduler of these settings.
+    fn new(settings: &Settings) -> Self;
+
+    /// A request enters the queue. A flush touches every chip.
+    fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool);
+
+    /// Takes out a request that may issue now.
+    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32>;
+
+    /// Batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
+    /// without batches.
+    fn batch_of(&self, _id: u32) -> Option<(u64, u32)> {
+        None
+    }
+
+    /// Batches created so far.
+    fn batches(&self) -> u64 {
+        0
+    }
+}
+
+/// Makes the enum, its dispatch and its lists from one line per scheduler: `Variant = module::Type;`.
+macro_rules! registry {
+    ($($variant:ident = $module:ident :: $type:ident;)*) => {
+        $(mod $module;)*
+
+        /// A registered scheduler of the device.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs, private_interfaces)]
+        pub enum Sched { $($variant($module::$type)),* }
+
+        impl Sched {
+            /// The scheduler that the settings name.
+            ///
+            /// # Panics
+            /// If the name is not registered.
+            pub fn new(settings: &Settings) -> Sched {
+                match settings.device.scheduler.as_str() {
+                    $($module::NAME => Sched::$variant(Scheduler::new(settings)),)*
+                    other => panic!("unregistered scheduler {other} of the device"),
+                }
+            }
+
+            /// See [`Scheduler::admit`].
+            #[inline]
+            pub fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
+                match self { $(Sched::$variant(s) => s.admit(id, chips, pool)),* }
+            }
+
+            /// See [`Scheduler::next`].
+            #[inline]
+            pub fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+                match self { $(Sched::$variant(s) => s.next(array, ftl, pool)),* }
+            }
+
+            /// See [`Scheduler::batch_of`].
+            #[inline]
+            pub fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
+                match self { $(Sched::$variant(s) => s.batch_of(id)),* }
+            }
+
+            /// See [`Scheduler::batches`].
+            pub fn batches(&self) -> u64 {
+                match self { $(Sched::$variant(s) => s.batches()),* }
+            }
+        }
+
+        /// Whether the scheduler of this name allocates by speed: see [`Scheduler::BY_SPEED`].
+        pub fn by_speed(name: &str) -> bool {
+            match name {
+                $($module::NAME => <$module::$type as Scheduler>::BY_SPEED,)*
+                other => panic!("unregistered scheduler {other} of the device"),
+            }
+        }
+
+        fn by_chips(name: &str) -> bool {
+            match name {
+                $($module::NAME => <$module::$type as Scheduler>::BY_CHIPS,)*
+                other => panic!("unregistered scheduler {other} of the device"),
+            }
+        }
+
+        /// Names for `device.scheduler`.
+        pub fn choices() -> Vec<Choice> {
+            vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
+        }
+
+        fn own_keys() -> Vec<Key> {
+            [$($module::KEYS),*].concat()
+        }
+    };
+}
+
+registry! {
+    Noop = noop::Noop;
+    Piq = piq::Piq;
+    Vios = vios::Vios;
+}
+
+/// Keys of the registered schedulers, and of what they share.
+pub fn keys() -> Vec<Key> {
+    [batches::KEYS.to_vec(), own_keys()].concat()
+}
+
+/// Checks that the chosen scheduler fits the rest.
+///
+/// # Errors
+/// [`Contradiction`] naming `device.scheduler` or `ftl.wear_leveling`.
+pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let name = &settings.device.scheduler;
+    if settings.allocates_by_speed() && settings.ftl.wear_threshold.is_some() {
+        let message = format!(
+            "moves data by wear, while {name} (device.scheduler) chooses blocks by their speed \
+             (flash.variation.model); set ftl.wear_leveling or flash.variation.model to \"none\", or choose piq"
+        );
+        return Err(Contradiction { key: "ftl.wear_leveling", message });
+    }
+    if !by_chips(name) {
+        return Ok(());
+    }
+    let fail = |message| Err(Contradiction { key: "device.scheduler", message });
+    if settings.ftl.logical_page_bytes != settings.flash.page_bytes {
+        return fail(format!(
+            "{name} goes by the chips of static allocation, but logical pages smaller than the NAND page \
+             are written wherever a page buffer is open; set ftl.logical_page to \"page\", or choose noop"
+        ));
+    }
+    if settings.flash.chips() > batches::MOST_CHIPS {
+        return fail(format!(
+            "{name} keeps its queues for at most {} chips; there are {} ([flash]); choose noop",
+            batches::MOST_CHIPS,
+            settings.flash.chips()
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Process variation: blocks wear at different rates, and program as fast as their errors allow.
+//!
+//! Source: Cui et al., NPC 2016, sections 2.2 and 4. Each block draws a growth rate `g` of its bit
+//! error rate from a bounded Gaussian. A page is programmed in voltage steps (ISPP): the larger the
+//! step, the faster and the less exact. A block uses the largest step whose error rate the ECC still
+//! corrects, found anew whenever it is erased, for every scheduler.
+//!
+//! The paper gives no formula. ftlab's, after `n` program/erase cycles and with step `D`:
+//!
+//! ```text
+//! BER(n, g, D) = fresh_ber x exp(g n + sensitivity (D - nominal_step))
+//! ```
+//!
+//! Log-linear in the step, since a threshold voltage spread evenly over a step, with exponential
+//! noise at its ends, gives that. The step is `max_step` less as many whole decrements as it takes
+//! for `BER <= ecc_limit`, and the program time `flash.program x nominal_step / D`. Why these
+//! constants: `docs/decisions/0004-process-variation.md`.
+//!
+//! - As `g n` only grows, the step never does.
+//! - A block that exceeds the limit even with the last step keeps that step.
+
+use rand::Rng;
+use rand_distr::StandardNormal;
+
+use super::Flash;
+use crate::config::{Choice, Contradiction, Key, Kind, Settings};
+use crate::util::stream;
+
+/// `[flash.variation]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variation {
+    /// Mean growth of ln(BER) per cycle.
+    pub growth_mean: f64,
+    /// Its standard deviation between blocks.
+    pub growth_stddev: f64,
+    /// Where the distribution is cut, in standard deviations.
+    pub growth_bound: f64,
+    /// Bit error rate of an unworn block at the nominal step.
+    pub fresh_ber: f64,
+    /// Highest bit error rate the ECC corrects.
+    pub ecc_limit: f64,
+    /// Growth of ln(BER) per volt of step.
+    pub sensitivity: f64,
+    /// Step to which `flash.program` belongs, volts.
+    pub nominal_step: f64,
+    /// Largest step, volts.
+    pub max_step: f64,
+    /// Difference between two steps, volts.
+    pub step_decrement: f64,
+}
+
+/// Most steps there may be, since sets of them are words.
+const MOST_STEPS: usize = 64;
+/// Longest program, as of every flash operation.
+const LONGEST_PROGRAM_NS: f64 = 1e9;
+
+fn models() -> Vec<Choice> {
+    vec![
+        Choice { name: "none", doc: "every block programs in flash.program" },
+        Choice {
+            name: "ispp",
+            doc: "error rates grow at different rates, and the step with them (Cui et al., NPC 2016)",
+        },
+    ]
+}
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { path, kind, default, words: &[], doc }
+}
+
+const fn to(max: f64) -> Kind {
+    Kind::Number { min: 0.0, max }
+}
+
+/// Its keys.
+pub const KEYS: &[Key] = &[
+    key("flash.variation.model", Kind::Choice(models), "none", "Whether and how blocks differ."),
+    key("flash.variation.growth_mean", to(1.0), "3.7e-4", "Mean growth of ln(BER) per cycle."),
+    key("flash.variation.growth_stddev", to(1.0), "9e-5", "Its standard deviation between blocks."),
+    key("flash.variation.growth_bound", to(10.0), "3.0", "Where the distribution is cut, in deviations."),
+    key("flash.variation.fresh_ber", to(0.5), "1.3e-6", "Bit error rate of an unworn block."),
+    key("flash.variation.ecc_limit", to(0.5), "1.3e-3", "Highest bit error rate the ECC corrects."),
+    key("flash.variation.sensitivity", to(1e6), "15.0", "Growth of ln(BER) per volt of the ISPP step."),
+    key("flash.variation.nominal_step", to(100.0), "0.3", "ISPP step that flash.program belongs to, volts."),
+    key("flash.variation.max_step", to(100.0), "0.6", "Largest ISPP step, volts."),
+    key("flash.variation.step_decrement", to(100.0), "0.03", "Difference between two ISPP steps, volts."),
+];
+
+impl Variation {
+    /// Number of steps: the largest, and as many below it as stay above zero.
+    fn steps(&self) -> usize {
+        // Whole quotients must not be lost to rounding.
+        (self.max_step / self.step_decrement + 1e-9) as usize
+    }
+
+    /// The `index`-th step from the largest down, volts.
+    fn step(&self, index: usize) -> f64 {
+        self.max_step - index as f64 * self.step_decrement
+    }
+
+    /// Program time with the `index`-th step when the nominal one takes `nominal_ns`.
+    fn program_ns(&self, index: usize, nominal_ns: u64) -> f64 {
+        nominal_ns as f64 * self.nominal_step / self.step(index)
+    }
+
+    /// Largest `g n` with which the `index`-th step stays within the ECC limit.
+    fn budget(&self, index: usize) -> f64 {
+        // libm's logarithm: the same on every machine.
+        libm::log(self.ecc_limit / self.fresh_ber) - self.sensitivity * (self.step(index) - self.nominal_step)
+    }
+
+    /// The growth rate of the next block of a stream.
+    fn draw(&self, random: &mut impl Rng) -> f64 {
+        loop {
+            let deviations: f64 = random.sample(StandardNormal);
+            if deviations.abs() <= self.growth_bound {
+                // A block does not heal.
+                return (self.growth_mean + self.growth_stddev * deviations).max(0.0);
+            }
+        }
+    }
+}
+
+/// Checks the steps against each other and against `flash.program`.
+///
+/// # Errors
+/// [`Contradiction`] naming the key to change.
+pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let Some(variation) = &settings.flash.variation else { return Ok(()) };
+    let fail = |key, message| Err(Contradiction { key, message });
+    let steps = variation.steps();
+    if !(1..=MOST_STEPS).contains(&steps) {
+        let message = format!(
+            "makes {steps} steps from flash.variation.max_step = {} down; there may be 1 to {MOST_STEPS}",
+            variation.max_step
+        );
+        return fail("flash.variation.step_decrement", message);
+    }
+    let longest_ns = variation.program_ns(steps - 1, settings.flash.program_ns);
+    if longest_ns > LONGEST_PROGRAM_NS {
+        let message = format!(
+            "the smallest step, {:.3} below flash.variation.max_step, would program a page in {:.1} s; \
+             the most is 1 s",
+            variation.step(steps - 1) - variation.max_step,
+            longest_ns / 1e9
+        );
+        return fail("flash.variation.nominal_step", message);
+    }
+    if variation.ecc_limit <= variation.fresh_ber {
+        let message = format!(
+            "does not exceed flash.variation.fresh_ber = {:e}, the error rate of an unworn block",
+            variation.fresh_ber
+        );
+        return fail("flash.variation.ecc_limit", message);
+    }
+    Ok(())
+}
+
+/// The speed of every block of a device.
+#[derive(Clone, Debug)]
+pub struct Speeds {
+    /// Growth rate of each block; rounded once, when drawn.
+    growth: Vec<f32>,
+    /// Index of each block's step; 0 is the largest, and so the fastest.
+    class: Vec<u8>,
+    budgets: Vec<f64>,
+    program_ns: Vec<u64>,
+    /// Pages programmed with each step.
+    programs: Vec<u64>,
+}
+
+impl Speeds {
+    /// Blocks of `flash` after `erases` erasures, their rates from the stream `variation` of `seed`;
+    /// `None` if blocks do not differ.
+    pub fn new(flash: &Flash, seed: u64, erases: u32) -> Option<Speeds> {
+        let variation = flash.variation.as_ref()?;
+        let blocks = flash.pages() / u64::from(flash.pages_per_block);
+        let mut random = stream(seed, "variation");
+        let steps = variation.steps();
+        let mut speeds = Speeds {
+            growth: (0..blocks).map(|_| variation.draw(&mut random) as f32).collect(),
+            class: vec![0; blocks as usize],
+            budgets: (0..steps).map(|step| variation.budget(step)).collect(),
+            program_ns: (0..steps)
+                .map(|step| variation.program_ns(step, flash.program_ns).round() as u64)
+                .collect(),
+            programs: vec![0; steps],
+        };
+        (0..blocks as u32).for_each(|block| speeds.detect(block, erases));
+        Some(speeds)
+    }
+
+    /// Finds a block's step after so many erasures: the one it has, or a smaller one.
+    #[inline]
+    pub fn detect(&mut self, block: u32, erases: u32) {
+        let worn = f64::from(self.growth[block as usize]) * f64::from(erases);
+        let class = &mut self.class[block as usize];
+        while usize::from(*class) + 1 < self.budgets.len() && worn > self.budgets[usize::from(*class)] {
+            *class += 1;
+        }
+    }
+
+    /// Number of steps there are.
+    pub fn classes(&self) -> u32 {
+        self.budgets.len() as u32
+    }
+
+    /// Index of a block's step; 0 is the fastest.
+    #[inline]
+    pub fn class(&self, block: u32) -> u32 {
+        u32::from(self.class[block as usize])
+    }
+
+    /// Program time of a block's pages, ns.
+    #[inline]
+    pub fn program_ns(&self, block: u32) -> u64 {
+        self.program_ns[usize::from(self.class[block as usize])]
+    }
+
+    /// Counts programs of a block's pages.
+    #[inline]
+    pub fn count(&mut self, block: u32, pages: u32) {
+        self.programs[usize::from(self.class[block as usize])] += u64::from(pages);
+    }
+
+    /// Forgets the programs counted.
+    pub fn reset_counts(&mut self) {
+        self.programs.fill(0);
+    }
+
+    /// Program times, ns, and the pages programmed with each.
+    pub fn programs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.program_ns.iter().copied().zip(self.programs.iter().copied())
+    }
+}
+
+#[cfg(test)]
+#[path = "variation_tests.rs"]
+mod tests;

@@ -1,0 +1,428 @@
+//! The device's schedulers: the paper's exact cases (Cui et al., NPC 2016), and random requests
+//! against a plain set-based reading of the rules, written apart from the implementation.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{checked, pages, settings};
+use ftlab_core::config::{Settings, Value, Values};
+use ftlab_core::flash::variation::{Speeds, Variation};
+use ftlab_core::sim::Completion;
+use ftlab_core::workload::{Op, Record};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A page-mapped device without bus time that never collects garbage.
+fn device(scheduler: &str, channels: u32, ways: u32) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = "page".into();
+    settings.host.queue_depth = u32::MAX;
+    settings.device.scheduler = scheduler.into();
+    settings.device.queue_depth = u32::MAX;
+    settings.flash.channels = channels;
+    settings.flash.chips_per_channel = ways;
+    settings
+}
+
+/// Cui et al., Fig. 3: the sixth request joins chip batch 1 and its second channel batch.
+#[test]
+fn figure_3_batches_and_channel_batches() {
+    for op in [Op::Read, Op::Write] {
+        let requests = [(0, 2), (2, 1), (4, 2), (1, 1), (0, 1), (6, 2)];
+        let trace = || requests.map(|(first, count)| pages(0, op, 4096, first, count)).to_vec();
+        let ids = |scheduler| {
+            let (report, done) = checked(&device(scheduler, 4, 2), trace());
+            assert_eq!(report.device.batches, if scheduler == "noop" { 0 } else { 2 });
+            done.iter().map(|row| (row.batch, row.channel_batch)).collect::<Vec<_>>()
+        };
+        assert_eq!(ids("vios"), [(1, 1), (1, 1), (1, 2), (2, 1), (2, 1), (1, 2)]);
+        assert_eq!(ids("piq"), [(1, 0), (1, 0), (1, 0), (2, 0), (2, 0), (1, 0)]);
+        assert_eq!(ids("noop"), [(0, 0); 6]);
+        // The second channel batch is {0, 1, 2, 3} now, so that a request for chip 3 fits the first
+        // alone, {0, 1, 2}.
+        let mut longer = trace();
+        longer.push(pages(0, op, 4096, 3, 1));
+        let (_, done) = checked(&device("vios", 4, 2), longer);
+        assert_eq!((done[6].batch, done[6].channel_batch), (1, 1));
+    }
+}
+
+/// A device of one chip whose blocks have one page each and program in, from block 1 on: 180, 210,
+/// 150 us and twice something between 180 and 210 us. Block 0 is the reserve.
+fn figure_4(scheduler: &str) -> Settings {
+    let mut settings = device(scheduler, 1, 1);
+    settings.flash.blocks_per_plane = 6;
+    settings.flash.pages_per_block = 1;
+    settings.ftl.over_provisioning_ppm = 500_000;
+    settings.flash.program_ns = 210_000;
+    settings.flash.pe_cycles = 1000;
+    settings.flash.variation = Some(Variation {
+        growth_mean: 6.3e-3,
+        growth_stddev: 5e-4,
+        growth_bound: 3.0,
+        fresh_ber: 1e-6,
+        ecc_limit: 1e-3,
+        sensitivity: 10.0,
+        nominal_step: 0.30,
+        max_step: 0.42,
+        step_decrement: 0.01,
+    });
+    let fits = |seed: &u64| {
+        let speeds = Speeds::new(&settings.flash, *seed, 1000).expect("blocks differ");
+        let ns = |block| speeds.program_ns(block);
+        (ns(1), ns(2), ns(3)) == (180_000, 210_000, 150_000)
+            && [4, 5].iter().all(|&block| (180_001..210_000).contains(&ns(block)))
+    };
+    settings.seed = (0..1_000_000).find(fits).expect("some seed draws these blocks");
+    settings
+}
+
+/// Cui et al., Fig. 4: three conflicting writes take 340 us on average under VIOS, 370 us in order.
+#[test]
+fn figure_4_fast_blocks_for_conflicting_writes() {
+    let write = |lpn| pages(0, Op::Write, 4096, lpn, 1);
+    for (scheduler, times, mean) in [
+        ("vios", [150_000, 330_000, 540_000], 340_000.0),
+        ("piq", [180_000, 390_000, 540_000], 370_000.0),
+        ("noop", [180_000, 390_000, 540_000], 370_000.0),
+    ] {
+        let (report, done) = checked(&figure_4(scheduler), vec![write(0), write(1), write(2)]);
+        assert_eq!(done.iter().map(|row| row.complete_ns).collect::<Vec<_>>(), times, "{scheduler}");
+        assert_eq!(report.latency.write.mean_ns, mean, "{scheduler}");
+        let time = &report.flash.program_time;
+        assert_eq!((time.count, time.min_ns, time.max_ns), (3, 150_000, 210_000));
+        // The first met nobody; the two behind it waited.
+        assert_eq!((report.conflicts.read, report.conflicts.write), (0, 2));
+    }
+    // Alone, a write takes the slowest block.
+    let (_, done) = checked(&figure_4("vios"), vec![write(0)]);
+    assert_eq!(done[0].complete_ns, 210_000);
+}
+
+/// What the oracle knows of a waiting request.
+struct Waiting {
+    id: usize,
+    reads: bool,
+    flush: bool,
+    chips: BTreeSet<u64>,
+    batch: usize,
+    channel: usize,
+}
+
+/// A chip batch: its half, chips, channel batches, and members that have not issued.
+struct Batch {
+    reads: bool,
+    chips: BTreeSet<u64>,
+    channels: Vec<BTreeSet<u64>>,
+    waiting: usize,
+}
+
+/// The rules of `device/sched/batches.rs`, with sets.
+struct Oracle {
+    chips: u64,
+    channels: u64,
+    with_channels: bool,
+    max_passed: usize,
+    waiting: Vec<Waiting>,
+    batches: Vec<Batch>,
+    passed: usize,
+}
+
+impl Oracle {
+    fn admit(&mut self, id: usize, record: &Record) -> (u64, u64) {
+        let first = record.offset / 4096;
+        let chips: BTreeSet<u64> = match record.op {
+            Op::Flush => (0..self.chips).collect(),
+            _ => (0..record.size / 4096).map(|page| (first + page) % self.chips).collect(),
+        };
+        let reads = record.op == Op::Read;
+        let fits =
+            |batch: &Batch| batch.reads == reads && batch.waiting > 0 && batch.chips.is_disjoint(&chips);
+        let batch = self.batches.iter().position(fits).unwrap_or_else(|| {
+            self.batches.push(Batch { reads, chips: BTreeSet::new(), channels: Vec::new(), waiting: 0 });
+            self.batches.len() - 1
+        });
+        let joined = &mut self.batches[batch];
+        joined.waiting += 1;
+        joined.chips.extend(&chips);
+        let channels: BTreeSet<u64> = chips.iter().map(|chip| chip % self.channels).collect();
+        let channel =
+            joined.channels.iter().position(|set| set.is_disjoint(&channels)).unwrap_or_else(|| {
+                joined.channels.push(BTreeSet::new());
+                joined.channels.len() - 1
+            });
+        joined.channels[channel].extend(&channels);
+        let channel = if self.with_channels { channel + 1 } else { 0 };
+        self.waiting.push(Waiting { id, reads, flush: record.op == Op::Flush, chips, batch, channel });
+        (batch as u64 + 1, channel as u64)
+    }
+
+    fn choose(&mut self, busy: &BTreeSet<u64>) -> Option<Waiting> {
+        // Waiting requests are kept in order of arrival.
+        let oldest = self.waiting.first()?;
+        let due = self.passed >= self.max_passed || oldest.flush;
+        let mut taken = busy.clone();
+        if due {
+            taken.extend(&oldest.chips);
+        }
+        let place = if due && oldest.chips.is_disjoint(busy) {
+            0
+        } else {
+            (0..self.waiting.len()).filter(|&at| self.waiting[at].chips.is_disjoint(&taken)).min_by_key(
+                |&at| {
+                    let Waiting { id, reads, batch, channel, .. } = &self.waiting[at];
+                    (!reads, *batch, *channel, *id)
+                },
+            )?
+        };
+        self.passed = if place == 0 { 0 } else { self.passed + 1 };
+        let chosen = self.waiting.remove(place);
+        self.batches[chosen.batch].waiting -= 1;
+        Some(chosen)
+    }
+}
+
+/// Batch, channel batch and completion of every request, on chips that serve one page after another.
+fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
+    let (chips, channels) = (u64::from(settings.flash.chips()), u64::from(settings.flash.channels));
+    let mut oracle = Oracle {
+        chips,
+        channels,
+        with_channels: settings.device.scheduler == "vios",
+        max_passed: settings.device.max_passed as usize,
+        waiting: Vec::new(),
+        batches: Vec::new(),
+        passed: 0,
+    };
+    let mut rows = vec![(0, 0, 0); trace.len()];
+    let mut free_at = vec![0u64; chips as usize];
+    // Completion times of the requests in service.
+    let mut serving: Vec<u64> = Vec::new();
+    let (mut now, mut arrived) = (0, 0);
+    loop {
+        serving.retain(|&at| at > now);
+        loop {
+            let mut at_once = false;
+            let held = |oracle: &Oracle, serving: &Vec<u64>| (oracle.waiting.len() + serving.len()) as u64;
+            while arrived < trace.len()
+                && trace[arrived].time_ns <= now
+                && held(&oracle, &serving) < u64::from(settings.device.queue_depth)
+            {
+                let (batch, channel) = oracle.admit(arrived, &trace[arrived]);
+                (rows[arrived].0, rows[arrived].1) = (batch, channel);
+                arrived += 1;
+            }
+            loop {
+                let busy = (0..chips).filter(|&chip| free_at[chip as usize] > now).collect();
+                let Some(Waiting { id, .. }) = oracle.choose(&busy) else { break };
+                let record = &trace[id];
+                let page_ns = match record.op {
+                    Op::Read => settings.flash.read_ns,
+                    Op::Write => settings.flash.program_ns,
+                    Op::Trim | Op::Flush => 0,
+                };
+                let mut last = now;
+                if page_ns > 0 {
+                    for page in 0..record.size / 4096 {
+                        let chip = (record.offset / 4096 + page) % chips;
+                        free_at[chip as usize] = free_at[chip as usize].max(now) + page_ns;
+                        last = last.max(free_at[chip as usize]);
+                    }
+                }
+                rows[id].2 = last;
+                if last > now {
+                    serving.push(last);
+                } else {
+                    at_once = true;
+                }
+            }
+            if !at_once {
+                break;
+            }
+        }
+        let full = (oracle.waiting.len() + serving.len()) as u64 >= u64::from(settings.device.queue_depth);
+        let arrival = trace.get(arrived).filter(|_| !full).map(|record| record.time_ns);
+        let idle = free_at.iter().copied().filter(|&at| at > now).min();
+        match arrival.into_iter().chain(idle).min() {
+            Some(next) => now = next,
+            None => return rows,
+        }
+    }
+}
+
+fn random_trace(random: &mut Xoshiro256PlusPlus, requests: u64, lpns: u64, widest: u64) -> Vec<Record> {
+    let mut time_ns = 0;
+    let request = |_| {
+        if random.random_ratio(1, 4) {
+            time_ns += random.random_range(0..900_000);
+        }
+        let count = random.random_range(1..=widest);
+        let first = random.random_range(0..lpns - count);
+        match random.random_range(0..40) {
+            0 => Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: 0 },
+            1 => pages(time_ns, Op::Trim, 4096, first, count),
+            // A trim that covers no page whole touches no chip.
+            2 => Record { time_ns, op: Op::Trim, offset: first * 4096 + 5, size: 100, line: 0 },
+            3..20 => pages(time_ns, Op::Read, 4096, first, count),
+            _ => pages(time_ns, Op::Write, 4096, first, count),
+        }
+    };
+    (0..requests).map(request).collect()
+}
+
+#[test]
+fn batches_and_times_agree_with_the_set_based_oracle() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    for case in 0..240 {
+        let (channels, ways) = (random.random_range(1..10), random.random_range(1..12));
+        let mut settings = device(if case % 2 == 0 { "piq" } else { "vios" }, channels, ways);
+        settings.device.queue_depth = [u32::MAX, 1, 3, 40][case / 2 % 4];
+        settings.device.max_passed = [128, 0, 5, u32::MAX][case / 8 % 4];
+        settings.flash.blocks_per_plane = 64;
+        let widest = random.random_range(1..=2 * u64::from(channels * ways)).min(40);
+        let lpns = settings.user_pages().min(400);
+        let trace = random_trace(&mut random, 300, lpns, widest);
+        let (report, done) = checked(&settings, trace.clone());
+        let expected = expected(&settings, &trace);
+        for (row, expected) in done.iter().zip(&expected) {
+            let Completion { batch, channel_batch, complete_ns, id, .. } = *row;
+            assert_eq!((batch, channel_batch, complete_ns), *expected, "case {case}, request {id}");
+        }
+        assert_eq!(report.device.batches, expected.iter().map(|row| row.0).max().unwrap());
+    }
+}
+
+/// One channel, one chip, queue depth 1: every scheduler is the serial device, to the nanosecond.
+#[test]
+fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
+    let trace = random_trace(&mut random, 2000, 2000, 6);
+    let run = |scheduler: &str| {
+        let mut settings = device(scheduler, 1, 1);
+        settings.device.queue_depth = 1;
+        let times = |row: &Completion| (row.dispatch_ns, row.complete_ns);
+        checked(&settings, trace.clone()).1.iter().map(times).collect::<Vec<_>>()
+    };
+    let serial = run("noop");
+    assert_eq!(run("piq"), serial);
+    assert_eq!(run("vios"), serial);
+}
+
+/// A stream of reads never lets up on one chip: the write behind them goes after `max_passed` issues.
+#[test]
+fn writes_starve_no_longer_than_the_bound() {
+    let mut settings = device("piq", 1, 1);
+    settings.device.max_passed = 20;
+    let mut trace = vec![pages(0, Op::Write, 4096, 0, 1), pages(1, Op::Write, 4096, 1, 1)];
+    trace.extend((0..400).map(|at| pages(at * 30_000, Op::Read, 4096, 5, 1)));
+    trace.sort_by_key(|record| record.time_ns);
+    let done = checked(&settings, trace.clone()).1;
+    let of = |first: u64| done.iter().find(|row| row.op == Op::Write && row.offset == first * 4096).unwrap();
+    let reads_before = |at: u64| done.iter().filter(|row| row.op == Op::Read && row.complete_ns < at).count();
+    // Reads arrive first at time 0; the writes are the oldest in turn.
+    let (first, second) = (of(0).complete_ns, of(1).complete_ns);
+    assert!(reads_before(first) <= 20, "{}", reads_before(first));
+    assert!(reads_before(second) - reads_before(first) <= 20);
+    settings.device.max_passed = u32::MAX;
+    let unbounded = checked(&settings, trace).1;
+    let last_read = unbounded.iter().filter(|row| row.op == Op::Read).map(|row| row.complete_ns).max();
+    let late = unbounded.iter().find(|row| row.op == Op::Write && row.offset == 4096).unwrap();
+    assert!(late.complete_ns > last_read.unwrap(), "without the bound the write waits for every read");
+}
+
+/// A flush completes only after every write that arrived before it.
+#[test]
+fn a_flush_comes_after_the_writes_before_it() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
+    for scheduler in ["noop", "piq", "vios"] {
+        let mut settings = device(scheduler, 4, 4);
+        settings.device.max_passed = 7;
+        let trace = random_trace(&mut random, 4000, 4000, 20);
+        let done = checked(&settings, trace).1;
+        let mut latest = 0;
+        for row in &done {
+            match row.op {
+                Op::Write => latest = latest.max(row.complete_ns),
+                Op::Flush => assert!(row.complete_ns >= latest, "{scheduler}, request {}", row.id),
+                _ => (),
+            }
+        }
+    }
+}
+
+/// Blocks age in the run: the same write takes longer and longer, and never less.
+#[test]
+fn wear_feeds_back_during_a_run() {
+    for scheduler in ["noop", "vios"] {
+        let mut settings = figure_4(scheduler);
+        settings.flash.pe_cycles = 700;
+        settings.flash.blocks_per_plane = 8;
+        settings.flash.pages_per_block = 4;
+        let trace: Vec<_> = (0..8000).map(|at| pages(at * 10_000_000, Op::Write, 4096, at % 16, 1)).collect();
+        let (report, done) = checked(&settings, trace);
+        let mean = |rows: &[Completion]| {
+            rows.iter().map(|row| row.complete_ns - row.dispatch_ns).sum::<u64>() / rows.len() as u64
+        };
+        let (first, last) = (mean(&done[..800]), mean(&done[7200..]));
+        assert!(last > first + 20_000, "{scheduler}: {first} ns at first, {last} ns at last");
+        assert!(report.wear.mean > 800.0, "blocks must have aged: {:?}", report.wear);
+        assert!(report.flash.program_time.max_ns > report.flash.program_time.min_ns);
+    }
+}
+
+/// Contradictions of the device's scheduler and of the variation are the user's errors.
+#[test]
+fn impossible_settings_are_refused() {
+    let mut defaults = Values::new();
+    for key in ftlab_core::config::all().iter().filter(|key| !key.default.is_empty()) {
+        use ftlab_core::config::{Kind, units};
+        let value = match (key.words.iter().find(|word| **word == key.default), key.kind) {
+            (Some(word), _) => Value::Word(word),
+            (None, Kind::Bool) => Value::Bool(key.default == "true"),
+            (None, Kind::Count { .. }) => Value::Count(key.default.parse().unwrap()),
+            (None, Kind::Number { .. }) => Value::Number(key.default.parse().unwrap()),
+            (None, Kind::Bytes { .. }) => Value::Bytes(units::BYTES.parse(key.default).unwrap()),
+            (None, Kind::Duration { .. }) => Value::Nanos(units::NANOS.parse(key.default).unwrap()),
+            (None, Kind::TimePerByte) => {
+                Value::PicosPerByte(units::PICOS_PER_BYTE.parse(key.default).unwrap())
+            }
+            (None, Kind::Percent { .. }) => Value::Ppm(units::PPM.parse(key.default).unwrap()),
+            (None, Kind::Path | Kind::Choice(_)) => Value::Text(key.default.into()),
+        };
+        defaults.insert(key.path, value);
+    }
+    let with = |changes: &[(&'static str, Value)]| {
+        let mut values = defaults.clone();
+        values.extend(changes.iter().cloned());
+        Settings::from_values(&values).map_err(|error| error.to_string())
+    };
+    let text = |text: &str| Value::Text(text.into());
+    let vios = ("device.scheduler", text("vios"));
+    let small = ("ftl.logical_page", Value::Bytes(1024));
+    assert!(with(std::slice::from_ref(&vios)).is_ok());
+    assert!(with(std::slice::from_ref(&small)).is_ok());
+    let refused = |changes: &[(&'static str, Value)]| with(changes).expect_err("a contradiction");
+    assert!(
+        refused(&[vios.clone(), small]).starts_with("device.scheduler: vios goes by the chips of static")
+    );
+    let chips = ("flash.chips_per_channel", Value::Count(1024));
+    let many =
+        [vios, ("flash.channels", Value::Count(2)), chips, ("flash.blocks_per_plane", Value::Count(64))];
+    assert!(refused(&many).starts_with("device.scheduler: vios keeps its queues for at most 1024 chips"));
+    let ispp = ("flash.variation.model", text("ispp"));
+    let levelled = [("device.scheduler", text("vios")), ("ftl.wear_leveling", text("static")), ispp.clone()];
+    assert!(refused(&levelled).starts_with("ftl.wear_leveling: moves data by wear, while vios"));
+    assert!(with(&levelled[..2]).is_ok() && with(&levelled[1..]).is_ok());
+    assert!(with(std::slice::from_ref(&ispp)).is_ok());
+    let case = |key, number| refused(&[ispp.clone(), (key, Value::Number(number))]);
+    for (decrement, steps) in [(0.7, 0), (0.009, 66)] {
+        assert!(case("flash.variation.step_decrement", decrement).starts_with(&format!(
+            "flash.variation.step_decrement: makes {steps} steps from flash.variation.max_step"
+        )));
+    }
+    assert!(case("flash.variation.nominal_step", 100.0).contains("would program a page in 1.2 s"));
+    assert!(
+        case("flash.variation.ecc_limit", 1e-7).starts_with("flash.variation.ecc_limit: does not exceed")
+    );
+}
