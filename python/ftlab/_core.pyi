@@ -22,6 +22,9 @@ MakeChunks: TypeAlias = Callable[[], Iterator[Columns]]
 Progress: TypeAlias = Callable[[int], bool | None]
 """Called about every 50 ms with the requests done so far; False stops the work."""
 
+Preconditioning: TypeAlias = Callable[[int, int, float | None], bool | None]
+"""Called as `Progress` before time 0: pages written, rounds, write amplification of the last."""
+
 class UserError(Exception):
     """An input or an option is at fault; the text is for the user (exit status 2)."""
 
@@ -86,6 +89,9 @@ def run(
     collect: bool = False,
     check: bool = False,
     progress: Progress | None = None,
+    preconditioning: Preconditioning | None = None,
+    save_state: str | PathLike[str] | None = None,
+    load_state: str | PathLike[str] | None = None,
 ) -> RunResult: ...
 def trace_info(config: Config, *, chunks: MakeChunks | None = None) -> str: ...
 def trace_head(

@@ -13,7 +13,7 @@ from ftlab.configs import ConfigLike, Override, Scalar, keyword_overrides, load,
 from ftlab.result import Result
 
 if TYPE_CHECKING:
-    from ftlab._core import Progress
+    from ftlab._core import Preconditioning, Progress
     from ftlab.comparison import Comparison
 
 
@@ -26,6 +26,9 @@ def run(
     timeline: str | os.PathLike[str] | None = None,
     timeline_window: str | None = None,
     progress: Progress | None = None,
+    preconditioning: Preconditioning | None = None,
+    save_state: str | os.PathLike[str] | None = None,
+    load_state: str | os.PathLike[str] | None = None,
     **overrides: Scalar,
 ) -> Result:
     """Runs one configuration.
@@ -41,6 +44,11 @@ def run(
             beginning of the run, up to a million events.
         progress: called about every 50 ms with the requests done so far; False stops the run
             with `KeyboardInterrupt`.
+        preconditioning: the same while the device is preconditioned, with the pages written, the
+            rounds and the write amplification of the last one (None before the first).
+        save_state: file that takes the state of the device at time 0.
+        load_state: file that such a state comes from, instead of preconditioning; the result is
+            the same, the engine apart.
         overrides: more of them; two underscores stand for the dot (``host__scheduler="map+"``),
             and the command line's short flags are known (``trace="a.csv"``, ``dedup="50ms"``).
 
@@ -56,6 +64,9 @@ def run(
         collect=collect,
         check=check,
         progress=progress,
+        preconditioning=preconditioning,
+        save_state=save_state,
+        load_state=load_state,
     )
 
 
@@ -68,6 +79,7 @@ def compare(
     check: bool = False,
     jobs: int | None = None,
     progress: bool = False,
+    load_state: str | os.PathLike[str] | None = None,
     **overrides: Scalar,
 ) -> Comparison:
     """Runs every combination of the values in ``vary``, in parallel, in a fixed order.
@@ -81,6 +93,7 @@ def compare(
         check: verify every invariant after every operation (slow).
         jobs: variants at a time; all cores unless given.
         progress: show on standard error how far the work is.
+        load_state: as for `run`, for every variant.
         overrides: as for `run`.
 
     Raises:
@@ -92,7 +105,7 @@ def compare(
 
     plan = prepare(config, vary, _overrides(set, overrides), "vary")
     with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:
-        return plan.run(reporter, jobs=jobs, collect=collect, check=check)
+        return plan.run(reporter, jobs=jobs, collect=collect, check=check, load_state=load_state)
 
 
 def run_config(
@@ -104,6 +117,9 @@ def run_config(
     collect: bool = False,
     check: bool = False,
     progress: Progress | None = None,
+    preconditioning: Preconditioning | None = None,
+    save_state: str | os.PathLike[str] | None = None,
+    load_state: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Runs a resolved configuration; Parquet traces are fed in from here."""
     chunks = None
@@ -120,6 +136,9 @@ def run_config(
         collect=collect,
         check=check,
         progress=progress,
+        preconditioning=preconditioning,
+        save_state=save_state,
+        load_state=load_state,
     )
     return Result.of_run(finished)
 

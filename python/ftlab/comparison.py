@@ -60,8 +60,11 @@ class Plan:
         jobs: int | None = None,
         collect: bool = False,
         check: bool = False,
+        load_state: str | os.PathLike[str] | None = None,
     ) -> Comparison:
         """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
+
+        ``load_state`` is the file that every variant's device comes from.
 
         Raises:
             UserError, InternalError: of the first variant (in order) that failed.
@@ -70,7 +73,14 @@ class Plan:
         def work(planned: _Planned) -> Result:
             progress = reporter.callback(planned.label)
             try:
-                result = run_config(planned.config, collect=collect, check=check, progress=progress)
+                result = run_config(
+                    planned.config,
+                    collect=collect,
+                    check=check,
+                    progress=progress,
+                    preconditioning=reporter.preconditioning(planned.label),
+                    load_state=load_state,
+                )
             except (UserError, InternalError) as error:
                 raise type(error)(f"{error}\n  in the variant {planned.label}") from error
             reporter.finish(planned.label)

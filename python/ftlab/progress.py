@@ -21,6 +21,9 @@ LIVE_AFTER_S = 0.3
 Callback = Callable[[int], "bool | None"]
 """Called with the requests done so far; False stops the run."""
 
+Preconditioning = Callable[[int, int, "float | None"], "bool | None"]
+"""Called before time 0 with pages written, rounds, write amplification of the last round."""
+
 
 class Reporter:
     """Progress of one or more tasks that advance in threads; a context manager."""
@@ -39,6 +42,7 @@ class Reporter:
         self._every_s = every_s
         self._lock = threading.Lock()
         self._running: dict[str, int] = {}
+        self._before: dict[str, str] = {}
         self._done = 0
         self._requests = 0
         self._start = self._last_line = time.monotonic()
@@ -62,8 +66,21 @@ class Reporter:
 
         def advance(requests: int) -> bool:
             with self._lock:
+                self._before.pop(label, None)
                 self._requests += requests - self._running.get(label, 0)
                 self._running[label] = requests
+                self._show()
+            return not self.stopped
+
+        return advance
+
+    def preconditioning(self, label: str) -> Preconditioning:
+        """What task ``label`` calls while its device is preconditioned."""
+
+        def advance(pages: int, rounds: int, waf: float | None) -> bool:
+            amplification = "" if waf is None else f", round {rounds}, write amplification {waf:.3f}"
+            with self._lock:
+                self._before[label] = f"{pages:,} pages written{amplification}"
                 self._show()
             return not self.stopped
 
@@ -73,6 +90,7 @@ class Reporter:
         """Task ``label`` is done."""
         with self._lock:
             self._running.pop(label, None)
+            self._before.pop(label, None)
             self._done += 1
             self._show()
 
@@ -83,13 +101,22 @@ class Reporter:
     def _show(self) -> None:
         now = time.monotonic()
         rate = self._requests / max(now - self._start, 1e-9)
+        counts = self._preconditioned() or f"{self._requests:,} requests, {rate:,.0f} a second"
         if self._live:
-            self._live.show(self._done, self._requests, rate, list(self._running))
+            self._live.show(self._done, counts, [*self._before, *self._running])
         elif not self._quiet and now - self._last_line >= self._every_s:
             self._last_line = now
             tasks = f"{self._done} of {self._tasks} done, " if self._tasks > 1 else ""
-            self._stream.write(f"ftlab: {tasks}{self._requests:,} requests, {rate:,.0f} a second\n")
+            self._stream.write(f"ftlab: {tasks}{counts}\n")
             self._stream.flush()
+
+    def _preconditioned(self) -> str:
+        """What is said while no request has been served yet; empty afterwards."""
+        if not self._before or self._requests:
+            return ""
+        if self._tasks > 1:
+            return f"{len(self._before)} preconditioning"
+        return f"preconditioning: {next(iter(self._before.values()))}"
 
 
 class _Live:
@@ -102,16 +129,14 @@ class _Live:
         self._task: TaskID | None = None
         self._start = time.monotonic()
 
-    def show(self, done: int, requests: int, rate: float, running: list[str]) -> None:
+    def show(self, done: int, counts: str, running: list[str]) -> None:
         if self._progress is None and time.monotonic() - self._start < LIVE_AFTER_S:
             return
         if self._progress is None:
             self._progress, self._task = self._open()
         assert self._task is not None
         names = ", ".join(running) if self._tasks > 1 else ""
-        self._progress.update(
-            self._task, completed=done, counts=f"{requests:,} requests, {rate:,.0f} a second", names=names
-        )
+        self._progress.update(self._task, completed=done, counts=counts, names=names)
 
     def _open(self) -> tuple[Progress, TaskID]:
         from rich.console import Console

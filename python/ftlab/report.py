@@ -19,6 +19,7 @@ def render(result: Result) -> str:
         lines += _latency(data, name)
     lines += _mapping(data["mapping"])
     lines += _scheduler(data["scheduler"])
+    lines += _precondition(data["precondition"])
     lines += _flash(data["flash"])
     lines += _merges(data["merges"])
     lines += _totals(data)
@@ -100,6 +101,23 @@ def _scheduler(scheduler: dict[str, Any]) -> list[str]:
         f"scheduler: {scheduler['name']}: {count(scheduler['prioritized'])} prioritized,"
         f" {count(scheduler['batches'])} batches, {count(scheduler['expired'])} dispatched by deadline"
     ]
+
+
+def _precondition(done: dict[str, Any]) -> list[str]:
+    """What was done before time 0, which is in none of the figures beside it but wear."""
+    if done["kind"] == "none":
+        return []
+    lines = [
+        f"precondition: {done['kind']}: {count(done['pages_written'])} logical pages written,"
+        f" {count(done['programs'])} programs, {count(done['erases'])} erases"
+    ]
+    if done["outcome"]:
+        state = "steady" if done["outcome"] == "reached" else "NOT steady"
+        last = ", ".join(f"{waf:.3f}" for waf in done["waf"])
+        lines.append(
+            f"    {state} after {count(done['rounds'])} rounds, write amplification of the last: {last}"
+        )
+    return lines
 
 
 def _causes(counts: dict[str, int]) -> str:

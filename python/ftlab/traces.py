@@ -308,12 +308,11 @@ def run_with_outputs(
     config: Config,
     requests: Output | None,
     timeline: Output | None = None,
-    *,
-    timeline_window: str | None = None,
-    check: bool = False,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> Result:
     """Runs a configuration and writes its per-request file, .csv or .parquet, and its timeline.
+
+    ``options`` are those of `run_config`.
 
     Raises:
         UserError: the configuration or the trace is at fault, or a file cannot be written.
@@ -322,12 +321,7 @@ def run_with_outputs(
 
     def run(requests_csv: str | Path | None) -> Result:
         return run_config(
-            config,
-            requests_csv=requests_csv,
-            timeline=timeline.name if timeline else None,
-            timeline_window=timeline_window,
-            check=check,
-            progress=progress,
+            config, requests_csv=requests_csv, timeline=timeline.name if timeline else None, **options
         )
 
     try:

@@ -42,6 +42,34 @@ def test_a_line_now_and_then_without_a_terminal() -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+def test_preconditioning_is_said_until_the_first_request() -> None:
+    stream = io.StringIO()
+    with Reporter(stream=stream, every_s=0) as reporter:
+        before, advance = reporter.preconditioning("a"), reporter.callback("a")
+        assert before(65_536, 0, None) is True
+        assert before(1_000_000, 3, 2.3456) is True
+        advance(1000)
+        reporter.stop()
+        assert before(2_000_000, 4, 2.3) is False
+    lines = stream.getvalue().splitlines()
+    assert lines[:2] == [
+        "ftlab: preconditioning: 65,536 pages written",
+        "ftlab: preconditioning: 1,000,000 pages written, round 3, write amplification 2.346",
+    ]
+    assert lines[2].startswith("ftlab: 1,000 requests, ")
+
+
+def test_several_preconditioning_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ftlab.progress.LIVE_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    with Reporter(tasks=3, stream=stream) as reporter:
+        reporter.preconditioning("noop")(1000, 0, None)
+        reporter.preconditioning("map+")(1000, 0, None)
+    assert "2 preconditioning" in stream.getvalue()
+    assert "noop, map+" in stream.getvalue()
+
+
 def test_stop_reaches_the_callbacks() -> None:
     reporter = Reporter(quiet=True)
     advance = reporter.callback("a")

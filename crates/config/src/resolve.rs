@@ -5,7 +5,7 @@ use crate::document::{self, Span};
 use crate::error::{ConfigError, Text, clean};
 use crate::value::{self, Literal};
 use crate::{presets, suggest};
-use ftlab_core::config::{Contradiction, Key, Settings, Value, Values};
+use ftlab_core::config::{Contradiction, Key, Settings, Value, Values, shapes_state};
 use std::collections::BTreeMap;
 
 /// What a configuration starts from.
@@ -249,6 +249,12 @@ impl Resolved {
     /// or the option; `None` if the key has no value.
     pub fn origin(&self, key: &str) -> Option<String> {
         self.layers.place(key)
+    }
+
+    /// The keys that a saved state of the device depends on, with their values as in a file.
+    pub fn state_identity(&self) -> BTreeMap<String, String> {
+        let keys = self.values.iter().filter(|(path, _)| shapes_state(path));
+        keys.map(|(path, value)| ((*path).to_owned(), value::to_toml(value))).collect()
     }
 
     /// An error about a key's value found later (a trace that cannot be opened, say),

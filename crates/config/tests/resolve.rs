@@ -1,7 +1,7 @@
 //! What a correct configuration resolves to.
 
 use ftlab_config::{Base, Override, Resolved, presets, resolve};
-use ftlab_core::config::{Kind, OutOfRange, Replay, Value, all};
+use ftlab_core::config::{Kind, OutOfRange, Precondition, Replay, Value, all};
 
 fn of_text(text: &str) -> Resolved {
     resolve(Base::Text { name: "c.toml", text }, &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -211,7 +211,7 @@ fn map_plus_is_the_device_of_the_paper() {
     assert!(settings.ftl.batch_update && !settings.ftl.background_flush);
     assert_eq!((settings.host.scheduler.as_str(), settings.host.queue_depth), ("map+", 128));
     assert_eq!((settings.host.deadline_ns, settings.host.awareness.as_str()), (Some(10_000_000), "full"));
-    assert_eq!((settings.device.queue_depth, settings.device.fill), (1, false));
+    assert_eq!((settings.device.queue_depth, &settings.device.precondition), (1, &Precondition::NONE));
 }
 
 #[test]

@@ -49,12 +49,13 @@ const NEWEST: &str = r#"//! Newest: the youngest block that gains anything.
 use super::{Need, Space, Victims};
 use crate::config::{Ftl, Key};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "newest";
 pub(super) const DOC: &str = "the youngest block that gains anything";
 pub(super) const KEYS: &[Key] = &[];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Newest {
     space: Space,
     closed: Vec<Vec<u32>>,

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::settings;
-use ftlab_core::config::{Replay, Settings};
+use ftlab_core::config::{Precondition, Replay, Settings};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
@@ -118,7 +118,7 @@ fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
     settings.ftl.over_provisioning_ppm = 200_000;
     settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
     settings.host.deadline_ns = Some(10_000_000);
-    settings.device.fill = true;
+    settings.device.precondition = Precondition::FILL;
     settings.device.queue_depth = channels * 4;
     settings.flash.channels = channels;
     settings.flash.blocks_per_plane = 256 / channels;

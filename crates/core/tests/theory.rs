@@ -14,7 +14,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The ratios of physical to logical pages that the closed forms are tabulated for.
 const RATIOS: [f64; 3] = [1.07, 1.15, 1.28];
 
-/// A page-mapped device, filled, of one chip with so many blocks of `b` pages: `ratio` times the
+/// A page-mapped device of one chip with so many blocks of `b` pages: `ratio` times the
 /// user's, when the reserve and half a block are taken off.
 fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settings {
     let mut settings = settings();
@@ -25,7 +25,6 @@ fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settin
     settings.flash.pages_per_block = b;
     let used = theory::effective_ratio(blocks, reserve, 1, b, 1.0) / ratio / f64::from(blocks * b);
     settings.ftl.over_provisioning_ppm = ((1.0 - used) * 1e6) as u64;
-    settings.device.fill = true;
     settings
 }
 
@@ -43,11 +42,12 @@ enum Next {
     Trim(u32),
 }
 
-/// Programs per host write over 8 times the user's pages, after 12 times as many.
+/// Programs per host write to the filled device, over 8 times the user's pages, after 12 times as many.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
     let mut work =
         Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
+    ftl.lay(&mut (0..settings.user_pages() as u32), &mut work);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
     let page = |first| Request { first, pages: 1, head_partial: false, tail_partial: false };
     let mut run = |writes: u64| {

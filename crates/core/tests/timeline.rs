@@ -3,7 +3,7 @@
 mod common;
 
 use common::settings;
-use ftlab_core::config::{Replay, Settings};
+use ftlab_core::config::{Precondition, Replay, Settings};
 use ftlab_core::device::Part;
 use ftlab_core::flash::{Cause, Operation};
 use ftlab_core::metrics::Report;
@@ -90,7 +90,7 @@ fn devices() -> Vec<(String, Settings)> {
             one.host.scheduler = scheduler.into();
             one.host.queue_depth = 16;
             one.device.queue_depth = depth;
-            one.device.fill = true;
+            one.device.precondition = Precondition::FILL;
             all.push((format!("{kind} {channels}x{chips}, {transfer_ps} ps/B"), one));
         }
     }

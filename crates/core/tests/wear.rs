@@ -4,7 +4,7 @@
 mod common;
 
 use common::{pages, settings};
-use ftlab_core::config::Settings;
+use ftlab_core::config::{Precondition, Settings};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::run;
 use ftlab_core::workload::Op;
@@ -33,7 +33,7 @@ fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
     settings.ftl.over_provisioning_ppm = 150_000;
     settings.flash.blocks_per_plane = 64;
     settings.flash.pages_per_block = 16;
-    settings.device.fill = true;
+    settings.device.precondition = Precondition::FILL;
     settings
 }
 

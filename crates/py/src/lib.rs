@@ -7,6 +7,7 @@ mod errors;
 mod observe;
 mod run;
 mod source;
+mod state;
 mod trace;
 
 use pyo3::prelude::*;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ftlab_core::metrics::Preconditioning;
 use ftlab_core::sim::{Activity, Completion, Observer};
 use ftlab_trace::RequestsCsv;
 use ftlab_trace::timeline::Timeline;
@@ -99,6 +100,7 @@ impl Rows {
 /// Asks Python now and then whether to go on.
 pub struct Pulse {
     callback: Option<Py<PyAny>>,
+    preconditioning: Option<Py<PyAny>>,
     last: Instant,
     /// Why the run was stopped: an exception (an interrupt, say), or `None` if the callback
     /// returned `False`.
@@ -108,11 +110,29 @@ pub struct Pulse {
 impl Pulse {
     /// `callback(requests)` is called about every 50 ms; `False` stops the run.
     pub fn new(callback: Option<Py<PyAny>>) -> Pulse {
-        Pulse { callback, last: Instant::now(), stopped: None }
+        Pulse { callback, preconditioning: None, last: Instant::now(), stopped: None }
+    }
+
+    /// Has `callback(pages, rounds, waf)` called in the same manner before time 0.
+    pub fn with_preconditioning(self, callback: Option<Py<PyAny>>) -> Pulse {
+        Pulse { preconditioning: callback, ..self }
     }
 
     /// Whether to go on, after `requests` requests.
     pub fn beat(&mut self, requests: u64) -> bool {
+        self.ask(|pulse, py| pulse.callback.as_ref().map(|call| call.bind(py).call1((requests,))))
+    }
+
+    /// Whether to go on preconditioning.
+    pub fn beat_before(&mut self, done: &Preconditioning) -> bool {
+        let shown = (done.pages_written, done.rounds, done.waf.last().copied());
+        self.ask(|pulse, py| pulse.preconditioning.as_ref().map(|call| call.bind(py).call1(shown)))
+    }
+
+    fn ask(
+        &mut self,
+        call: impl for<'py> FnOnce(&Pulse, Python<'py>) -> Option<PyResult<Bound<'py, PyAny>>>,
+    ) -> bool {
         if self.stopped.is_some() {
             return false;
         }
@@ -122,8 +142,7 @@ impl Pulse {
         self.last = Instant::now();
         let asked = Python::attach(|py| -> PyResult<bool> {
             py.check_signals()?;
-            let Some(callback) = &self.callback else { return Ok(true) };
-            let answer = callback.bind(py).call1((requests,))?;
+            let Some(answer) = call(self, py).transpose()? else { return Ok(true) };
             Ok(!answer.is(pyo3::types::PyBool::new(py, false)))
         });
         match asked {
@@ -168,6 +187,10 @@ impl Observer for Watch {
         if let Some(timeline) = &mut self.timeline {
             timeline.complete(completion);
         }
+    }
+
+    fn preconditioning(&mut self, done: &Preconditioning) -> bool {
+        self.pulse.beat_before(done)
     }
 
     fn progress(&mut self, requests: u64) -> bool {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use ftlab_core::sim::{self, RunError};
+use ftlab_core::sim::{self, Prepared, RunError};
 use ftlab_trace::RequestsCsv;
 use ftlab_trace::atomic::OutputError;
 use ftlab_trace::timeline::{self, Timeline, Window};
@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows, Watch};
 use crate::source::{self, Opened, Raised};
+use crate::state;
 
 /// What a run measured.
 #[pyclass(frozen, module = "ftlab._core")]
@@ -48,10 +49,12 @@ impl RunResult {
 /// timeline, of the stretch `timeline_window`, or bounded in its events. `collect`: keep the
 /// per-request columns. `check`: verify every invariant after every operation.
 /// `progress(requests)`: called every 50 ms or so; `False` stops the run.
+/// `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file that takes
+/// the device's state at time 0; `load_state`: the file it comes from instead of preconditioning.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,
-    progress=None
+    progress=None, preconditioning=None, save_state=None, load_state=None
 ))]
 #[allow(clippy::too_many_arguments)] // keywords in Python
 pub fn run(
@@ -64,6 +67,9 @@ pub fn run(
     collect: bool,
     check: bool,
     progress: Option<Py<PyAny>>,
+    preconditioning: Option<Py<PyAny>>,
+    save_state: Option<PathBuf>,
+    load_state: Option<PathBuf>,
 ) -> PyResult<RunResult> {
     let resolved = &config.resolved;
     let settings = &resolved.settings;
@@ -80,8 +86,17 @@ pub fn run(
             .transpose()
             .map_err(no_timeline)?;
         let rows = collect.then(Rows::default);
-        let mut watch = Watch { rows, csv, timeline, pulse: Pulse::new(progress) };
-        let outcome = sim::run(settings, &mut *source, &mut watch, check);
+        let pulse = Pulse::new(progress).with_preconditioning(preconditioning);
+        let mut watch = Watch { rows, csv, timeline, pulse };
+        let prepared = match &load_state {
+            Some(path) => state::load(resolved, path, check)?,
+            None => Prepared::new(settings, &mut watch, check)
+                .map_err(|error| explain(error, &mut watch, &raised))?,
+        };
+        if let Some(path) = &save_state {
+            state::save(resolved, &prepared, path)?;
+        }
+        let outcome = sim::run_prepared(settings, prepared, &mut *source, &mut watch);
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
         let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
         watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;

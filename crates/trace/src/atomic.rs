@@ -1,6 +1,6 @@
 //! Output files that appear by rename, when they are complete.
 
-use crate::lines::reason;
+pub use crate::lines::reason;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

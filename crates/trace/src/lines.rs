@@ -198,7 +198,7 @@ fn is_truncated(error: &io::Error) -> bool {
 }
 
 /// What went wrong, as the system says it, without the number.
-pub(crate) fn reason(error: &io::Error) -> String {
+pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = match text.find(" (os error ") {
         Some(at) => &text[..at],

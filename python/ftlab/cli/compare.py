@@ -33,6 +33,7 @@ from ftlab.outputs import Output, check_distinct, write_stdout
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Variants at a time.  [default: all cores]"
 )
+@options.load_state_option
 @options.check_option
 def compare(
     config: str,
@@ -41,6 +42,7 @@ def compare(
     json_path: str | None,
     plots: tuple[str, ...],
     jobs: int | None,
+    load_state: str | None,
     check: bool,
     **flags: str | None,
 ) -> None:
@@ -61,12 +63,13 @@ def compare(
 
         for picture in pictures:
             picture.check(SUFFIXES)
-    check_distinct([*([json_output] if json_output else []), *pictures], plan.traces)
+    inputs = [*plan.traces, *([load_state] if load_state else [])]
+    check_distinct([*([json_output] if json_output else []), *pictures], inputs)
 
     from ftlab.progress import Reporter
 
     with Reporter(tasks=len(plan.variants)) as reporter:
-        comparison = plan.run(reporter, jobs=jobs, check=check)
+        comparison = plan.run(reporter, jobs=jobs, check=check, load_state=load_state)
     if json_output:
         json_output.write(comparison.to_json().encode())
     if pictures:

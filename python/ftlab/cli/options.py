@@ -58,6 +58,16 @@ def check_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def load_state_option(command: Decorated) -> Decorated:
+    """``--load-state FILE``."""
+    return click.option(
+        "--load-state",
+        "load_state",
+        metavar="FILE",
+        help="Start from the device saved there (run --save-state) instead of preconditioning.",
+    )(command)
+
+
 def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Override]:
     """The overrides of ``--set`` and of the flags; the flags win.
 

@@ -27,6 +27,13 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     help="Write one row per request (times, misses, batch) to a .csv or .parquet file.",
 )
 @click.option(
+    "--save-state",
+    "state_path",
+    metavar="FILE",
+    help="Write the preconditioned device, as it is at time 0, to a file that --load-state takes.",
+)
+@options.load_state_option
+@click.option(
     "--timeline",
     "timeline_path",
     metavar="FILE",
@@ -43,6 +50,8 @@ def run(
     settings: tuple[str, ...],
     json_path: str | None,
     requests_path: str | None,
+    state_path: str | None,
+    load_state: str | None,
     timeline_path: str | None,
     timeline_window: str | None,
     check: bool,
@@ -63,18 +72,28 @@ def run(
         json_output.check()
     if requests:
         requests.check(REQUESTS_SUFFIXES)
+    state = Output("--save-state", state_path) if state_path is not None else None
+    if state:
+        state.check()
     if timeline:
         timeline.check()
-    outputs = [output for output in (json_output, requests, timeline) if output]
-    check_distinct(outputs, [resolved.trace] if resolved.trace else [])
+    outputs = [output for output in (json_output, requests, state, timeline) if output]
+    check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
 
     from ftlab.progress import Reporter
     from ftlab.traces import run_with_outputs
 
     with Reporter() as reporter:
-        progress = reporter.callback(config)
         result = run_with_outputs(
-            resolved, requests, timeline, timeline_window=timeline_window, check=check, progress=progress
+            resolved,
+            requests,
+            timeline,
+            timeline_window=timeline_window,
+            check=check,
+            progress=reporter.callback(config),
+            preconditioning=reporter.preconditioning(config),
+            save_state=state_path,
+            load_state=load_state,
         )
     if timeline and result.timeline:
         _note(timeline, result.timeline, timeline_window)

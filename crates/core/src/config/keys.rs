@@ -68,7 +68,16 @@ fn pattern() -> Vec<Choice> {
 fn precondition() -> Vec<Choice> {
     choices(&[
         ("none", "the flash starts empty"),
-        ("fill", "every logical page was written once, in order, before time 0"),
+        ("mapped", "a share of the logical pages was written once each, device.precondition_share"),
+        ("fill", "every logical page was written once, in order"),
+        ("steady", "filled twice, then overwritten until write amplification is steady"),
+    ])
+}
+
+fn precondition_pattern() -> Vec<Choice> {
+    choices(&[
+        ("random", "uniform over the user capacity, one logical page a write"),
+        ("sequential", "in order, from the first logical page again after the last"),
     ])
 }
 
@@ -186,6 +195,30 @@ pub const GENERAL: &[Key] = &[
         "Requests the device holds, waiting or in service.",
     ),
     key("device.precondition", Kind::Choice(precondition), "none", "State of the flash at time 0."),
+    key(
+        "device.precondition_share",
+        Kind::Percent { min_ppm: 1, max_ppm: 1_000_000 },
+        "100%",
+        "Share of the user capacity that holds data after precondition mapped.",
+    ),
+    key(
+        "device.precondition_pattern",
+        Kind::Choice(precondition_pattern),
+        "random",
+        "Order of the writes of preconditions mapped and steady.",
+    ),
+    key(
+        "device.precondition_bound",
+        Kind::Percent { min_ppm: 1, max_ppm: 1_000_000 },
+        "1%",
+        "Precondition steady: the last five rounds' write amplification differs by at most this share of its mean.",
+    ),
+    key(
+        "device.precondition_rounds",
+        count(5, 1_000_000),
+        "100",
+        "Precondition steady: rounds, each of the user capacity, after which it stops in any case.",
+    ),
     key("ftl.kind", Kind::Choice(crate::ftl::choices), "page", "Flash translation layer."),
     or_word(
         "ftl.mapping_cache",
@@ -293,4 +326,24 @@ pub fn all() -> Vec<Key> {
     keys.extend(crate::ftl::keys());
     keys.extend_from_slice(crate::flash::variation::KEYS);
     keys
+}
+
+/// Keys of `[ftl]` and `[flash]` that leave the state at time 0 as it is: times, and what matters
+/// to the requests of the run alone.
+const NO_STATE: &[&str] = &[
+    "ftl.background_flush",
+    "ftl.partial_write",
+    "flash.capacity",
+    "flash.erase",
+    "flash.program",
+    "flash.read",
+    "flash.transfer",
+];
+
+/// Whether the state of the flash at time 0 depends on a key, so that a saved state is that of its
+/// value alone. A key of `[ftl]` or `[flash]` does unless it is known not to.
+pub fn shapes_state(path: &str) -> bool {
+    let device = path == "seed" || path.starts_with("device.precondition");
+    let shape = path.starts_with("ftl.") || path.starts_with("flash.");
+    (device || shape) && !NO_STATE.contains(&path) && RESERVED.iter().all(|key| key.path != path)
 }

@@ -9,8 +9,11 @@ mod keys;
 mod typed;
 pub mod units;
 
-pub use keys::{GENERAL, RESERVED, all};
-pub use typed::{Contradiction, Device, Flash, Ftl, Host, OutOfRange, Replay, Settings, Synthetic, Workload};
+pub use keys::{GENERAL, RESERVED, all, shapes_state};
+pub use typed::{
+    Contradiction, Device, Flash, Ftl, Host, OutOfRange, Precondition, PreconditionKind, Replay, Settings,
+    Synthetic, Workload,
+};
 
 use std::collections::BTreeMap;
 

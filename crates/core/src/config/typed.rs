@@ -124,8 +124,62 @@ pub struct Device {
     pub queue_depth: u32,
     /// piq, vios: issues ahead of the oldest waiting request before it goes next; `u32::MAX`: any.
     pub max_passed: u32,
-    /// Every logical page was written once before time 0.
-    pub fill: bool,
+    /// State of the flash at time 0.
+    pub precondition: Precondition,
+}
+
+/// `device.precondition` and its keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Precondition {
+    /// What is done.
+    pub kind: PreconditionKind,
+    /// Share of the user capacity that `Mapped` writes, ppm.
+    pub share_ppm: u64,
+    /// `Mapped` and `Steady` write at random, not in order.
+    pub random: bool,
+    /// `Steady`: most that write amplification may differ within five rounds, of its mean, ppm.
+    pub bound_ppm: u64,
+    /// `Steady`: most rounds.
+    pub rounds: u32,
+}
+
+/// What was written before time 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreconditionKind {
+    /// Nothing.
+    None,
+    /// A share of the logical pages, once each.
+    Mapped,
+    /// Every logical page, once, in order.
+    Fill,
+    /// As much as it takes for write amplification to be steady.
+    Steady,
+}
+
+impl PreconditionKind {
+    /// Name as configured.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PreconditionKind::None => "none",
+            PreconditionKind::Mapped => "mapped",
+            PreconditionKind::Fill => "fill",
+            PreconditionKind::Steady => "steady",
+        }
+    }
+}
+
+impl Precondition {
+    /// An empty flash, the other keys at their defaults.
+    pub const NONE: Precondition = Precondition {
+        kind: PreconditionKind::None,
+        share_ppm: 1_000_000,
+        random: true,
+        bound_ppm: 10_000,
+        rounds: 100,
+    };
+
+    /// Every logical page written once.
+    pub const FILL: Precondition = Precondition { kind: PreconditionKind::Fill, ..Precondition::NONE };
 }
 
 /// `[ftl]`.
@@ -360,7 +414,18 @@ impl Reader<'_> {
             scheduler: self.name("device.scheduler"),
             queue_depth: self.u32("device.queue_depth"),
             max_passed: self.u32("device.max_passed"),
-            fill: self.name("device.precondition") == "fill",
+            precondition: Precondition {
+                kind: match self.name("device.precondition").as_str() {
+                    "mapped" => PreconditionKind::Mapped,
+                    "fill" => PreconditionKind::Fill,
+                    "steady" => PreconditionKind::Steady,
+                    _ => PreconditionKind::None,
+                },
+                share_ppm: self.u64("device.precondition_share"),
+                random: self.name("device.precondition_pattern") == "random",
+                bound_ppm: self.u64("device.precondition_bound"),
+                rounds: self.u32("device.precondition_rounds"),
+            },
         }
     }
 

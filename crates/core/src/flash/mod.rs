@@ -8,10 +8,11 @@ pub mod variation;
 
 use crate::config::Flash;
 use crate::util::NONE;
+use serde::{Deserialize, Serialize};
 
 /// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
 /// and `flash.busy_ns` in a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
     /// The host's own data.
@@ -247,6 +248,16 @@ impl Work {
     pub fn reset(&mut self) {
         self.clear();
         self.counts = Counts::default();
+    }
+
+    /// Number of the last load; entries of the mapping cache hold such numbers.
+    pub fn last_load(&self) -> u32 {
+        self.loads.unwrap_or(0)
+    }
+
+    /// Numbers loads on from `last`.
+    pub fn number_loads_from(&mut self, last: u32) {
+        self.loads = self.loads.map(|_| last);
     }
 
     /// Begins a chain that waits for nothing but the last fence.

@@ -21,6 +21,7 @@
 use super::translation::{Context, MovedPages, Translation, TranslationPages};
 use crate::config::{Contradiction, Key, Settings};
 use crate::util::{Bits, List, Lru, NONE};
+use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "cdftl";
@@ -54,7 +55,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
 }
 
 /// A first-level entry.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Entry {
     dirty: bool,
     /// The read that brought its page in.
@@ -62,7 +63,7 @@ struct Entry {
 }
 
 /// A second-level page.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Page {
     /// Entries in it that flash lacks.
     updated: u32,
@@ -71,7 +72,7 @@ struct Page {
 }
 
 /// The two levels.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cdftl {
     capacity: Option<u32>,
     entries: Lru<Entry>,

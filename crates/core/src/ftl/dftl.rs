@@ -18,6 +18,7 @@
 use super::translation::{Context, MovedPages, Translation, TranslationPages};
 use crate::config::{Choice, Key, Kind, Settings};
 use crate::util::{List, Lru, NONE};
+use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "dftl";
@@ -49,7 +50,7 @@ fn policies() -> Vec<Choice> {
 }
 
 /// A cached mapping: its segment, and its place among the dirty ones of its translation page.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Mapping {
     protected: bool,
     dirty: bool,
@@ -60,7 +61,7 @@ struct Mapping {
 }
 
 /// The mapping cache.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dftl {
     capacity: Option<u32>,
     protected_capacity: u32,

@@ -11,9 +11,12 @@ pub mod pool;
 pub mod translation;
 pub mod wear;
 
+use std::io;
+
 use crate::config::{Choice, Contradiction, Key, Kind, Settings};
 use crate::flash::Work;
 use crate::flash::variation::Speeds;
+use crate::util::codec::{Damage, Decoder, Encoder};
 use page_mapped::PageMapped;
 pub use translation::MapStats;
 
@@ -33,6 +36,19 @@ pub struct Request {
 /// What the device asks of an FTL. Every operation emits its steps into a [`Work`], state changes
 /// at once; the device decides when the steps run, in this order on each chip.
 pub trait FlashTranslation {
+    /// Puts data in place before time 0: each of these LPNs, none of which has any, is written
+    /// once, its mapping is on flash and not cached.
+    fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work);
+    /// The run begins: what was counted before is no part of it.
+    fn start(&mut self);
+    /// From now on the host's writes choose their block by speed. A run's alone: what lies where at
+    /// time 0, and so a saved state, is the same under every scheduler.
+    fn choose_by_speed(&mut self);
+    /// Writes the whole state but for check mode's.
+    ///
+    /// # Errors
+    /// The output's.
+    fn save(&self, out: &mut Encoder) -> io::Result<()>;
     /// Reads; returns the mapping-cache misses.
     fn read(&mut self, request: Request, work: &mut Work) -> u32;
     /// Writes; returns the mapping-cache misses.
@@ -45,6 +61,8 @@ pub trait FlashTranslation {
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work);
     /// Writes one translation page back in the background; false if there is nothing to write.
     fn write_back(&mut self, work: &mut Work) -> bool;
+    /// Whether an LPN has data.
+    fn has_data(&self, lpn: u32) -> bool;
     /// Whether an LPN's mapping is cached.
     fn cached(&self, lpn: u32) -> bool;
     /// Calls back with every LPN whose mapping is cached.
@@ -108,13 +126,27 @@ macro_rules! registry {
         pub(crate) use with_ftl;
 
         impl Ftl {
-            /// The FTL that `settings` name; its preparation is not charged.
+            /// The FTL that `settings` name on empty flash; its preparation is not charged.
             ///
             /// # Panics
             /// If the settings were not checked.
             pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
                 match settings.ftl.kind.as_str() {
                     $($module::NAME => Ftl::$variant(PageMapped::new(settings, check, work, $new)),)*
+                    other => panic!("unregistered FTL {other}"),
+                }
+            }
+
+            /// The FTL that `settings` name in the state that [`FlashTranslation::save`] wrote.
+            ///
+            /// # Errors
+            /// [`Damage`] if what is read is no such state, or not that of these settings.
+            ///
+            /// # Panics
+            /// If the settings were not checked.
+            pub fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Ftl, Damage> {
+                match settings.ftl.kind.as_str() {
+                    $($module::NAME => PageMapped::load(settings, check, from).map(Ftl::$variant),)*
                     other => panic!("unregistered FTL {other}"),
                 }
             }

@@ -5,6 +5,7 @@
 
 use super::translation::{Context, Translation, TranslationPages};
 use crate::config::Key;
+use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "page";
@@ -14,7 +15,7 @@ pub const DOC: &str = "full page map in RAM";
 pub const KEYS: &[Key] = &[];
 
 /// Nothing to keep: the log's own map is the mapping.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct FullMap;
 
 impl Translation for FullMap {

@@ -1,13 +1,18 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
+use std::io;
+
 use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
-use super::translation::{Context, MapStats, Translation, TranslationPages};
+use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request, wear};
 use crate::config::{Contradiction, Settings};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
+use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider, NONE};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// What user data and translation pages may have of each chip's blocks. Translation pages may
 /// borrow any erased block; the data gets back what it needs up to its limit.
@@ -95,8 +100,31 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
     }
 }
 
+/// The layout of checked settings, and the logs of user data and of translation pages.
+fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
+    let layout = Layout::new(settings, on_flash).expect("the settings were checked");
+    let data = Shape {
+        chips: settings.flash.chips(),
+        limit: layout.data_limit,
+        pages_per_block: settings.flash.pages_per_block,
+        slots_per_page: layout.slots_per_page,
+        owners: settings.user_pages() as u32,
+        reserve: settings.ftl.gc_free_blocks,
+        gc: Cause::Gc,
+    };
+    let map = Shape {
+        limit: u32::MAX,
+        slots_per_page: 1,
+        owners: if on_flash { layout.map_pages } else { 0 },
+        reserve: u32::from(on_flash),
+        gc: Cause::GcMap,
+        ..data
+    };
+    (layout, [data, map])
+}
+
 /// A page-mapped FTL with the mapping cache `T`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PageMapped<T> {
     data: Log,
     pages: TranslationPages,
@@ -108,12 +136,13 @@ pub struct PageMapped<T> {
     /// Logical pages the host wrote.
     host_slots: u64,
     /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
+    #[serde(skip)]
     missing: Vec<u32>,
     seen: Bits,
 }
 
 impl<T: Translation> PageMapped<T> {
-    /// The FTL of `settings`, its flash empty or filled.
+    /// The FTL of `settings`, its flash empty.
     ///
     /// # Panics
     /// If the settings were not checked.
@@ -123,26 +152,9 @@ impl<T: Translation> PageMapped<T> {
         work: &mut Work,
         translation: impl FnOnce(&Settings, u32) -> T,
     ) -> PageMapped<T> {
-        let layout = Layout::new(settings, T::ON_FLASH).expect("the settings were checked");
         let flash = &settings.flash;
         let lpns = settings.user_pages() as u32;
-        let data = Shape {
-            chips: flash.chips(),
-            limit: layout.data_limit,
-            pages_per_block: flash.pages_per_block,
-            slots_per_page: layout.slots_per_page,
-            owners: lpns,
-            reserve: settings.ftl.gc_free_blocks,
-            gc: Cause::Gc,
-        };
-        let map = Shape {
-            limit: u32::MAX,
-            slots_per_page: 1,
-            owners: if T::ON_FLASH { layout.map_pages } else { 0 },
-            reserve: u32::from(T::ON_FLASH),
-            gc: Cause::GcMap,
-            ..data
-        };
+        let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let erases = flash.pe_cycles as u32;
         let mut pool = BlockPool::new(
             flash.chips(),
@@ -152,7 +164,7 @@ impl<T: Translation> PageMapped<T> {
             flash.program_ns,
             Speeds::new(flash, settings.seed, erases),
         );
-        let mut ftl = PageMapped {
+        let ftl = PageMapped {
             data: Log::new(data, settings, &mut pool, check),
             pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
             pool,
@@ -164,21 +176,40 @@ impl<T: Translation> PageMapped<T> {
             missing: Vec::with_capacity(layout.per_page as usize),
             seen: Bits::new(layout.per_page as usize),
         };
-        if settings.device.fill {
-            for lpn in 0..lpns {
-                ftl.data.append(lpn, Cause::Host, &mut ftl.pool, work, &mut |_| ());
-                work.clear();
-            }
-            ftl.pages.adopt(&ftl.data);
-        }
-        if settings.allocates_by_speed() {
-            // Only now: what lies where at time 0 is the same under every scheduler.
-            ftl.pool.sort_by_speed();
-            ftl.data.choose_by_speed(&ftl.pool);
-        }
-        ftl.pool.reset_counts();
         work.reset();
         ftl
+    }
+
+    /// Reads what [`FlashTranslation::save`] wrote, for the same settings.
+    ///
+    /// # Errors
+    /// [`Damage`] if it is not whole, or is of another shape.
+    ///
+    /// # Panics
+    /// If the settings were not checked.
+    pub fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<PageMapped<T>, Damage>
+    where
+        T: DeserializeOwned,
+    {
+        let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
+        let mut ftl: PageMapped<T> = from.value()?;
+        let blocks = settings.flash.blocks_per_chip() * u64::from(settings.flash.chips());
+        if ftl.pool.count() != blocks as u32 || ftl.lpns != data.owners {
+            return Err(Damage::Corrupt("it holds a device of another size".into()));
+        }
+        let flash = &settings.flash;
+        let speeds = Speeds::new(flash, settings.seed, flash.pe_cycles as u32);
+        ftl.pool.set_speeds(flash.program_ns, speeds);
+        ftl.data.load_map(data, ftl.pool.count(), check, from)?;
+        let PageMapped { data, pages, translation, .. } = &mut ftl;
+        let dirty = |lpn, pages: &TranslationPages| translation.dirty(lpn, pages);
+        // The full map has nothing on flash, so nothing there to compare with.
+        let check_pages: Option<&IsDirty> = if check && T::ON_FLASH { Some(&dirty) } else { None };
+        pages.load_map(map, data, check_pages, from)?;
+        // Reading partly written pages first is the run's, not the state's.
+        ftl.read_modify_write = settings.ftl.read_modify_write;
+        ftl.missing = Vec::with_capacity(layout.per_page as usize);
+        Ok(ftl)
     }
 
     #[inline]
@@ -231,7 +262,35 @@ impl<T: Translation> PageMapped<T> {
     }
 }
 
-impl<T: Translation> FlashTranslation for PageMapped<T> {
+impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
+    fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
+        for lpn in lpns {
+            debug_assert_eq!(self.data.slot(lpn), NONE, "laid twice");
+            let PageMapped { data, pages, pool, .. } = self;
+            data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
+            pages.adopt(lpn, data);
+            self.host_slots += 1;
+            work.clear();
+        }
+    }
+
+    fn start(&mut self) {
+        self.host_slots = 0;
+        self.pages.stats = MapStats::default();
+        self.pool.reset_counts();
+    }
+
+    fn choose_by_speed(&mut self) {
+        self.pool.sort_by_speed();
+        self.data.choose_by_speed(&self.pool);
+    }
+
+    fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        out.value(self)?;
+        self.data.save_map(out)?;
+        self.pages.save_map(out)
+    }
+
     fn read(&mut self, request: Request, work: &mut Work) -> u32 {
         let end = request.first + request.pages;
         let mut misses = 0;
@@ -309,6 +368,10 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
             pool: &mut self.pool,
             work,
         })
+    }
+
+    fn has_data(&self, lpn: u32) -> bool {
+        self.data.slot(lpn) != NONE
     }
 
     #[inline]

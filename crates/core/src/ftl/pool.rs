@@ -2,8 +2,9 @@
 
 use crate::flash::variation::Speeds;
 use crate::util::NONE;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     next: u32,
     erases: u32,
@@ -11,7 +12,7 @@ struct Block {
 }
 
 /// Erased blocks of a chip (of one speed, where they are kept by speed), in the order of erasure.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct List {
     head: u32,
     tail: u32,
@@ -21,7 +22,7 @@ const EMPTY: List = List { head: NONE, tail: NONE };
 
 /// Erased blocks of each chip, in the order of their erasure or by speed, every block's erase count,
 /// and how fast it programs. Blocks are numbered chip by chip.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockPool {
     blocks: Vec<Block>,
     /// By chip and, if `by_speed`, class of speed.
@@ -31,9 +32,14 @@ pub struct BlockPool {
     /// Erased blocks of each chip.
     free: Vec<u32>,
     blocks_per_chip: u32,
+    /// Only in a run, so never in a saved state.
+    #[serde(skip)]
     by_speed: bool,
-    /// Program time of a page where blocks do not differ, ns.
+    /// Program time of a page where blocks do not differ, ns. A saved state leaves times to the settings.
+    #[serde(skip)]
     program_ns: u64,
+    /// Follow from the settings and the erase counts.
+    #[serde(skip)]
     speeds: Option<Speeds>,
     /// Erase count of each chip's least worn block that could be moved, when that was looked at last.
     floors: Vec<u32>,
@@ -70,6 +76,17 @@ impl BlockPool {
         };
         (0..chips * blocks_per_chip).for_each(|block| pool.push(block));
         pool
+    }
+
+    /// Completes a deserialised pool: `speeds` are those of blocks with no more erasures than these have.
+    pub fn set_speeds(&mut self, program_ns: u64, speeds: Option<Speeds>) {
+        self.program_ns = program_ns;
+        self.speeds = speeds;
+        if let Some(speeds) = &mut self.speeds {
+            for (block, state) in self.blocks.iter().enumerate() {
+                speeds.detect(block as u32, state.erases);
+            }
+        }
     }
 
     /// From now on keeps the erased blocks by speed, equally fast ones in the order of erasure.

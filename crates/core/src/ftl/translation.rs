@@ -1,13 +1,17 @@
 //! Translation pages on flash, and what a mapping cache must provide.
 
+use std::io;
+
 use super::log::{Log, Shape};
 use super::pool::BlockPool;
 use crate::config::Settings;
 use crate::flash::{Cause, Work};
-use crate::util::Divider;
+use crate::util::codec::{Damage, Decoder, Encoder};
+use crate::util::{Divider, NONE};
+use serde::{Deserialize, Serialize};
 
 /// Counters of the mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapStats {
     /// Translations whose entry was cached.
     pub hits: u64,
@@ -24,12 +28,13 @@ pub struct MapStats {
 /// The translation pages: which there are, where they lie, what they hold.
 ///
 /// The global translation directory (GTD) is the log's map, kept in RAM whole.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TranslationPages {
     log: Log,
     per_page: Divider,
     lpns: u32,
     /// Check mode: the slot each entry on flash names.
+    #[serde(skip)]
     persisted: Option<Vec<u32>>,
     /// Counters.
     pub stats: MapStats,
@@ -53,7 +58,7 @@ impl TranslationPages {
             log,
             per_page: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
             lpns,
-            persisted: check.then(|| vec![crate::util::NONE; lpns as usize]),
+            persisted: check.then(|| vec![NONE; lpns as usize]),
             stats: MapStats::default(),
         }
     }
@@ -141,13 +146,40 @@ impl TranslationPages {
         self.log.append(page, Cause::Map, pool, work, &mut |_| ());
     }
 
-    /// Makes the flash copies equal to `data` without an operation: the state before time 0.
-    pub fn adopt(&mut self, data: &Log) {
+    /// Makes the flash copy of an entry equal to `data` without an operation: before time 0.
+    #[inline]
+    pub fn adopt(&mut self, lpn: u32, data: &Log) {
         if let Some(persisted) = &mut self.persisted {
-            for (lpn, slot) in persisted.iter_mut().enumerate() {
-                *slot = data.slot(lpn as u32);
-            }
+            persisted[lpn as usize] = data.slot(lpn);
         }
+    }
+
+    /// Writes the directory; the rest is serialised as a value.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
+        self.log.save_map(out)
+    }
+
+    /// Completes deserialised translation pages; see [`Log::load_map`]. In check mode the flash
+    /// copies of entries that are not `dirty` are those of `data`.
+    ///
+    /// # Errors
+    /// [`Damage`] if they are of another shape.
+    pub fn load_map(
+        &mut self,
+        shape: Shape,
+        data: &Log,
+        check: Option<&IsDirty>,
+        from: &mut Decoder,
+    ) -> Result<(), Damage> {
+        self.log.load_map(shape, data.blocks(), check.is_some(), from)?;
+        if let Some(dirty) = check {
+            let on_flash = |lpn| if dirty(lpn, self) { NONE } else { data.slot(lpn) };
+            self.persisted = Some((0..self.lpns).map(on_flash).collect());
+        }
+        Ok(())
     }
 
     /// Check mode: the flash copy of an entry that is not cached dirty must name the newest slot.
@@ -165,6 +197,9 @@ impl TranslationPages {
         }
     }
 }
+
+/// Whether the cache holds an update of an LPN's entry that flash lacks.
+pub type IsDirty<'a> = dyn Fn(u32, &TranslationPages) -> bool + 'a;
 
 /// What a mapping cache works on while it serves a request.
 pub struct Context<'a> {
@@ -241,7 +276,7 @@ pub trait Translation {
 }
 
 /// Translation pages of moved entries, each once, with the number of its moved entries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MovedPages {
     pages: Vec<(u32, u32)>,
     /// Position in `pages` plus one; 0: absent.

@@ -1,9 +1,11 @@
 //! What a run reports.
 
 mod histogram;
+mod precondition;
 mod report;
 
 pub use histogram::Histogram;
+pub use precondition::{Outcome, Preconditioning};
 pub use report::{
     Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler,
     Sources, Summary, Trace, Utilization, Waf, Wear,

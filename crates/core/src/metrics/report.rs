@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Histogram, Recorder};
+use super::{Histogram, Preconditioning, Recorder};
 use crate::device::Device;
 use crate::flash::{Cause, Counts};
 use crate::ftl::with_ftl;
@@ -42,6 +42,8 @@ pub struct Report {
     pub waf: Waf,
     /// Erases per block.
     pub wear: Wear,
+    /// How the device came to its state at time 0.
+    pub precondition: Preconditioning,
     /// Busy time of each resource.
     pub utilization: Utilization,
     /// Simulated time from the first arrival to the last completion, ns.
@@ -227,7 +229,8 @@ pub struct Waf {
     pub pad: Option<f64>,
 }
 
-/// `wear`: erase counts over all blocks, `flash.pe_cycles` included.
+/// `wear`: erase counts over all blocks, `flash.pe_cycles` and those of preconditioning
+/// included.
 #[derive(Clone, Debug, Serialize)]
 pub struct Wear {
     /// Least.
@@ -395,6 +398,8 @@ pub struct Sources<'a> {
     pub device: &'a Device,
     /// The FTL.
     pub ftl: &'a Ftl,
+    /// How the device was prepared.
+    pub precondition: &'a Preconditioning,
     /// The flash operations.
     pub counts: &'a Counts,
     /// Simulated time, ns.
@@ -455,6 +460,7 @@ impl Report {
             merges: Merges::default(),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
+            precondition: sources.precondition.clone(),
             utilization: Utilization::new(
                 device.array().chip_busy_ns().collect(),
                 device.array().channel_busy_ns().collect(),

@@ -1,18 +1,22 @@
 //! The one loop: clock, host, device.
 
 mod host;
+mod prepare;
+mod state;
 mod timeline;
 
 use crate::clock::NEVER;
 use crate::config::Settings;
 use crate::coop::DeviceView;
 use crate::device::Device;
-use crate::flash::{Timing, Work};
+use crate::flash::Work;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
-use crate::metrics::{Recorder, Report, Sources};
+use crate::metrics::{Preconditioning, Recorder, Report, Sources};
 use crate::workload::{Op, Source, SourceError};
 use host::{Arrivals, Host};
+pub use prepare::Prepared;
+pub use state::{FORMAT, Identity, StateError};
 pub use timeline::{Activity, Dispatch};
 
 /// A finished request, as the per-request file shows it.
@@ -48,6 +52,11 @@ pub struct Completion {
 pub trait Observer {
     /// A request completed. Completions of an instant come in dispatch order.
     fn complete(&mut self, completion: &Completion);
+
+    /// Called every some ten thousand pages before time 0 with what was done so far; `false` stops it.
+    fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
+        true
+    }
 
     /// Called every few thousand requests with their number so far; `false` stops the run.
     fn progress(&mut self, _requests: u64) -> bool {
@@ -92,19 +101,36 @@ const PROGRESS_INTERVAL: u64 = 4096;
 /// larger ones whole at doubling intervals and at the end, and each request's pages and blocks always.
 const VERIFY_WHOLE: u32 = 2048;
 
-/// Runs one simulation to its end.
+/// Preconditions the device and runs one simulation to its end.
 ///
 /// # Errors
-/// [`RunError`] if the source fails or, with `check`, an invariant does not hold.
+/// [`RunError`] if the source fails, the observer stops it or, with `check`, an invariant does not
+/// hold.
 pub fn run(
     settings: &Settings,
     source: &mut dyn Source,
     observer: &mut dyn Observer,
     check: bool,
 ) -> Result<Report, RunError> {
-    let mut work =
-        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
-    let ftl = Ftl::new(settings, check, &mut work);
+    let prepared = Prepared::new(settings, observer, check)?;
+    run_prepared(settings, prepared, source, observer)
+}
+
+/// Runs one simulation on a device that was prepared for the same settings, or for settings with
+/// the same [`Identity`].
+///
+/// # Errors
+/// As [`run`].
+pub fn run_prepared(
+    settings: &Settings,
+    prepared: Prepared,
+    source: &mut dyn Source,
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
+    let Prepared { mut ftl, work, done: precondition, check } = prepared;
+    if settings.allocates_by_speed() {
+        with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
+    }
     let lpns = with_ftl!(&ftl, ftl => ftl.logical_pages());
     let mut run = Run {
         now_ns: 0,
@@ -135,6 +161,7 @@ pub fn run(
         device_scheduler: &settings.device.scheduler,
         device: &run.device,
         ftl: &run.ftl,
+        precondition: &precondition,
         counts: run.work.counts(),
         elapsed_ns: run.last_ns.saturating_sub(first_ns),
         page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),

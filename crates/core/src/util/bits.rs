@@ -1,7 +1,9 @@
 //! A fixed set of small integers, one bit each.
 
+use serde::{Deserialize, Serialize};
+
 /// A set over `0..len`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Bits {
     words: Vec<u64>,
 }

@@ -1,10 +1,12 @@
 //! Division by a number fixed at start: geometries are not powers of two.
 
+use serde::{Deserialize, Serialize};
+
 /// Divides `u32` by a constant with one multiplication.
 ///
 /// Lemire, Kaser, Kurz, "Faster remainder by direct computation" (2019): with
 /// `m = ceil(2^64 / d)`, `n / d = (m * n) >> 64` for all 32-bit `n` and `d >= 2`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Divider {
     divisor: u32,
     magic: u64,

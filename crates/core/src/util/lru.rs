@@ -4,9 +4,10 @@
 //! 32-bit ids, so a cache of 2048 mappings stays within the first-level caches.
 
 use super::NONE;
+use serde::{Deserialize, Serialize};
 
 /// Ends of one recency list; entries link through [`Lru`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct List {
     /// Most recent entry.
     pub head: u32,
@@ -21,7 +22,7 @@ impl List {
     pub const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry<T> {
     key: u32,
     prev: u32,
@@ -30,7 +31,7 @@ struct Entry<T> {
 }
 
 /// Entries with a `u32` key and a small value each, bounded or growing with what is put in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Lru<T> {
     entries: Vec<Entry<T>>,
     bounded: bool,

@@ -1,6 +1,7 @@
 //! Flat data structures of the hot paths.
 
 mod bits;
+pub mod codec;
 mod divider;
 mod heap;
 mod lru;

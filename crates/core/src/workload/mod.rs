@@ -3,6 +3,7 @@
 mod synthetic;
 
 pub use synthetic::Generator;
+pub(crate) use synthetic::Scatter;
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -132,7 +132,7 @@ impl Source for Generator {
 /// Rounds of multiplication and shift permute the next power of two; what falls beyond `slots` is
 /// permuted again until it does not (less than twice on average).
 #[derive(Clone, Debug)]
-struct Scatter {
+pub(crate) struct Scatter {
     slots: u64,
     mask: u64,
     shift: u32,
@@ -140,15 +140,17 @@ struct Scatter {
 }
 
 impl Scatter {
-    fn new(slots: u64, rng: &mut Xoshiro256PlusPlus) -> Scatter {
+    /// A bijection of `0..slots` drawn from `rng`.
+    pub fn new(slots: u64, rng: &mut Xoshiro256PlusPlus) -> Scatter {
         let bits = 64 - (slots - 1).max(1).leading_zeros();
         let mask = u64::MAX >> (64 - bits);
         let keys = std::array::from_fn(|_| (rng.next_u64() | 1, rng.next_u64()));
         Scatter { slots, mask, shift: bits.div_ceil(2), keys }
     }
 
+    /// Where `rank` goes.
     #[inline]
-    fn place(&self, rank: u64) -> u64 {
+    pub fn place(&self, rank: u64) -> u64 {
         let mut at = rank;
         loop {
             for (factor, offset) in self.keys {

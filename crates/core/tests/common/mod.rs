@@ -1,7 +1,7 @@
 //! Settings and runs for the tests.
 #![allow(dead_code)]
 
-use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Replay, Settings, Workload};
+use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -30,7 +30,12 @@ pub fn settings() -> Settings {
             awareness: "full".into(),
             alternate: false,
         },
-        device: Device { scheduler: "noop".into(), queue_depth: 1, max_passed: 128, fill: false },
+        device: Device {
+            scheduler: "noop".into(),
+            queue_depth: 1,
+            max_passed: 128,
+            precondition: Precondition::NONE,
+        },
         ftl: Ftl {
             kind: "dftl".into(),
             mapping_cache_bytes: None,

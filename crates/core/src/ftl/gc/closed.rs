@@ -4,9 +4,10 @@ use super::{Need, Space};
 use crate::util::below;
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 /// Closed blocks by chip, in no particular order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Closed {
     space: Space,
     blocks: Vec<u32>,

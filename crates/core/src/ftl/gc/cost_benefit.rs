@@ -18,12 +18,13 @@ use super::{Need, Space, Victims};
 use crate::config::{Ftl, Key};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "cost-benefit";
 pub(super) const DOC: &str = "the greatest (1 - u) / 2u x age (Kawaguchi et al., USENIX 1995)";
 pub(super) const KEYS: &[Key] = &[];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CostBenefit {
     space: Space,
     links: Links,

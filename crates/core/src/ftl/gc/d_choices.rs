@@ -9,6 +9,7 @@ use super::closed::Closed;
 use super::{Need, Space, Victims};
 use crate::config::{Ftl, Key, Kind};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "d-choices";
 pub(super) const DOC: &str =
@@ -21,7 +22,7 @@ pub(super) const KEYS: &[Key] = &[Key {
     doc: "Blocks that ftl.gc d-choices draws for each collection.",
 }];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DChoices {
     draws: u32,
     closed: Closed,

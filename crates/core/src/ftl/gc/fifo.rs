@@ -9,12 +9,13 @@ use super::{Need, Space, Victims};
 use crate::config::{Ftl, Key};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "fifo";
 pub(super) const DOC: &str = "the block that was filled first, in the order of the log";
 pub(super) const KEYS: &[Key] = &[];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Fifo {
     links: Links,
     /// Of each chip, oldest first.

@@ -5,12 +5,13 @@ use super::lists::{Buckets, Links};
 use super::{Need, Space, Victims};
 use crate::config::{Ftl, Key};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "greedy";
 pub(super) const DOC: &str = "the block with the fewest valid pages";
 pub(super) const KEYS: &[Key] = &[];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Greedy {
     links: Links,
     buckets: Buckets,

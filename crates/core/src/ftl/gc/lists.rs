@@ -2,15 +2,16 @@
 
 use super::Space;
 use crate::util::NONE;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Link {
     prev: u32,
     next: u32,
 }
 
 /// Ends of a list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Ends {
     pub head: u32,
     tail: u32,
@@ -21,7 +22,7 @@ impl Ends {
 }
 
 /// Links of lists that share no block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Links(Vec<Link>);
 
 impl Links {
@@ -64,7 +65,7 @@ impl Links {
 }
 
 /// Blocks by chip and number of valid slots, in the order in which they came to that number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Buckets {
     ends: Vec<Ends>,
     /// By chip: no block has fewer valid slots.

@@ -2,7 +2,8 @@
 //!
 //! A [`crate::ftl::log::Log`] tells its policy of every block that closes, loses a valid
 //! slot or leaves, and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`,
-//! `KEYS` and a type that implements [`Victims`], and one line in the registry below.
+//! `KEYS` and a type that implements [`Victims`] and serde's traits (a saved device state holds it
+//! whole, its random stream too), and one line in the registry below.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains
 //! nothing when it is collected; call any other *gainful*. When a chip is collected, at least
@@ -32,9 +33,10 @@ pub mod theory;
 use crate::config::{Choice, Ftl, Key, Settings};
 use crate::util::stream;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 /// The blocks a policy chooses from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Space {
     /// Chips; victims are chosen on one chip.
     pub chips: u32,
@@ -98,7 +100,7 @@ macro_rules! registry {
         $(mod $module;)*
 
         /// A registered policy.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, Serialize, Deserialize)]
         #[allow(missing_docs, private_interfaces)]
         pub enum Policy { $($variant($module::$type)),* }
 

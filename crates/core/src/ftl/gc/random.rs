@@ -8,12 +8,13 @@ use super::closed::Closed;
 use super::{Need, Space, Victims};
 use crate::config::{Ftl, Key};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "random";
 pub(super) const DOC: &str = "any block, each as likely as any other";
 pub(super) const KEYS: &[Key] = &[];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Random(Closed);
 
 impl Victims for Random {

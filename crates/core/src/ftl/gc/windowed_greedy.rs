@@ -10,6 +10,7 @@ use super::{Need, Space, Victims};
 use crate::config::{Ftl, Key, Kind};
 use crate::util::{Bits, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "windowed-greedy";
 pub(super) const DOC: &str =
@@ -22,7 +23,7 @@ pub(super) const KEYS: &[Key] = &[Key {
     doc: "Oldest blocks of each chip that ftl.gc windowed-greedy chooses from.",
 }];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WindowedGreedy {
     window: u32,
     links: Links,

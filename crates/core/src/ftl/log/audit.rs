@@ -33,6 +33,21 @@ impl Audit {
         }
     }
 
+    /// What the medium of a log in its present state remembers, the versions counted from 1.
+    pub fn of(log: &Log, slots: u32) -> Audit {
+        let mut audit = Audit::new(log.shape.owners, slots, log.slots_per_block);
+        for block in 0..log.blocks.len() as u32 {
+            // What has no answer is left for verification to report.
+            audit.programmed[block as usize] = log.programmed(block).unwrap_or(0);
+        }
+        for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
+            audit.newest[owner] = 1;
+            audit.present.set(owner as u32);
+            audit.stamps[slot as usize] = 1;
+        }
+        audit
+    }
+
     fn fail(&mut self, message: String) {
         self.fault.get_or_insert(message);
     }
@@ -136,6 +151,25 @@ impl Log {
         Ok(())
     }
 
+    /// Slots that must be programmed in a block of its state; `None` for an open block that is
+    /// neither the frontier nor set aside.
+    fn programmed(&self, block: u32) -> Option<u32> {
+        let first = block * self.slots_per_block;
+        match self.blocks[block as usize].state {
+            State::Absent | State::Reserve => Some(0),
+            State::Open => {
+                let chip = self.slot_chip(first);
+                let end = first + self.slots_per_block;
+                let parked = self.by_speed.as_ref().and_then(|partly| partly.next_of(chip, first, end));
+                let at = &self.chips[chip as usize];
+                let nexts = [(at.next, at.end), (at.aside_next, at.aside_end)];
+                let next = nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| *next);
+                parked.or(next).map(|next| next - first)
+            }
+            State::Closed => Some(self.slots_per_block),
+        }
+    }
+
     fn verify_block(&self, block: u32) -> Result<(), String> {
         let Some(audit) = &self.audit else { return Ok(()) };
         let state = &self.blocks[block as usize];
@@ -153,21 +187,8 @@ impl Log {
         if valid != state.valid {
             return Err(format!("block {block} counts {} valid slots, has {valid}", state.valid));
         }
-        let expected = match state.state {
-            State::Absent | State::Reserve => 0,
-            State::Open => {
-                let chip = self.slot_chip(first);
-                let end = first + self.slots_per_block;
-                let parked = self.by_speed.as_ref().and_then(|partly| partly.next_of(chip, first, end));
-                let at = &self.chips[chip as usize];
-                let nexts = [(at.next, at.end), (at.aside_next, at.aside_end)];
-                let next = nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| *next);
-                parked
-                    .or(next)
-                    .ok_or_else(|| format!("block {block} is open and neither the frontier nor set aside"))?
-                    - first
-            }
-            State::Closed => self.slots_per_block,
+        let Some(expected) = self.programmed(block) else {
+            return Err(format!("block {block} is open and neither the frontier nor set aside"));
         };
         if programmed != expected {
             return Err(format!(

@@ -32,6 +32,7 @@
 mod audit;
 mod collect;
 mod speed;
+mod state;
 
 use audit::Audit;
 use speed::{Partly, Speed};
@@ -41,9 +42,10 @@ use super::pool::BlockPool;
 use crate::config::Settings;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
+use serde::{Deserialize, Serialize};
 
 /// Size and behaviour of a log.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Chips it spans.
     pub chips: u32,
@@ -62,7 +64,7 @@ pub struct Shape {
 }
 
 /// What a block is to this log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     /// Not this log's.
     Absent,
@@ -71,7 +73,7 @@ enum State {
     Closed,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     valid: u32,
     /// The next reserve block.
@@ -86,7 +88,7 @@ impl Block {
 }
 
 /// What the log has on one chip.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Chip {
     /// First of the reserve blocks.
     reserve: u32,
@@ -120,8 +122,11 @@ pub fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reser
     live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
 }
 
+/// Blocks that a collection may program before the list of them grows.
+const COPIED: usize = 16;
+
 /// The store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Log {
     shape: Shape,
     slots_per_block: u32,
@@ -129,9 +134,13 @@ pub struct Log {
     by_chip: Divider,
     by_page: Divider,
     chip_of: Divider,
+    /// Saved apart, see [`state`].
+    #[serde(skip)]
     map: Vec<u32>,
     /// Owner written in each slot's spare area.
+    #[serde(skip)]
     spare: Vec<u32>,
+    #[serde(skip)]
     valid: Bits,
     blocks: Vec<Block>,
     chips: Vec<Chip>,
@@ -142,10 +151,14 @@ pub struct Log {
     writes: u64,
     /// Chip whose page buffer is filled next, where slots are smaller than pages.
     cursor: u32,
-    /// Partly written blocks beside the frontier, where writes choose their block by speed.
+    /// Partly written blocks beside the frontier, where writes choose their block by speed: only in a
+    /// run, so never in a saved state.
+    #[serde(skip)]
     by_speed: Option<Partly>,
     /// Pages programmed by a collection, and their time, block by block.
+    #[serde(skip)]
     copied: Vec<(u32, u64)>,
+    #[serde(skip)]
     audit: Option<Box<Audit>>,
 }
 
@@ -188,7 +201,7 @@ impl Log {
             writes: 0,
             cursor: 0,
             by_speed: None,
-            copied: Vec::with_capacity(16),
+            copied: Vec::with_capacity(COPIED),
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
         for chip in 0..shape.chips {
@@ -204,6 +217,11 @@ impl Log {
     /// Shape it was made with.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Blocks of the flash, the log's or not.
+    pub fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
     }
 
     /// Slot of an owner, or [`NONE`].

@@ -1,0 +1,172 @@
+//! The device at time 0: preconditioned here, or as it was saved.
+//!
+//! - `none`: empty.
+//! - `fill`: every logical page written once, in order. No write is simulated: pages go where
+//!   static allocation puts them, the mapping is on flash, its cache is empty.
+//! - `mapped`: the same for a share of the logical pages, by default chosen and ordered uniformly
+//!   at random; with the whole share in order it is `fill`.
+//! - `steady`: `fill`, then the user capacity once more by simulated writes of one logical page
+//!   (twice the user capacity in all, as in SNIA's Solid State Storage Performance Test
+//!   Specification), then rounds of the user capacity until the write amplification of five in
+//!   succession differs by at most a bound. The mapping cache is then as the last write left it.
+
+use rand::RngCore;
+
+use super::{Observer, RunError};
+use crate::config::{PreconditionKind, Settings};
+use crate::flash::{Timing, Work};
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl, Request};
+use crate::metrics::{Outcome, Preconditioning};
+use crate::util::{below, stream};
+use crate::workload::{Scatter, SourceError};
+
+/// Pages written between two calls of [`Observer::preconditioning`].
+const CHUNK: usize = 1 << 16;
+
+/// A device at time 0.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub(super) ftl: Ftl,
+    pub(super) work: Work,
+    pub(super) done: Preconditioning,
+    pub(super) check: bool,
+}
+
+impl Prepared {
+    /// Preconditions the device of `settings`.
+    ///
+    /// # Errors
+    /// [`RunError`] if the observer stops it or, with `check`, an invariant does not hold.
+    ///
+    /// # Panics
+    /// If the settings were not checked.
+    pub fn new(settings: &Settings, observer: &mut dyn Observer, check: bool) -> Result<Prepared, RunError> {
+        let mut work =
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+        let ftl = Ftl::new(settings, check, &mut work);
+        let done = Preconditioning::new(settings.device.precondition.kind.name());
+        let mut prepared = Prepared { ftl, work, done, check };
+        prepared.write(settings, observer)?;
+        prepared.start()?;
+        Ok(prepared)
+    }
+
+    /// How it was preconditioned.
+    pub fn preconditioning(&self) -> &Preconditioning {
+        &self.done
+    }
+
+    /// Whether a logical page has data.
+    pub fn has_data(&self, lpn: u32) -> bool {
+        with_ftl!(&self.ftl, ftl => ftl.has_data(lpn))
+    }
+
+    fn write(&mut self, settings: &Settings, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let how = &settings.device.precondition;
+        let lpns = with_ftl!(&self.ftl, ftl => ftl.logical_pages());
+        let mut random = stream(settings.seed, "precondition");
+        match how.kind {
+            PreconditionKind::None => Ok(()),
+            PreconditionKind::Fill => self.lay(&mut (0..lpns), observer),
+            PreconditionKind::Mapped => {
+                let share = u128::from(lpns) * u128::from(how.share_ppm);
+                let pages = (share / 1_000_000).max(1) as u32;
+                if how.random {
+                    let order = Scatter::new(u64::from(lpns), &mut random);
+                    self.lay(&mut (0..pages).map(|rank| order.place(u64::from(rank)) as u32), observer)
+                } else {
+                    self.lay(&mut (0..pages), observer)
+                }
+            }
+            PreconditionKind::Steady => {
+                self.lay(&mut (0..lpns), observer)?;
+                let mut next = 0;
+                let mut draw = || {
+                    if how.random {
+                        return below(random.next_u64(), u64::from(lpns)) as u32;
+                    }
+                    let lpn = next;
+                    next = if next + 1 == lpns { 0 } else { next + 1 };
+                    lpn
+                };
+                self.overwrite(lpns, &mut draw, observer)?;
+                let bound = how.bound_ppm as f64 / 1e6;
+                while self.done.rounds < how.rounds {
+                    let waf = self.overwrite(lpns, &mut draw, observer)?;
+                    self.done.add_round(waf);
+                    if self.done.spread().is_some_and(|spread| spread <= bound) {
+                        self.done.outcome = Some(Outcome::Reached);
+                        return Ok(());
+                    }
+                }
+                self.done.outcome = Some(Outcome::Capped);
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts data in place without simulating its writes.
+    fn lay(
+        &mut self,
+        lpns: &mut dyn ExactSizeIterator<Item = u32>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        while lpns.len() > 0 {
+            let pages = lpns.len().min(CHUNK);
+            with_ftl!(&mut self.ftl, ftl => ftl.lay(&mut lpns.take(pages), &mut self.work));
+            self.advance(pages, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Simulates `pages` writes of one page each; their write amplification.
+    fn overwrite(
+        &mut self,
+        pages: u32,
+        draw: &mut dyn FnMut() -> u32,
+        observer: &mut dyn Observer,
+    ) -> Result<f64, RunError> {
+        let before = self.programs();
+        let mut left = pages as usize;
+        while left > 0 {
+            let chunk = left.min(CHUNK);
+            with_ftl!(&mut self.ftl, ftl => for _ in 0..chunk {
+                let request = Request { first: draw(), pages: 1, head_partial: false, tail_partial: false };
+                ftl.write(request, &mut self.work);
+                self.work.clear();
+            });
+            left -= chunk;
+            self.advance(chunk, observer)?;
+        }
+        let slots = with_ftl!(&self.ftl, ftl => ftl.slots_per_page());
+        Ok((self.programs() - before) as f64 * f64::from(slots) / f64::from(pages))
+    }
+
+    fn programs(&self) -> u64 {
+        self.work.counts().programs.iter().sum()
+    }
+
+    fn advance(&mut self, pages: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.done.pages_written += pages as u64;
+        match observer.preconditioning(&self.done) {
+            true => Ok(()),
+            false => Err(SourceError::Interrupted.into()),
+        }
+    }
+
+    /// What comes from now on is the run.
+    fn start(&mut self) -> Result<(), RunError> {
+        self.done.programs = self.programs();
+        self.done.erases = self.work.counts().erases.iter().sum();
+        self.work.reset();
+        with_ftl!(&mut self.ftl, ftl => ftl.start());
+        self.verify("after preconditioning")
+    }
+
+    /// Check mode: all invariants.
+    pub(super) fn verify(&self, when: &str) -> Result<(), RunError> {
+        with_ftl!(&self.ftl, ftl => ftl.verify())
+            .map_err(|fault| RunError::Check(format!("{fault} ({when})")))
+    }
+}

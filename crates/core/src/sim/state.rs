@@ -1,0 +1,155 @@
+//! A saved state: a file that holds a prepared device.
+//!
+//! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
+//! ([`crate::util::codec`]): a [`Header`], the FTL's small parts, the page map of the user data,
+//! the directory of the translation pages. Whoever changes what an FTL keeps changes [`FORMAT`];
+//! a test compares the bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Prepared, RunError};
+use crate::config::Settings;
+use crate::flash::{Timing, Work};
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl};
+use crate::metrics::Preconditioning;
+use crate::util::codec::{Damage, Decoder, Encoder};
+
+/// First bytes of the file. The last two are no text, and a transfer as text spoils them.
+const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
+
+/// Number of the format.
+pub const FORMAT: u32 = 2;
+
+/// Most differing keys that a message names.
+const MOST_NAMED: usize = 8;
+
+/// The keys a state depends on ([`crate::config::shapes_state`]) with their values as text.
+pub type Identity = BTreeMap<String, String>;
+
+/// What stands before the state itself.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    identity: Identity,
+    done: Preconditioning,
+    /// Number of the last load: a cached entry must never wait for another's load.
+    last_load: u32,
+}
+
+/// A saved state that cannot be used. The texts continue the file's name.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// Another kind of file.
+    #[error("not a saved state of ftlab")]
+    Foreign,
+    /// A format of another version.
+    #[error(
+        "saved in format {0}, this version of ftlab reads format {FORMAT}; precondition anew and save it again"
+    )]
+    Format(u32),
+    /// Of another device.
+    #[error("saved from another device:\n{0}")]
+    Differs(String),
+    /// Not as it was written.
+    #[error("damaged: {0}; precondition anew and save it again")]
+    Damaged(String),
+    /// The system failed.
+    #[error("cannot read: {0}")]
+    Read(io::Error),
+    /// Check mode found a broken invariant: a fault of ftlab.
+    #[error(transparent)]
+    Check(RunError),
+}
+
+impl From<Damage> for StateError {
+    fn from(damage: Damage) -> StateError {
+        match damage {
+            Damage::Read(error) => StateError::Read(error),
+            other => StateError::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl Prepared {
+    /// Writes the device's state, which depends on the settings in `identity`.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn save(&self, identity: &Identity, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&MAGIC)?;
+        out.write_all(&FORMAT.to_le_bytes())?;
+        let header =
+            Header { identity: identity.clone(), done: self.done.clone(), last_load: self.work.last_load() };
+        let mut out = Encoder::new(out);
+        out.value(&header)?;
+        with_ftl!(&self.ftl, ftl => ftl.save(&mut out))
+    }
+
+    /// Reads the state that [`Prepared::save`] wrote for a device with the same identity.
+    ///
+    /// # Errors
+    /// [`StateError`] if the state is another device's or not whole.
+    ///
+    /// # Panics
+    /// If the settings were not checked.
+    pub fn load(
+        settings: &Settings,
+        identity: &Identity,
+        input: &mut dyn Read,
+        check: bool,
+    ) -> Result<Prepared, StateError> {
+        read_format(input)?;
+        let mut from = Decoder::new(input);
+        let header: Header = from.value()?;
+        if let Some(text) = difference(&header.identity, identity) {
+            return Err(StateError::Differs(text));
+        }
+        let ftl = Ftl::load(settings, check, &mut from)?;
+        from.end()?;
+        let mut work =
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+        work.number_loads_from(header.last_load);
+        let prepared = Prepared { ftl, work, done: header.done, check };
+        prepared.verify("in the saved state").map_err(StateError::Check)?;
+        Ok(prepared)
+    }
+}
+
+/// Reads up to the first section.
+fn read_format(input: &mut dyn Read) -> Result<(), StateError> {
+    let mut start = Vec::with_capacity(12);
+    input.take(12).read_to_end(&mut start).map_err(StateError::Read)?;
+    let Some((magic, format)) = start.split_first_chunk::<8>() else {
+        // The beginning of one is a truncated state.
+        let cut = !start.is_empty() && MAGIC.starts_with(&start);
+        return Err(if cut { Damage::Truncated.into() } else { StateError::Foreign });
+    };
+    if *magic != MAGIC {
+        return Err(StateError::Foreign);
+    }
+    match format.try_into().map(u32::from_le_bytes) {
+        Ok(FORMAT) => Ok(()),
+        Ok(other) => Err(StateError::Format(other)),
+        Err(_) => Err(Damage::Truncated.into()),
+    }
+}
+
+/// The keys that differ, a line each; `None` if none does.
+fn difference(saved: &Identity, wanted: &Identity) -> Option<String> {
+    let keys: BTreeSet<&String> = saved.keys().chain(wanted.keys()).collect();
+    let shown = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
+    let lines: Vec<String> = keys
+        .into_iter()
+        .filter(|key| saved.get(*key) != wanted.get(*key))
+        .map(|key| format!("  {key}: {} there, {} here", shown(saved.get(key)), shown(wanted.get(key))))
+        .collect();
+    let named = lines.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join("\n");
+    match lines.len() {
+        0 => None,
+        count if count > MOST_NAMED => Some(format!("{named}\n  and {} more keys", count - MOST_NAMED)),
+        _ => Some(named),
+    }
+}

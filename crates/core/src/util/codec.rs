@@ -1,0 +1,342 @@
+//! Saved state as bytes: sections, each sealed with a checksum of its own (XXH3, 64 bits).
+//!
+//! A section holds either one value in postcard's wire format, or 32-bit words in little-endian
+//! order, which are read straight into the memory where they stay.
+
+use std::hash::Hasher;
+use std::io::{self, Read, Write};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use twox_hash::XxHash3_64;
+
+/// Bytes passed on at a time.
+const CHUNK: usize = 64 << 10;
+
+/// Most bytes the texts of one value may have.
+const TEXTS: usize = 64 << 10;
+
+/// Why a section cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Damage {
+    /// The system failed.
+    #[error("cannot read: {0}")]
+    Read(io::Error),
+    /// The bytes end within a section.
+    #[error("it ends early")]
+    Truncated,
+    /// There are bytes after the last section.
+    #[error("it goes on after its end")]
+    Excess,
+    /// The bytes are not those that were written.
+    #[error("{0}")]
+    Corrupt(String),
+}
+
+impl From<io::Error> for Damage {
+    fn from(error: io::Error) -> Damage {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Damage::Truncated,
+            _ => Damage::Read(error),
+        }
+    }
+}
+
+/// Writes sections.
+pub struct Encoder<'a> {
+    out: &'a mut dyn Write,
+    hash: XxHash3_64,
+    buffer: Vec<u8>,
+    /// postcard keeps no error of the system's.
+    failed: Option<io::Error>,
+}
+
+impl<'a> Encoder<'a> {
+    /// Sections that go to `out`.
+    pub fn new(out: &'a mut dyn Write) -> Encoder<'a> {
+        Encoder { out, hash: XxHash3_64::new(), buffer: Vec::with_capacity(CHUNK), failed: None }
+    }
+
+    /// Writes a section that holds one value.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        if let Err(error) = postcard::to_io(value, Part(self)) {
+            return Err(self.failed.take().unwrap_or_else(|| io::Error::other(error)));
+        }
+        self.seal()
+    }
+
+    /// Writes a section of words; their number is the reader's to know.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn words(&mut self, words: &[u32]) -> io::Result<()> {
+        for part in words.chunks(CHUNK / 4) {
+            self.buffer.clear();
+            self.buffer.extend(part.iter().flat_map(|word| word.to_le_bytes()));
+            self.pass_on()?;
+        }
+        self.seal()
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        self.hash.write(&self.buffer);
+        let done = self.out.write_all(&self.buffer);
+        self.buffer.clear();
+        done
+    }
+
+    fn seal(&mut self) -> io::Result<()> {
+        self.pass_on()?;
+        let sum = std::mem::replace(&mut self.hash, XxHash3_64::new()).finish();
+        self.out.write_all(&sum.to_le_bytes())
+    }
+}
+
+/// A section under way.
+struct Part<'a, 'b>(&'a mut Encoder<'b>);
+
+impl Write for Part<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.buffer.len() + bytes.len() > CHUNK
+            && let Err(error) = self.0.pass_on()
+        {
+            let kind = error.kind();
+            self.0.failed = Some(error);
+            return Err(kind.into());
+        }
+        self.0.buffer.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads sections.
+pub struct Decoder<'a> {
+    input: &'a mut dyn Read,
+    hash: XxHash3_64,
+    buffer: Vec<u8>,
+    /// Of the buffer: bytes handed out, those of them in the hash, and bytes read.
+    taken: usize,
+    hashed: usize,
+    filled: usize,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Decoder<'a> {
+    /// Sections that come from `input`.
+    pub fn new(input: &'a mut dyn Read) -> Decoder<'a> {
+        Decoder {
+            input,
+            hash: XxHash3_64::new(),
+            buffer: vec![0; CHUNK],
+            taken: 0,
+            hashed: 0,
+            filled: 0,
+            failed: None,
+        }
+    }
+
+    /// Reads a section that holds one value.
+    ///
+    /// # Errors
+    /// [`Damage`], also if the bytes are whole but no such value.
+    pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Damage> {
+        let mut texts = vec![0; TEXTS];
+        let read = postcard::from_io((&mut *self, &mut texts[..])).map(|(value, _)| value);
+        match read {
+            Ok(value) => self.seal().map(|()| value),
+            Err(error) => Err(match self.failed.take() {
+                Some(failed) => failed.into(),
+                None => Damage::Corrupt(format!("a value in it cannot be read ({error})")),
+            }),
+        }
+    }
+
+    /// Reads a section of words into `words`.
+    ///
+    /// # Errors
+    /// [`Damage`].
+    pub fn words(&mut self, words: &mut [u32]) -> Result<(), Damage> {
+        // In pieces that are still in the processor's cache when they are hashed.
+        for part in words.chunks_mut(CHUNK) {
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(part);
+            let ready = bytes.len().min(self.filled - self.taken);
+            bytes[..ready].copy_from_slice(&self.buffer[self.taken..self.taken + ready]);
+            self.absorb();
+            self.taken += ready;
+            self.hashed = self.taken;
+            self.input.read_exact(&mut bytes[ready..])?;
+            self.hash.write(bytes);
+            for word in part {
+                *word = u32::from_le(*word);
+            }
+        }
+        self.seal()
+    }
+
+    /// Makes sure that nothing follows.
+    ///
+    /// # Errors
+    /// [`Damage::Excess`] if something does.
+    pub fn end(&mut self) -> Result<(), Damage> {
+        let mut byte = [0];
+        match self.read(&mut byte)? {
+            0 => Ok(()),
+            _ => Err(Damage::Excess),
+        }
+    }
+
+    /// Takes what was handed out into the hash.
+    fn absorb(&mut self) {
+        self.hash.write(&self.buffer[self.hashed..self.taken]);
+        self.hashed = self.taken;
+    }
+
+    fn seal(&mut self) -> Result<(), Damage> {
+        self.absorb();
+        let sum = std::mem::replace(&mut self.hash, XxHash3_64::new()).finish();
+        let mut stored = [0; 8];
+        self.read_exact(&mut stored)?;
+        self.absorb();
+        self.hash = XxHash3_64::new();
+        if u64::from_le_bytes(stored) != sum {
+            return Err(Damage::Corrupt("a checksum in it does not match".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Read for Decoder<'_> {
+    #[inline]
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.filled {
+            self.absorb();
+            self.filled = loop {
+                match self.input.read(&mut self.buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    other => break other?,
+                }
+            };
+            (self.taken, self.hashed) = (0, 0);
+        }
+        let count = bytes.len().min(self.filled - self.taken);
+        bytes[..count].copy_from_slice(&self.buffer[self.taken..self.taken + count]);
+        self.taken += count;
+        Ok(count)
+    }
+
+    /// Remembers the system's error, which postcard does not pass on.
+    #[inline]
+    fn read_exact(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let result = match self.read(bytes) {
+                Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+                other => other,
+            };
+            match result {
+                Ok(count) => bytes = &mut bytes[count..],
+                Err(error) => {
+                    self.failed = Some(io::Error::new(error.kind(), error.to_string()));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Value = (Vec<u32>, Option<f64>, String);
+
+    fn encoded(value: &Value, words: &[u32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(&mut bytes);
+        encoder.value(value).unwrap();
+        encoder.words(words).unwrap();
+        encoder.value(value).unwrap();
+        bytes
+    }
+
+    fn decoded(mut bytes: &[u8], words: usize) -> Result<(Value, Vec<u32>), Damage> {
+        let mut decoder = Decoder::new(&mut bytes);
+        let value = decoder.value()?;
+        let mut read = vec![0; words];
+        decoder.words(&mut read)?;
+        let again: Value = decoder.value()?;
+        assert_eq!(value, again);
+        decoder.end()?;
+        Ok((value, read))
+    }
+
+    fn sample() -> (Value, Vec<u32>) {
+        ((vec![1, 200, u32::MAX], Some(1.5), "text".into()), (0..1000).map(|n| n * 7919).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            numbers in proptest::collection::vec(any::<u32>(), 0..300),
+            count in prop_oneof![0usize..50, 60_000usize..140_000],
+            text in "[a-z]{0,40}",
+        ) {
+            let value = (numbers, Some(0.25), text);
+            let words: Vec<u32> = (0..count as u32).map(|n| n.wrapping_mul(0x9E37_79B9)).collect();
+            let bytes = encoded(&value, &words);
+            let (read, again) = decoded(&bytes, count).unwrap();
+            prop_assert_eq!(read, value);
+            prop_assert!(again == words);
+        }
+
+        /// Any changed bit, any shorter file and any longer one is an error.
+        #[test]
+        fn damage_is_found(at: prop::sample::Index, bit in 0u32..8, more in 1usize..20) {
+            let (value, words) = sample();
+            let bytes = encoded(&value, &words);
+            let mut changed = bytes.clone();
+            changed[at.index(bytes.len())] ^= 1 << bit;
+            prop_assert!(decoded(&changed, words.len()).is_err());
+            let short = decoded(&bytes[..at.index(bytes.len())], words.len());
+            prop_assert!(matches!(short, Err(Damage::Truncated)), "{short:?}");
+            let mut long = bytes;
+            long.resize(long.len() + more, 0);
+            prop_assert!(matches!(decoded(&long, words.len()), Err(Damage::Excess)));
+        }
+    }
+
+    /// A disk that fills up: the system's own error comes out.
+    #[test]
+    fn a_failed_write_is_passed_on() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                if self.0 < bytes.len() {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                self.0 -= bytes.len();
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let big = vec![u32::MAX; 100_000];
+        for room in [0, 10, CHUNK, CHUNK + 100] {
+            for values in [true, false] {
+                let mut out = Full(room);
+                let mut encoder = Encoder::new(&mut out);
+                let done = if values { encoder.value(&big) } else { encoder.words(&big) };
+                assert_eq!(done.unwrap_err().kind(), io::ErrorKind::StorageFull);
+            }
+        }
+    }
+}
