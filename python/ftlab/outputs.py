@@ -41,8 +41,9 @@ class Output:
 
     @property
     def special(self) -> bool:
-        """Whether the target exists and is no regular file."""
-        return self.path.exists() and not self.path.is_file()
+        """Whether the target exists and is no regular file: it is written in place."""
+        given = Path(self.name)
+        return given.exists() and not given.is_file()
 
     def fail(self, why: str) -> UserError:
         """The error for this output."""
@@ -68,7 +69,7 @@ class Output:
         if self.path.is_dir():
             raise self.fail("is a directory; name a file")
         # A file that is read-only stays as it is.
-        if self.path.exists() and not os.access(self.path, os.W_OK):
+        if Path(self.name).exists() and not os.access(self.name, os.W_OK):
             raise self.fail("cannot write: Permission denied")
         if self.special:
             return
@@ -94,7 +95,7 @@ class Output:
                 with tempfile.TemporaryDirectory(prefix="ftlab-") as directory:
                     path = Path(directory) / "output"
                     yield path
-                    with path.open("rb") as source, self.path.open("wb") as target:
+                    with path.open("rb") as source, Path(self.name).open("wb") as target:
                         shutil.copyfileobj(source, target)
                 return
             path = self._create()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg")
 """What `draw` can make."""
 
-_OPS = (("read", "Reads"), ("write", "Writes"), ("all", "All requests"))
+_OPS = (("read", "Reads"), ("write", "Writes"), ("all", "Reads and writes"))
 # Okabe and Ito's orange and blue: told apart by all kinds of colour vision, and in grey.
 _COLOURS = {"wait": "#E69F00", "access": "#0072B2"}
 _WORDS = {"wait": "waiting in the queue", "access": "in the device"}

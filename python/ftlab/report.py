@@ -64,8 +64,9 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
     points = latency["percentile_ns"]
     shown = [point for point in PERCENTILES if point in points]
     values = ", ".join(f"{float(point):g}th={_in(points[point], unit)}" for point in shown)
+    title = "reads and writes" if name == "all" else name
     return [
-        f"{name}: {count(latency['count'])} requests",
+        f"{title}: {count(latency['count'])} requests",
         f"    latency ({unit.name}): {_spread(latency, unit)}",
         f"       wait ({unit.name}): {_spread(data['wait'][name], unit)}",
         f"     access ({unit.name}): {_spread(data['access'][name], unit)}",
@@ -88,7 +89,7 @@ def _mapping(mapping: dict[str, Any]) -> list[str]:
     return [
         f"mapping: hit ratio {percent(mapping['hit_ratio'])}"
         f" ({count(mapping['hits'])} hits, {count(mapping['misses'])} misses,"
-        f" {count(mapping['prefetches'])} prefetched)",
+        f" {count(mapping['prefetches'])} prefetches)",
         f"    translation pages: {count(mapping['translation_reads'])} reads,"
         f" {count(mapping['translation_programs'])} programs",
     ]

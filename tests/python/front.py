@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,18 @@ TRACE = """time_ns,op,offset,size
 1000000,F,0,0
 """
 """Eight requests in ftlab's own layout: four reads, three writes and a flush."""
+
+
+def wait_until_busy(process: subprocess.Popen[Any], cpu_s: float = 1.0) -> None:
+    """Waits until the process has used so much processor time: it is past its start-up and at work."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    for _ in range(600):
+        assert process.poll() is None, "the process has ended"
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        if (int(fields[11]) + int(fields[12])) / ticks >= cpu_s:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the process never came to work")
 
 
 class Cli:

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from front import Cli
+from front import Cli, wait_until_busy
 
 SCHEDULERS = "noop,row,amphibian,hp,rb,map,map+"
 WORK = ("--set", "workload.synthetic.requests=20000", "--set", "workload.synthetic.interarrival=400us")
@@ -259,7 +259,7 @@ def endless(cli: Cli, *arguments: str) -> subprocess.Popen[str]:
 )
 def test_interrupt_stops_cleanly(cli: Cli, arguments: list[str]) -> None:
     process = endless(cli, *arguments)
-    time.sleep(1.5)
+    wait_until_busy(process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
@@ -270,7 +270,7 @@ def test_interrupt_stops_a_generation(cli: Cli) -> None:
     for target in ("g.csv", "g.parquet"):
         command = [sys.executable, "-m", "ftlab", "trace", "generate", target, "--requests", "1000000000000"]
         process = subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True)
-        time.sleep(1.5)
+        wait_until_busy(process)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
         assert (process.returncode, err) == (130, "interrupted\n")
@@ -288,7 +288,7 @@ def test_progress_on_a_terminal_only(cli: Cli) -> None:
 
 
 def on_terminal(cli: Cli, environment: dict[str, str]) -> str:
-    """What a run of a second or so writes to a terminal on standard error, before an interrupt."""
+    """What a run writes to a terminal on standard error until it has shown how far it is."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "ftlab", "run", "map-plus"]
     command += ["--set", "workload.synthetic.requests=1000000000000"]
@@ -301,8 +301,8 @@ def on_terminal(cli: Cli, environment: dict[str, str]) -> str:
     )
     os.close(theirs)
     text = io.BytesIO()
-    end = time.monotonic() + 2
-    while time.monotonic() < end:
+    end = time.monotonic() + 30
+    while time.monotonic() < end and b"requests, " not in text.getvalue():
         if select.select([ours], [], [], 0.1)[0]:
             text.write(os.read(ours, 4096))
     process.send_signal(signal.SIGINT)
@@ -355,14 +355,20 @@ except _core.InternalError as error:
 def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
     os.mkfifo(cli.directory / "pipe")
     command = [sys.executable, "-m", "ftlab", "trace", "info", "pipe", "--format", "csv"]
+    # For both ends, so that opening it waits for nobody.
+    pipe = os.open(cli.directory / "pipe", os.O_RDWR)
     process = subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True)
-    with (cli.directory / "pipe").open("w") as pipe:
-        pipe.write("time_ns,op,offset,size\n")
-        pipe.flush()
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=20)[1] == ""
+    os.write(pipe, b"time_ns,op,offset,size\n")
+    end = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < end:
+        # Until it has taken the line: it is in the reader then.
+        time.sleep(0.1)
+        if not select.select([pipe], [], [], 0)[0]:
+            break
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20)[1] == ""
     assert process.returncode == -signal.SIGINT
+    os.close(pipe)
 
 
 def traces() -> Path:

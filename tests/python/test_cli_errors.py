@@ -239,6 +239,19 @@ def test_closed_pipe_is_quiet(cli: Cli, arguments: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_standard_output_and_pipes_by_name(cli: Cli) -> None:
+    run = "python3 -m ftlab run map-plus --trace a.csv --json"
+    for target, text in (
+        (">(cat) | cat", True),
+        ("/dev/stdout | cat", False),
+        ("/dev/stdout > o; cat o", False),
+    ):
+        done = shell(cli, f"{run} {target}")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert '"schema": "ftlab.result.v1"' in done.stdout
+        assert ("where the time went" in done.stdout) is text
+
+
 @pytest.mark.parametrize(
     ("arguments", "first", "rest"),
     [

@@ -182,7 +182,7 @@ def test_picture_is_a_png_of_readable_size(result_of: Make) -> None:
 def test_picture_names_variants_parts_and_units(result_of: Make) -> None:
     data = draw(comparison(result_of, list(FACTORS)), ".svg")
     texts = {element.text for element in ElementTree.fromstring(data).iter() if element.tag.endswith("}text")}
-    assert {*FACTORS, "Reads", "Writes", "All requests", "mean latency (ms)"} <= texts
+    assert {*FACTORS, "Reads", "Writes", "Reads and writes", "mean latency (ms)"} <= texts
     assert {"waiting in the queue", "in the device", "2", "1.32"} <= {
         (text or "").rstrip("0.") or text for text in texts
     } | texts

@@ -125,4 +125,9 @@ impl Observer for RequestsCsv {
             self.next += 1;
         }
     }
+
+    /// Stops the run once the file cannot be written.
+    fn progress(&mut self, _requests: u64) -> bool {
+        self.error.is_none()
+    }
 }

@@ -45,6 +45,8 @@ def json_option(command: Decorated) -> Decorated:
         "--json",
         "json_path",
         metavar="FILE|-",
+        # Two writers of one file would overwrite each other.
+        callback=lambda _context, _option, path: "-" if path == "/dev/stdout" else path,
         help="Write the result as JSON to a file, or to standard output instead of the text.",
     )(command)
 
