@@ -57,7 +57,7 @@ test-rust: | require-cargo
 test-python: $(VENV)/.built
 	$(BIN)/python -m pytest -q -n auto
 
-lint: $(VENV)/.deps | require-cargo
+lint: $(VENV)/.deps
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $(REGISTERED)
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -65,7 +65,7 @@ lint: $(VENV)/.deps | require-cargo
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.deps | require-cargo
+format: $(VENV)/.deps
 	cargo fmt --all
 	rustfmt --edition 2024 $(REGISTERED)
 	$(BIN)/ruff format .
@@ -97,7 +97,8 @@ clean:
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment: made anew whenever the versions change.
-$(VENV)/.deps: requirements.lock | require-python
+# Cargo is looked for first, so that nobody waits for the packages and then lacks it.
+$(VENV)/.deps: requirements.lock | require-python require-cargo
 	@echo '==> Python packages into $(VENV)'
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
@@ -105,7 +106,7 @@ $(VENV)/.deps: requirements.lock | require-python
 	@touch $@
 
 # The Rust core, built in release mode into the environment; Python sources are used in place.
-$(VENV)/.built: $(VENV)/.deps $(RUST) | require-cargo
+$(VENV)/.built: $(VENV)/.deps $(RUST)
 	@echo '==> The Rust core into $(VENV)'
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
