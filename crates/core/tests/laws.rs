@@ -214,3 +214,25 @@ fn arrivals_beyond_the_clock_are_refused() {
         assert!(error.to_string().contains("more than a century"), "{error}");
     }
 }
+
+/// Filled to its user capacity and overwritten ten times, every invariant verified whole after every
+/// request (the device is below check mode's limit for that).
+#[test]
+fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
+    for kind in ["page", "dftl", "cdftl"] {
+        for (chips, depth) in [(1, 1), (2, 4)] {
+            let mut settings = small(kind, chips);
+            settings.ftl.mapping_cache_bytes = Some(4096 + 64 * 8);
+            settings.flash.blocks_per_plane = 16;
+            settings.device.queue_depth = depth;
+            let user = settings.user_pages();
+            assert!(user < 1000, "small enough to be verified whole");
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(chips));
+            let fill = (0..user).map(|lpn| pages(0, Op::Write, 4096, lpn, 1));
+            let mut trace: Vec<_> = fill.collect();
+            trace.extend((0..10 * user).map(|_| pages(0, Op::Write, 4096, random.random_range(0..user), 1)));
+            let report = checked(&settings, trace).0;
+            assert!(report.flash.programs["gc"] > 0, "{kind} collected");
+        }
+    }
+}
