@@ -1,9 +1,10 @@
 """Compares noop, piq and vios on the twelve calibrated generators and on traces: the tables of docs/vios.md.
 
     python scripts/vios_tables.py                                  # at 12K cycles
-    python scripts/vios_tables.py --cycles 6000,9000,12000,15000   # Fig. 7
+    python scripts/vios_tables.py --vary flash.pe_cycles=6000,9000,12000,15000
     python scripts/vios_tables.py --trace FILE ...                 # traces instead of the generators
-    python scripts/vios_tables.py --set ftl.gc_free_blocks=1100    # another state of the device
+    python scripts/vios_tables.py --until 95%                      # runs that use the erased blocks up
+    python scripts/vios_tables.py --set ftl.over_provisioning=3%   # another device
 
 Each device is prepared once and every workload runs on a copy of it. Differences are those of the mean
 latencies, in per cent of the baseline's; the last line of a table is their mean over the workloads.
@@ -36,6 +37,7 @@ class Run(NamedTuple):
     read_conflicts: int
     write_conflicts: int
     waf: float
+    programs: int
     cpu_s: float
 
 
@@ -56,6 +58,7 @@ def run(config: _core.Config, device: _core.Device) -> Run:
         conflicts["read"],
         conflicts["write"],
         result["waf"]["total"],
+        result["flash"]["programs"]["host"],
         cpu_s,
     )
 
@@ -71,20 +74,38 @@ def sources(arguments: argparse.Namespace) -> Iterator[tuple[str, str, dict[str,
             yield name, str(ROOT / "workloads" / "vios" / f"{name}.toml"), {}
 
 
+def enough(config: _core.Config, device: _core.Device, share: float) -> str:
+    """Requests with which a generator writes ``share`` of what is erased at time 0, from a first run."""
+    first = run(config, device)
+    settings = json.loads(config.json())
+    flash, spare = settings["flash"], float(settings["ftl"]["over_provisioning"].rstrip("%")) / 100
+    pages = flash["pages_per_block"] * spare
+    for part in ("channels", "chips_per_channel", "dies_per_chip", "planes_per_die", "blocks_per_plane"):
+        pages *= flash[part]
+    requests = settings["workload"]["synthetic"]["requests"]
+    return str(round(requests * share * pages / first.programs))
+
+
 def measure(arguments: argparse.Namespace) -> dict[tuple[str, str, str], Run]:
-    """Every workload under every scheduler at every stage."""
+    """Every workload under every scheduler at every value."""
     given = dict(text.split("=", 1) for text in arguments.set)
-    found = {}
-    for cycles in arguments.cycles.split(","):
-        for scheduler in SCHEDULERS:
+    vary, values = arguments.vary.split("=", 1)
+    found: dict[tuple[str, str, str], Run] = {}
+    lengths: dict[str, str] = {}
+    for value in values.split(","):
+        for scheduler in arguments.schedulers.split(","):
             device = None
-            keys = {"flash.pe_cycles": cycles, "device.scheduler": scheduler, **given}
+            keys = {"flash.pe_cycles": "12000", **given, "device.scheduler": scheduler, vary: value}
             for name, base, own in sources(arguments):
                 config = load(base, overrides({**keys, **own}))
-                if device is None:
-                    device = _core.prepare(config, load_state=arguments.load_state)
-                found[cycles, scheduler, name] = run(config, device)
-                print(f"{cycles} {scheduler} {name} {found[cycles, scheduler, name]}", file=sys.stderr)
+                device = device or _core.prepare(config, load_state=arguments.load_state)
+                if arguments.until:
+                    if name not in lengths:
+                        lengths[name] = enough(config, device, float(arguments.until.rstrip("%")) / 100)
+                    own["workload.synthetic.requests"] = lengths[name]
+                    config = load(base, overrides({**keys, **own}))
+                found[value, scheduler, name] = run(config, device)
+                print(f"{value} {scheduler} {name} {found[value, scheduler, name]}", file=sys.stderr)
     return found
 
 
@@ -103,23 +124,23 @@ def us(value: float | None) -> float | None:
     return None if value is None else value / 1000
 
 
-def table(found: dict[tuple[str, str, str], Run], cycles: str) -> list[str]:
-    """The table of one stage."""
+def table(found: dict[tuple[str, str, str], Run], value: str) -> list[str]:
+    """The table of one value of what varies."""
     head = "| workload | conflicts | read us: noop | piq | vios | vs noop | vs piq"
     lines = [head + " | write us: noop | piq | vios | vs noop | vs piq | WAF |", "|---" * 13 + "|"]
     sums: list[list[float]] = [[], [], [], []]
-    for name in dict.fromkeys(name for at, _, name in found if at == cycles):
-        noop, piq, vios = (found[cycles, scheduler, name] for scheduler in SCHEDULERS)
+    for name in dict.fromkeys(name for at, _, name in found if at == value):
+        noop, piq, vios = (found[value, scheduler, name] for scheduler in SCHEDULERS)
         changes = [
             change(vios.read_ns, noop.read_ns),
             change(vios.read_ns, piq.read_ns),
             change(vios.write_ns, noop.write_ns),
             change(vios.write_ns, piq.write_ns),
         ]
-        for values, value in zip(sums, changes, strict=True):
-            values.extend([] if value is None else [value])
-        reads = [cell(us(each.read_ns), ",.0f") for each in (noop, piq, vios)]
-        writes = [cell(us(each.write_ns), ",.0f") for each in (noop, piq, vios)]
+        for values, each in zip(sums, changes, strict=True):
+            values.extend([] if each is None else [each])
+        reads = [cell(us(done.read_ns), ",.0f") for done in (noop, piq, vios)]
+        writes = [cell(us(done.write_ns), ",.0f") for done in (noop, piq, vios)]
         cells = [name, f"{noop.read_conflicts + noop.write_conflicts:,}", *reads, *map(cell, changes[:2])]
         lines.append("| " + " | ".join([*cells, *writes, *map(cell, changes[2:]), f"{vios.waf:.2f}"]) + " |")
     means = [cell(sum(values) / len(values) if values else None) for values in sums]
@@ -130,7 +151,9 @@ def table(found: dict[tuple[str, str, str], Run], cycles: str) -> list[str]:
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--cycles", default="12000", help="stages, separated by commas")
+    parser.add_argument("--vary", default="flash.pe_cycles=12000", help="KEY=A,B,...: a table for each")
+    parser.add_argument("--schedulers", default=",".join(SCHEDULERS), help="all three for tables")
+    parser.add_argument("--until", default="", help="longer runs that write this share of what is erased")
     parser.add_argument("--only", default="", help="generators, separated by commas")
     parser.add_argument("--trace", nargs="*", default=[], help="traces instead of the generators")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for ftlab run")
@@ -138,14 +161,16 @@ def main() -> None:
     parser.add_argument("--json", default=None, help="file that takes every figure")
     arguments = parser.parse_args()
     found = measure(arguments)
-    for cycles in arguments.cycles.split(","):
-        print("\n".join([f"{cycles} cycles:", "", *table(found, cycles), ""]))
+    if arguments.schedulers == ",".join(SCHEDULERS):
+        key = arguments.vary.split("=", 1)[0]
+        for value in dict.fromkeys(value for value, _, _ in found):
+            print("\n".join([f"{key} = {value}:", "", *table(found, value), ""]))
     cpu = max(found.values(), key=lambda each: each.cpu_s)
     print(f"most CPU of a run: {cpu.cpu_s:.2f} s")
     if arguments.json:
         rows: list[dict[str, Any]] = [
-            {"cycles": cycles, "scheduler": scheduler, "workload": name, **each._asdict()}
-            for (cycles, scheduler, name), each in found.items()
+            {"value": value, "scheduler": scheduler, "workload": name, **each._asdict()}
+            for (value, scheduler, name), each in found.items()
         ]
         Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
 
