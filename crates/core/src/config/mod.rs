@@ -11,7 +11,7 @@ pub mod units;
 
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use typed::{
-    Contradiction, Device, Flash, Ftl, Host, OutOfRange, Precondition, PreconditionKind, Replay, Settings,
+    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Precondition, PreconditionKind, Replay, Settings,
     Synthetic, Workload,
 };
 
