@@ -349,6 +349,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
                 read_up_to = lpn + count;
             }
         }
+        // Evicted mappings are programmed too.
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
         misses
     }
 
@@ -417,6 +421,9 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
                 Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
             self.translation.prefetch(page, &self.missing, &mut context);
             work.fence();
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
         }
     }
 
