@@ -13,7 +13,7 @@ use ftlab_core::config::{Endurance, GcBackground, Precondition, PreconditionKind
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
 use ftlab_core::metrics::{Report, State};
-use ftlab_core::sim::{Prepared, run};
+use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -194,6 +194,32 @@ fn preconditioning_may_wear_a_device_out() {
     settings.device.precondition = Precondition { kind: PreconditionKind::Steady, ..Precondition::NONE };
     let error = Prepared::new(&settings, &mut (), true).unwrap_err().to_string();
     assert!(error.contains("wore the device out") && error.contains("flash.endurance"), "{error}");
+}
+
+/// Blocks retired while the device was preconditioned are part of a saved state, and so are spare blocks.
+#[test]
+fn a_saved_state_knows_the_retired_blocks() {
+    let mut settings = ageing("dftl", 40, 12);
+    settings.device.precondition =
+        Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::NONE };
+    // Some blocks wear out in that time, not all.
+    settings.flash.variation = Some(devices::AGEING);
+    settings.flash.endurance = Endurance::Ecc;
+    settings.flash.pe_cycles = 750;
+    settings.flash.blocks_per_plane = 128;
+    settings.ftl.spare_blocks = 24;
+    let own = Prepared::new(&settings, &mut (), true).expect("every invariant holds");
+    let mut bytes = Vec::new();
+    own.save(&Identity::new(), &mut bytes).unwrap();
+    let loaded = Prepared::load(&settings, &Identity::new(), &mut &bytes[..], true).unwrap();
+    let trace = worn(&settings, 3000);
+    let reports = [own, loaded].map(|prepared| {
+        let mut trace = trace.clone().into_iter();
+        run_prepared(&settings, prepared, &mut trace, &mut ()).expect("every invariant holds")
+    });
+    assert!(reports[0].health.blocks.retired > 0, "{:?}", reports[0].health);
+    let [own, loaded] = reports.each_ref().map(|report| serde_json::to_string(report).unwrap());
+    assert_eq!(own, loaded);
 }
 
 /// Blocks beyond the ECC limit at time 0 are retired from the start, if there are spare blocks for them.

@@ -34,7 +34,9 @@ impl Device {
             if self.array.keeps_spans() {
                 self.array.label(work.labels());
             }
-            self.note_state(now_ns, ftl);
+            if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+                self.turned_read_only(now_ns, ftl);
+            }
         }
     }
 
@@ -49,11 +51,12 @@ impl Device {
         self.read_only_ns
     }
 
-    /// Remembers when the FTL turned the device read-only.
-    #[inline]
-    pub(super) fn note_state(&mut self, now_ns: u64, ftl: &Ftl) {
-        if self.read_only_ns.is_none() && with_ftl!(ftl, ftl => ftl.is_read_only()) {
-            self.read_only_ns = Some(now_ns);
-        }
+    /// Remembers when the FTL turned the device read-only; whether it has refused a request since this was
+    /// called last.
+    #[cold]
+    pub(super) fn turned_read_only(&mut self, now_ns: u64, ftl: &Ftl) -> bool {
+        self.read_only_ns.get_or_insert(now_ns);
+        let refused = with_ftl!(ftl, ftl => ftl.refused());
+        std::mem::replace(&mut self.refused, refused) != refused
     }
 }

@@ -53,8 +53,10 @@ pub struct Device {
     /// Requests held that have not issued, and the flushes among them.
     waiting: u32,
     flushes: u32,
-    /// When the device turned read-only.
+    /// When the device turned read-only, and how many requests the FTL had refused since, when that was
+    /// looked at last.
     read_only_ns: Option<u64>,
+    refused: u64,
     conflicts: Conflicts,
 }
 
@@ -74,6 +76,7 @@ impl Device {
             waiting: 0,
             flushes: 0,
             read_only_ns: None,
+            refused: 0,
             conflicts: Conflicts::default(),
         }
     }
@@ -182,6 +185,7 @@ impl Device {
     }
 
     /// Runs a request through the FTL and starts its steps.
+    #[inline(always)] // called in one place, for every request
     fn begin(
         &mut self,
         id: u32,
@@ -192,44 +196,42 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         work.clear();
-        let request = pool[id];
+        let Request { op, pages, chips, prefetch, .. } = pool[id];
         self.waiting -= 1;
-        self.flushes -= u32::from(request.op == Op::Flush);
-        for chip in request.chips.members(self.wanted.len() as u32) {
+        self.flushes -= u32::from(op == Op::Flush);
+        for chip in chips.members(self.wanted.len() as u32) {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {
                 work.hurry(chip);
             }
             *wanted -= 1;
         }
-        if request.prefetch {
+        if prefetch {
+            let Request { batch, translation_page, .. } = pool[id];
             let mut at = id;
             // A scheduler of the device may have let later members of the batch pass this one; the
             // slot of one that completed may by now hold a request of another batch.
             let mut needs = std::iter::from_fn(|| {
-                let member = (at != NONE && pool[at].batch == request.batch).then(|| pool[at].pages)?;
+                let member = (at != NONE && pool[at].batch == batch).then(|| pool[at].pages)?;
                 at = pool.behind(at);
                 Some(member)
             });
-            with_ftl!(ftl, ftl => ftl.prefetch(request.translation_page, &mut needs, work));
+            with_ftl!(ftl, ftl => ftl.prefetch(translation_page, &mut needs, work));
         }
-        let (misses, failed) = with_ftl!(ftl, ftl => {
-            let refused = ftl.refused();
-            let misses = match request.op {
-                Op::Read => ftl.read(request.pages, work),
-                Op::Write => ftl.write(request.pages, work),
-                Op::Trim => ftl.trim(request.pages, work),
-                Op::Flush => {
-                    ftl.flush(work);
-                    0
-                }
-            };
-            (misses, ftl.refused() != refused)
+        let misses = with_ftl!(ftl, ftl => match op {
+            Op::Read => ftl.read(pages, work),
+            Op::Write => ftl.write(pages, work),
+            Op::Trim => ftl.trim(pages, work),
+            Op::Flush => {
+                ftl.flush(work);
+                0
+            }
         });
-        self.note_state(now_ns, ftl);
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            pool[id].failed = self.turned_read_only(now_ns, ftl);
+        }
         let request = &mut pool[id];
         request.misses = misses;
-        request.failed = failed;
         request.steps_left = work.steps().len() as u32;
         if request.steps_left == 0 {
             self.held -= 1;
@@ -256,7 +258,9 @@ impl Device {
         if self.array.keeps_spans() {
             self.array.label(work.labels());
         }
-        self.note_state(now_ns, ftl);
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            self.turned_read_only(now_ns, ftl);
+        }
         true
     }
 
