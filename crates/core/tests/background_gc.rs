@@ -104,7 +104,8 @@ fn a_request_waits_for_one_step_at_most() {
         let trace: Vec<_> = (0..4000u64)
             .map(|at| {
                 let op = if at % 2 == 0 { Op::Write } else { Op::Read };
-                let time = at / 2 * 20_000_000 + if at % 2 == 0 { 0 } else { 350_000 + random.random_range(0..9_000_000) };
+                let time = at / 2 * 20_000_000
+                    + if at % 2 == 0 { 0 } else { 350_000 + random.random_range(0..9_000_000) };
                 pages(time, op, 4096, random.random_range(0..user), 1)
             })
             .collect();
@@ -131,7 +132,9 @@ fn write_amplification_is_that_of_the_closed_form() {
         settings.ftl.gc_background = background(normal, step);
         settings.flash.blocks_per_plane = 512;
         let mut work = Work::new(Timing::new(&settings.flash, 4096), 1);
-        let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else { panic!("a page-mapped device") };
+        let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else {
+            panic!("a page-mapped device")
+        };
         let user = settings.user_pages() as u32;
         ftl.lay(&mut (0..user), &mut work);
         ftl.collect_in_background(settings.ftl.gc_background.unwrap());
@@ -165,7 +168,8 @@ fn a_busy_device_collects_as_it_did() {
     settings.device.precondition = Precondition::FILL;
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
-    let trace: Vec<_> = (0..6000).map(|_| pages(0, Op::Write, 4096, random.random_range(0..user), 1)).collect();
+    let trace: Vec<_> =
+        (0..6000).map(|_| pages(0, Op::Write, 4096, random.random_range(0..user), 1)).collect();
     let off = report(&settings, trace.clone());
     settings.ftl.gc_background = background(6, 1);
     assert_eq!(format!("{off:?}"), format!("{:?}", report(&settings, trace)));
@@ -229,7 +233,8 @@ fn steps_do_not_starve_a_flush() {
         }
         let (report, rows) = checked(&settings, trace);
         assert!(report.flash.programs["gc"] > 500, "{scheduler}: {:?}", report.flash.programs);
-        let worst = rows.iter().filter(|row| row.op == Op::Flush).map(|row| row.complete_ns - row.arrival_ns).max();
+        let worst =
+            rows.iter().filter(|row| row.op == Op::Flush).map(|row| row.complete_ns - row.arrival_ns).max();
         println!("{scheduler}, {logical} B: worst flush {worst:?} ns");
         // What was written with it, and the longest step; collections in the foreground apart.
         assert!(worst.unwrap() < 40_000_000, "{scheduler}: {worst:?}");

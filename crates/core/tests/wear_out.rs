@@ -47,7 +47,8 @@ fn ageing(kind: &str, cycles: u32, spare: u32) -> Settings {
 fn worn(settings: &Settings, writes: u64) -> Vec<Record> {
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(17);
-    let writes = (0..writes).map(|at| pages(at * 1_000_000, Op::Write, 4096, random.random_range(0..user), 1));
+    let writes =
+        (0..writes).map(|at| pages(at * 1_000_000, Op::Write, 4096, random.random_range(0..user), 1));
     let mut trace: Vec<_> = writes.collect();
     let end = trace.len() as u64 * 1_000_000;
     trace.extend((0..user).map(|lpn| pages(end + lpn * 1000, Op::Read, 4096, lpn, 1)));
@@ -92,7 +93,10 @@ fn a_device_ages_to_read_only() {
             assert_eq!(report.latency.write.count, 60_000 - failed);
             assert_eq!(report.latency.read.count, report.trace.reads);
             let smart = &health.nvme_smart;
-            assert_eq!((smart.host_write_commands, smart.host_read_commands), (60_000 - failed, report.trace.reads));
+            assert_eq!(
+                (smart.host_write_commands, smart.host_read_commands),
+                (60_000 - failed, report.trace.reads)
+            );
             assert_eq!(smart.data_units_written, ((60_000 - failed) * 4096).div_ceil(512_000));
             assert_eq!(smart.critical_warning, if spare > 0 { 0b1001 } else { 0b1000 });
             assert_eq!(smart.available_spare, (spare > 0).then_some(0));
@@ -153,7 +157,10 @@ fn health_of_a_good_device() {
     settings.ftl.spare_blocks = 0;
     let trace = worn(&settings, 1000);
     let health = serde_json::to_value(&checked(&settings, trace).0.health).unwrap();
-    assert!(health["nvme_smart"]["percentage_used"].is_null() && health["nvme_smart"]["available_spare"].is_null());
+    assert!(
+        health["nvme_smart"]["percentage_used"].is_null()
+            && health["nvme_smart"]["available_spare"].is_null()
+    );
     assert_eq!(health["emmc_ext_csd"]["DEVICE_LIFE_TIME_EST_TYP_A"], 0);
 }
 
@@ -228,7 +235,10 @@ fn blocks_beyond_the_ecc_limit_are_retired() {
     let mut settings = ageing("page", 1, 0);
     settings.flash.endurance = Endurance::Ecc;
     let refused = check(&settings).unwrap_err();
-    assert!(refused.key == "flash.endurance" && refused.message.contains("flash.variation.model"), "{refused}");
+    assert!(
+        refused.key == "flash.endurance" && refused.message.contains("flash.variation.model"),
+        "{refused}"
+    );
     settings.flash.variation = Some(devices::AGEING);
     check(&settings).expect("no block is worn");
     // ln(1e-3 / 1e-6) + 15 (0.3 - 0.03) = 10.96 = 0.01 x 1096 cycles of the mean block.

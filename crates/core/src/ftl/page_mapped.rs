@@ -451,7 +451,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     fn background_step(&mut self, chip: u32, work: &mut Work) -> bool {
         let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
         let translation_pages = T::ON_FLASH.then(|| self.pages.log());
-        let Some(kind) = background::choose(chip, how.normal_blocks, &self.data, translation_pages, &self.pool)
+        let Some(kind) =
+            background::choose(chip, how.normal_blocks, &self.data, translation_pages, &self.pool)
         else {
             return false;
         };

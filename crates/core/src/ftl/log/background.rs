@@ -168,7 +168,9 @@ impl Log {
             let page = self.by_page.div(live);
             pages_read += u32::from(page != last_page);
             (last_page, slot) = (page, live + 1);
-            if self.by_page.rem(placed + 1) == 0 || (self.blocks[victim as usize].valid == 0 && self.pad(chip)) {
+            if self.by_page.rem(placed + 1) == 0
+                || (self.blocks[victim as usize].valid == 0 && self.pad(chip))
+            {
                 // A block's pages in succession are one entry.
                 let program_ns = pool.programmed(block, 1);
                 match self.copied.last_mut() {

@@ -261,7 +261,8 @@ impl Log {
     pub fn can_relocate(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
         !self.is_short(chip)
-            && (at.next == at.end || at.aside_next == at.aside_end) && self.by_page.rem(at.next) == 0
+            && (at.next == at.end || at.aside_next == at.aside_end)
+            && self.by_page.rem(at.next) == 0
     }
 
     /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear)
