@@ -13,8 +13,8 @@ pub mod units;
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{
-    Arrival, Contradiction, Device, Flash, Ftl, Host, OutOfRange, Pattern, Precondition, PreconditionKind,
-    Replay, Settings, Synthetic, Workload,
+    Arrival, Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Pattern,
+    Precondition, PreconditionKind, Replay, Settings, Synthetic, Workload,
 };
 
 use std::collections::BTreeMap;
