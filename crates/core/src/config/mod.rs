@@ -7,14 +7,16 @@
 mod check;
 mod keys;
 mod size_mix;
+mod synthetic;
 mod typed;
 pub mod units;
 
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use size_mix::{MOST_SIZES, SizeMix};
+pub use synthetic::{Arrival, Pattern, Synthetic};
 pub use typed::{
-    Arrival, Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Pattern,
-    Precondition, PreconditionKind, Replay, Settings, Synthetic, Workload,
+    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Pattern, Precondition,
+    PreconditionKind, Replay, Settings, Workload,
 };
 
 use std::collections::BTreeMap;
