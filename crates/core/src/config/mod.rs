@@ -15,7 +15,7 @@ pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use synthetic::{Arrival, Pattern, Synthetic};
 pub use typed::{
-    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Pattern, Precondition,
+    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Precondition,
     PreconditionKind, Replay, Settings, Workload,
 };
 
