@@ -187,7 +187,7 @@ impl Device {
             }
             *wanted -= 1;
         }
-        if request.prefetch {
+        if request.prefetch && (request.op == Op::Read || !with_ftl!(ftl, ftl => ftl.updates_free())) {
             let mut at = id;
             // A scheduler of the device may have let later members of the batch pass this one; the
             // slot of one that completed may by now hold a request of another batch.
