@@ -214,6 +214,12 @@ impl Blocks {
 
     /// Writes units, gathered into pages.
     fn flush(&mut self, units: &BTreeSet<u32>) {
+        self.write(&units.iter().copied().collect::<Vec<_>>(), units);
+    }
+
+    /// Writes units in this order; what is read with them are units of `dirty`.
+    fn write(&mut self, units: &[u32], dirty: &BTreeSet<u32>) {
+        let mut left = dirty.clone();
         let mut loaded = HashSet::new();
         for &unit in units {
             if self.blocks.get(&self.open).is_none_or(|slots| slots.len().is_multiple_of(self.per_page)) {
@@ -228,16 +234,13 @@ impl Blocks {
                 // One read brings in every unit of the page that is to be written.
                 self.charged.map_reads += 1;
                 let page = index / self.per_page;
-                let beside = units.iter().filter(|&&other| {
-                    other >= unit
-                        && self
-                            .newest
-                            .get(&other)
-                            .is_some_and(|&(b, i)| (b, i / self.per_page) == (block, page))
+                let beside = left.iter().filter(|&&other| {
+                    self.newest.get(&other).is_some_and(|&(b, i)| (b, i / self.per_page) == (block, page))
                 });
                 loaded.extend(beside.copied());
             }
             self.stale = true;
+            left.remove(&unit);
             self.charged.map_programs += u64::from(self.put(unit));
         }
         self.charged.map_programs += u64::from(self.pad());
@@ -489,5 +492,70 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
             assert_eq!(of(found), of(demanded), "{channels} chips, step {index}: {step:?}");
         }
         assert!(device.work.counts().programs[Cause::Gc as usize] > 100, "user blocks were collected");
+    }
+}
+
+/// The same with one bounded LRU list, on a device where no data moves: the order in which it does would
+/// decide what stays cached.
+#[test]
+fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
+    for (amount, capacity) in [(Some(6), 20), (None, 20), (Some(40), 9), (None, 60)] {
+        let mut settings = device(64, 2, 4);
+        settings.flash.blocks_per_plane = 400;
+        settings.ftl.over_provisioning_ppm = 960_000;
+        settings.ftl.cache_policy = "lru".into();
+        settings.ftl.mapping_cache_bytes = Some(capacity * u64::from(settings.ftl.entry_bytes));
+        settings.ftl.flush_bytes = Some(u64::from(settings.flash.page_bytes) * amount.unwrap_or(1 << 20));
+        settings.ftl.translation_blocks = Some(12);
+        let mut model = ByAmount::new(&settings, 12);
+        if amount.is_none() {
+            settings.ftl.flush_bytes = None;
+            model.host_flush = false;
+        }
+        let mut cache: Vec<(u32, bool)> = Vec::new();
+        let mut device = Device::new(&settings);
+        let steps = workload(settings.user_pages() as u32, capacity);
+        for (index, step) in steps.into_iter().enumerate() {
+            assert_eq!(device.take(step), [], "data moves");
+            let (found, user, copies) = charged(&device.work);
+            let mut slot = None;
+            // The victim's unit goes first, then the next ones round, as many as fill its page.
+            let mut before = Charged::default();
+            if let Step::Read(lpn) | Step::Write(lpn) | Step::Trim(lpn) = step {
+                let update = !matches!(step, Step::Read(_));
+                let cached = cache.iter().position(|&(cached, _)| cached == lpn).map(|at| cache.remove(at));
+                if cached.is_none() && cache.len() as u64 == capacity {
+                    let (victim, dirty) = cache[0];
+                    if dirty {
+                        let first = victim / model.entries;
+                        let units: BTreeSet<u32> =
+                            model.dirty.iter().map(|lpn| lpn / model.entries).collect();
+                        let round = units.range(first..).chain(units.range(..first));
+                        let page: Vec<u32> = round.take(model.blocks.per_page).copied().collect();
+                        model.blocks.charged = Charged::default();
+                        model.blocks.write(&page, &units);
+                        before = model.blocks.charged;
+                        model.dirty.retain(|lpn| !page.contains(&(lpn / model.entries)));
+                        cache.iter_mut().for_each(|entry| entry.1 = model.dirty.contains(&entry.0));
+                    }
+                    model.cached.remove(&cache.remove(0).0);
+                }
+                cache.push((lpn, cached.is_some_and(|(_, dirty)| dirty) || update));
+                slot = matches!(step, Step::Write(_)).then(|| device.ftl.slot(lpn));
+            }
+            let demanded = model.demand(step, &[], (user, copies), slot);
+            cache.iter_mut().for_each(|entry| entry.1 = model.dirty.contains(&entry.0));
+            let sum = Charged {
+                map_reads: before.map_reads + demanded.map_reads,
+                map_programs: before.map_programs + demanded.map_programs,
+                dir_programs: before.dir_programs + demanded.dir_programs,
+                gc_map_reads: before.gc_map_reads + demanded.gc_map_reads,
+                gc_map_programs: before.gc_map_programs + demanded.gc_map_programs,
+                gc_map_erases: before.gc_map_erases + demanded.gc_map_erases,
+            };
+            assert_eq!(found, sum, "{amount:?}, {capacity} entries, step {index}: {step:?}");
+            device.ftl.verify().expect("every invariant holds");
+        }
+        assert!(device.work.counts().erases[Cause::GcMap as usize] > 0, "translation blocks were collected");
     }
 }

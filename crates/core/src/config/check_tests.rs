@@ -206,15 +206,12 @@ fn flushing_by_amount_must_fit_the_ftl() {
     assert!(
         refused(&[kind("cdftl"), amount.clone()]).starts_with("ftl.flush: cdftl (ftl.kind) writes mappings")
     );
-    for name in ["minipage", "msftl"] {
-        assert!(
-            refused(&[kind(name)]).starts_with(&format!("ftl.flush: {name} (ftl.kind) gathers the mappings"))
-        );
+    for name in ["minipage", "msftl", "dftl", "page"] {
+        let cache = ("ftl.mapping_cache", Value::Bytes(16 * KIB));
+        assert!(Settings::from_values(&with(&[kind(name)])).is_ok());
         assert!(Settings::from_values(&with(&[kind(name), amount.clone()])).is_ok());
+        assert!(Settings::from_values(&with(&[kind(name), amount.clone(), cache])).is_ok());
     }
-    assert!(Settings::from_values(&with(&[kind("dftl"), amount.clone()])).is_ok());
-    // The full map ignores the key.
-    assert!(Settings::from_values(&with(&[kind("page"), amount.clone()])).is_ok());
 }
 
 #[test]

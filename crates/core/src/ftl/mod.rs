@@ -196,13 +196,19 @@ registry! {
     Msftl = msftl: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
 }
 
+/// Whether translation units are gathered into NAND pages ([`units`]); else each is a page, written
+/// back alone.
+pub fn gathers(settings: &Settings) -> bool {
+    match settings.ftl.kind.as_str() {
+        minipage::NAME | msftl::NAME => true,
+        kind => kind == dftl::NAME && settings.ftl.flush_bytes.is_some(),
+    }
+}
+
 /// Name of the registered FTL that runs: dftl with mappings flushed by amount (Base-DFTL of Kim and
 /// Lee, ICSOFT 2020) is msftl with the NAND page as its unit.
 fn served_by(settings: &Settings) -> &str {
-    match settings.ftl.kind.as_str() {
-        dftl::NAME if settings.ftl.flush_bytes.is_some() => msftl::NAME,
-        kind => kind,
-    }
+    if gathers(settings) { msftl::NAME } else { &settings.ftl.kind }
 }
 
 /// Bytes of a translation unit; see [`Settings::unit_bytes`].

@@ -6,7 +6,7 @@ use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::units::UnitSpace;
-use super::{FlashTranslation, Request, wear};
+use super::{FlashTranslation, Request, gathers, wear};
 use crate::config::{Contradiction, Settings};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What user data and translation pages may have of each chip's blocks. Translation pages may
-/// borrow any erased block; the data gets back what it needs up to its limit. Where mappings are flushed
-/// by amount, translation blocks have a limit too.
+/// borrow any erased block; the data gets back what it needs up to its limit. Where units
+/// are gathered, translation blocks have a limit too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     data_limit: u32,
@@ -45,7 +45,7 @@ impl Layout {
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
         let space = UnitSpace::new(settings);
         let map_least = if on_flash { map_blocks_at_least(settings, space) } else { 0 };
-        let own = settings.ftl.translation_blocks.filter(|_| on_flash && settings.ftl.flush_bytes.is_some());
+        let own = settings.ftl.translation_blocks.filter(|_| gathers(settings));
         let own = own.map(|blocks| u64::from(blocks).div_ceil(chips));
         let needed = data_least + own.map_or(map_least, |own| own.max(map_least));
         if needed > blocks {
@@ -70,7 +70,7 @@ impl Layout {
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
     let chips = u64::from(flash.chips());
-    if settings.ftl.flush_bytes.is_some() {
+    if gathers(settings) {
         // The last block takes the directory while another is collected.
         let live = u64::from(space.units) + u64::from(space.directory_slots);
         (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(chips)
@@ -110,15 +110,15 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
         });
     }
     match Layout::new(settings, on_flash) {
-        Ok(_) => own_blocks(settings, on_flash),
+        Ok(_) => own_blocks(settings),
         Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
     }
 }
 
 /// Checks that the translation blocks asked for are enough.
-fn own_blocks(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
+fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
     let Some(blocks) = settings.ftl.translation_blocks else { return Ok(()) };
-    if !on_flash || settings.ftl.flush_bytes.is_none() {
+    if !gathers(settings) {
         return Ok(());
     }
     let chips = u64::from(settings.flash.chips());
@@ -146,17 +146,22 @@ fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
         gc: Cause::Gc,
         serial: false,
     };
-    let by_amount = on_flash && settings.ftl.flush_bytes.is_some();
+    let serial = gathers(settings);
     let map = Shape {
-        limit: if by_amount { layout.map_limit * data.chips } else { u32::MAX },
+        limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
         slots_per_page: layout.space.per_page,
         owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },
         reserve: u32::from(on_flash),
         gc: Cause::GcMap,
-        serial: by_amount,
+        serial,
         ..data
     };
     (layout, [data, map])
+}
+
+/// Whether a host's flush is a mapping flush.
+fn flushes_mappings(settings: &Settings) -> bool {
+    settings.ftl.host_flush_mappings && settings.ftl.flush_bytes.is_some()
 }
 
 /// A page-mapped FTL with the mapping cache `T`.
@@ -209,7 +214,7 @@ impl<T: Translation> PageMapped<T> {
             pool,
             translation: translation(settings, layout.space.units),
             read_modify_write: settings.ftl.read_modify_write,
-            host_flush_mappings: settings.ftl.host_flush_mappings,
+            host_flush_mappings: flushes_mappings(settings),
             space: if T::ON_FLASH { layout.space } else { UnitSpace::default() },
             lpns,
             by_page: Divider::new(layout.slots_per_page),
@@ -250,7 +255,7 @@ impl<T: Translation> PageMapped<T> {
         translation.restored(pages);
         // What a run does with partly written pages and flushes is no part of the state.
         ftl.read_modify_write = settings.ftl.read_modify_write;
-        ftl.host_flush_mappings = settings.ftl.host_flush_mappings;
+        ftl.host_flush_mappings = flushes_mappings(settings);
         ftl.missing = Vec::with_capacity(layout.space.entries as usize);
         Ok(ftl)
     }
@@ -455,7 +460,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     }
 
     fn updates_free(&self) -> bool {
-        T::UPDATES_FREE
+        self.translation.updates_free()
     }
 
     fn slot(&self, lpn: u32) -> u32 {

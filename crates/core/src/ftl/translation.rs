@@ -329,7 +329,9 @@ pub trait Translation {
     fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool;
 
     /// Whether an entry is updated without being fetched first, so that no write misses.
-    const UPDATES_FREE: bool = false;
+    fn updates_free(&self) -> bool {
+        false
+    }
 
     /// Makes all mappings durable, where that is a host's flush's business.
     fn flush(&mut self, _context: &mut Context) {}

@@ -21,7 +21,7 @@
 
 use super::log::Log;
 use super::pool::BlockPool;
-use super::translation::TranslationPages;
+use super::translation::{Context, TranslationPages};
 use crate::config::{Choice, Contradiction, Key, Kind, Settings};
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, NONE};
@@ -34,7 +34,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { min: 1, max: 1 << 40 },
         default: "eviction",
         words: &["eviction"],
-        doc: "When dirty mappings are written back: when they leave the mapping cache, or all of them after this amount of data programmed.",
+        doc: "When dirty mappings are written back: as they leave the mapping cache, or all of them after this amount of data programmed.",
     },
     Key {
         path: "ftl.flush_counts",
@@ -55,7 +55,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Count { min: 1, max: 1 << 30 },
         default: "auto",
         words: &["auto"],
-        doc: "Most erase blocks of translation pages, of all chips together, where ftl.flush is an amount; rounded up to the same number of each chip.",
+        doc: "Most erase blocks of translation pages, of all chips together, where units are gathered (minipage, msftl, and dftl with an amount in ftl.flush); rounded up to the same number of each chip.",
     },
 ];
 
@@ -101,8 +101,7 @@ impl UnitSpace {
         let per_page = page / unit;
         let units = settings.user_pages().div_ceil(u64::from(entries));
         let directory_bytes = units * u64::from(settings.ftl.entry_bytes);
-        let pages =
-            if settings.ftl.flush_bytes.is_some() { directory_bytes.div_ceil(page.into()) } else { 0 };
+        let pages = if super::gathers(settings) { directory_bytes.div_ceil(page.into()) } else { 0 };
         UnitSpace {
             unit_bytes: unit.into(),
             per_page,
@@ -111,6 +110,56 @@ impl UnitSpace {
             directory_bytes,
             directory_slots: pages as u32 * per_page,
         }
+    }
+}
+
+/// When a mapping flush is due.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Due {
+    /// NAND pages of data programmed after which it is; `None`: never.
+    amount: Option<u64>,
+    counts_moved: bool,
+    /// Pages programmed since the last flush, and all that were when that was last looked at.
+    programmed: u64,
+    seen: u64,
+}
+
+impl Due {
+    /// As `settings` say.
+    pub fn new(settings: &Settings) -> Due {
+        let page = u64::from(settings.flash.page_bytes);
+        Due {
+            amount: settings.ftl.flush_bytes.map(|bytes| bytes.div_ceil(page)),
+            counts_moved: settings.ftl.flush_counts_moved,
+            programmed: 0,
+            seen: 0,
+        }
+    }
+
+    fn total(&self, programs: &[u64; 8]) -> u64 {
+        let of = |cause: Cause| programs[cause as usize];
+        let moved = if self.counts_moved { of(Cause::Gc) + of(Cause::Wear) } else { 0 };
+        of(Cause::Host) + of(Cause::Pad) + moved
+    }
+
+    /// Looks at what has been programmed; whether a flush is due, and no page of data is part-full.
+    #[inline]
+    pub fn look(&mut self, context: &Context) -> bool {
+        let total = self.total(&context.work.counts().programs);
+        self.programmed += total - self.seen;
+        self.seen = total;
+        self.amount.is_some_and(|amount| self.programmed >= amount) && !context.data.page_begun()
+    }
+
+    /// A flush begins: the count to the next begins at 0.
+    pub fn flushed(&mut self, context: &Context) {
+        self.look(context);
+        self.programmed = 0;
+    }
+
+    /// From now on data programmed counts from these numbers on.
+    pub fn count_from(&mut self, programs: &[u64; 8]) {
+        self.seen = self.total(programs);
     }
 }
 
@@ -221,26 +270,10 @@ impl TranslationPages {
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     let kind = settings.ftl.kind.as_str();
     let fail = |key, message| Err(Contradiction { key, message });
-    let by_amount = matches!(kind, "dftl" | "minipage" | "msftl");
-    match settings.ftl.flush_bytes {
-        Some(_) if kind == "cdftl" => {
-            let message = "cdftl (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to \
-                           dftl, minipage or msftl";
-            return fail("ftl.flush", message.into());
-        }
-        Some(_) if by_amount && settings.ftl.mapping_cache_bytes.is_some() => {
-            let message = "where ftl.flush is an amount of data, every mapping updated since the last flush stays in \
-                           RAM; set \"unlimited\", or ftl.flush to \"eviction\"";
-            return fail("ftl.mapping_cache", message.into());
-        }
-        None if matches!(kind, "minipage" | "msftl") => {
-            let message = format!(
-                "{kind} (ftl.kind) gathers the mappings of a flush and so flushes by amount of data; set an amount, \
-                 \"9MiB\" say, and ftl.mapping_cache to \"unlimited\""
-            );
-            return fail("ftl.flush", message);
-        }
-        _ => (),
+    if kind == "cdftl" && settings.ftl.flush_bytes.is_some() {
+        let message = "cdftl (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
+                       minipage or msftl";
+        return fail("ftl.flush", message.into());
     }
     let (unit, page) = (super::unit_bytes(settings), settings.flash.page_bytes);
     let key = if kind == "msftl" { "ftl.segment" } else { "flash.page" };
