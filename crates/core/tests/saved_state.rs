@@ -260,7 +260,7 @@ fn golden() {
     let kinds = ["page", "dftl", "cdftl", "msftl"].map(|kind| sum(&filled(kind)));
     assert_eq!(
         (FORMAT, kinds),
-        (4, [14463716396492932321, 2506985451869878218, 17669628166921558426, 8233593595343970759])
+        (4, [6586850107224563871, 1699303656135586048, 10400979236724598044, 6857248351899193335])
     );
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");
