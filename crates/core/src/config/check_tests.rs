@@ -1,6 +1,6 @@
 //! Every contradiction, its key and its words.
 
-use crate::config::{Kind, Settings, Value, Values, all, units};
+use crate::config::{Kind, Settings, SizeMix, Value, Values, all, units};
 
 /// The defaults of every key.
 fn defaults() -> Values {
@@ -194,6 +194,27 @@ fn generators_must_be_possible() {
         "workload.synthetic.size: a request of 8193B does not fit in the region of 8KiB (workload.synthetic.region)"
     );
     assert!(case("workload.synthetic.interarrival", Value::Nanos(u64::MAX)).contains("more than 100 years"));
+    let mix = SizeMix::new(vec![(512, 9), (16_384, 1)]);
+    let mixed = refused(&[
+        base.clone(),
+        ("workload.synthetic.region", Value::Bytes(8192)),
+        ("workload.synthetic.write_sizes", Value::SizeMix(mix)),
+    ]);
+    assert!(
+        mixed.starts_with(
+            "workload.synthetic.write_sizes: a request of 16KiB does not fit in the region of 8KiB"
+        ),
+        "{mixed}"
+    );
+    let late = refused(&[
+        base.clone(),
+        ("workload.synthetic.arrival", text("bursts")),
+        ("workload.synthetic.burst_gap", Value::Nanos(u64::MAX)),
+    ]);
+    assert!(
+        late.starts_with("workload.synthetic.burst_gap: ") && late.contains("more than 100 years"),
+        "{late}"
+    );
     assert_eq!(
         refused(&[("workload.fio_time_unit", Value::Nanos(0))]),
         "workload.fio_time_unit: a unit of 0ns; write 1us or 1ns"

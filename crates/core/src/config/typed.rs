@@ -3,7 +3,8 @@
 use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 use super::{SizeMix, Value, Values};
 use crate::flash::variation::Variation;
-use serde::{Deserialize, Serialize};
+pub use crate::ftl::background::GcBackground;
+pub use crate::ftl::endurance::Endurance;
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -165,26 +166,6 @@ pub struct Ftl {
     pub spare_threshold_ppm: u64,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
-}
-
-/// `ftl.gc_background` and its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GcBackground {
-    /// Erased blocks of a chip below which it collects while it is idle.
-    pub normal_blocks: u32,
-    /// Pages programmed in a step.
-    pub step_pages: u32,
-}
-
-/// `flash.endurance`: when a block is retired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Endurance {
-    /// Never.
-    Unlimited,
-    /// After so many erases.
-    Cycles(u32),
-    /// When its errors exceed the ECC limit at the smallest ISPP step.
-    Ecc,
 }
 
 /// `[flash]`.
@@ -504,11 +485,7 @@ impl Reader<'_> {
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
             pe_cycles: self.u64("flash.pe_cycles"),
-            endurance: match self.0.get("flash.endurance") {
-                Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
-                Some(Value::Word("ecc")) => Endurance::Ecc,
-                _ => Endurance::Unlimited,
-            },
+            endurance: Endurance::of(self.0.get("flash.endurance")),
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),
                 growth_stddev: self.number("flash.variation.growth_stddev"),
