@@ -78,6 +78,9 @@ pub struct Request {
     pub misses: u32,
     /// Flash steps not finished.
     pub steps_left: u32,
+    /// Its feeder's: of a replayed request how many others became part of it, of the file host's the
+    /// first of its block I/Os.
+    pub tag: u32,
     links: [[u32; 2]; 2],
 }
 
@@ -165,6 +168,7 @@ impl Request {
             chips: Window { first: 0, width: 0 },
             misses: 0,
             steps_left: 0,
+            tag: 0,
             links: [[NONE; 2]; 2],
         }
     }

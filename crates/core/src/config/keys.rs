@@ -154,6 +154,12 @@ pub const GENERAL: &[Key] = &[
         "Bytes addressed, from offset 0.",
     ),
     key("workload.synthetic.interarrival", ANY_TIME, "100us", "Mean time between arrivals (exponential)."),
+    key(
+        "workload.fio_job",
+        Kind::Path,
+        "",
+        "Job file of fio: its jobs run as closed loops, past the page cache (direct=1) or through it.",
+    ),
     or_word(
         "host.queue_depth",
         count(1, 1 << 30),
@@ -175,11 +181,19 @@ pub const GENERAL: &[Key] = &[
         "full",
         "How the scheduler learns which mappings the device caches.",
     ),
-    key(
-        "host.page_cache",
-        Kind::Bytes { min: 0, max: 0 },
-        "0B",
-        "Page cache above the scheduler; requests of a trace enter below it (0B).",
+    or_word(
+        "host.merge_limit",
+        Kind::Bytes { min: 0, max: 1 << 40 },
+        &["auto"],
+        "auto",
+        "Adjacent requests in the pending queue merge up to this; 0B: never; auto: 512KiB where they come from a page cache, else never.",
+    ),
+    or_word(
+        "host.merge_boundary",
+        Kind::Bytes { min: 512, max: 1 << 40 },
+        &["none"],
+        "none",
+        "Requests do not merge across multiples of this, a flash block say.",
     ),
     key(
         "device.scheduler",
@@ -321,7 +335,10 @@ pub const RESERVED: &[Key] = &[
 pub fn all() -> Vec<Key> {
     let mut keys = GENERAL.to_vec();
     keys.extend_from_slice(RESERVED);
+    keys.extend_from_slice(crate::workload::bench::KEYS);
     keys.extend(crate::sched::keys());
+    keys.extend_from_slice(crate::cache::KEYS);
+    keys.extend_from_slice(crate::fs::KEYS);
     keys.extend(crate::device::sched::keys());
     keys.extend(crate::ftl::keys());
     keys.extend_from_slice(crate::flash::variation::KEYS);

@@ -5,10 +5,12 @@
 //! configuration reference and the resolved configuration in every result.
 
 mod check;
+mod files;
 mod keys;
 mod typed;
 pub mod units;
 
+pub use files::Files;
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use typed::{
     Contradiction, Device, Flash, Ftl, Host, OutOfRange, Precondition, PreconditionKind, Replay, Settings,

@@ -1,15 +1,19 @@
 //! What a run reports.
 
+mod files;
 mod histogram;
 mod precondition;
 mod report;
+mod series;
 
+pub use files::{Benchmark, FileSystem, Operations, PageCache, Run};
 pub use histogram::Histogram;
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
     Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler,
     Sources, Summary, Trace, Utilization, Waf, Wear,
 };
+pub use series::{Series, SeriesReport};
 
 use crate::request::Request;
 use crate::util::Bits;

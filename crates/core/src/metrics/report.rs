@@ -50,6 +50,15 @@ pub struct Report {
     pub elapsed_ns: u64,
     /// Host bytes read and written per simulated second.
     pub throughput_bytes_per_s: f64,
+    /// What clients of a benchmark or a fio job saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<super::Benchmark>,
+    /// The page cache, of runs with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<super::PageCache>,
+    /// The file system, of runs with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<super::FileSystem>,
 }
 
 /// `trace`.
@@ -308,7 +317,8 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Summary {
-    fn new(histogram: &Histogram) -> Summary {
+    /// The figures of a histogram.
+    pub fn new(histogram: &Histogram) -> Summary {
         let percentiles = if histogram.count() == 0 { &[][..] } else { &PERCENTILES[..] };
         Summary {
             count: histogram.count(),
@@ -472,6 +482,9 @@ impl Report {
             } else {
                 bytes as f64 * 1e9 / sources.elapsed_ns as f64
             },
+            benchmark: None,
+            page_cache: None,
+            file_system: None,
         }
     }
 }

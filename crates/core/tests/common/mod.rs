@@ -1,7 +1,7 @@
 //! Settings and runs for the tests.
 #![allow(dead_code)]
 
-use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload};
+use ftlab_core::config::{Device, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -22,6 +22,8 @@ pub fn settings() -> Settings {
             speed: 1.0,
             fio_time_unit_ns: None,
             synthetic: None,
+            benchmark: None,
+            fio_job: None,
         },
         host: Host {
             scheduler: "noop".into(),
@@ -29,6 +31,9 @@ pub fn settings() -> Settings {
             deadline_ns: None,
             awareness: "full".into(),
             alternate: false,
+            merge_limit: None,
+            merge_boundary: None,
+            files: Files::NONE,
         },
         device: Device {
             scheduler: "noop".into(),
