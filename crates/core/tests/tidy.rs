@@ -23,8 +23,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sim",
         &[
-            "cache", "clock", "config", "coop", "device", "flash", "fs", "ftl", "metrics", "request", "sched",
-            "util", "workload",
+            "cache", "clock", "config", "coop", "device", "flash", "fs", "ftl", "metrics", "request",
+            "sched", "util", "workload",
         ],
     ),
 ];

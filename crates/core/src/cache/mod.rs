@@ -47,7 +47,12 @@ pub const KEYS: &[Key] = &[
         "10%",
         "Dirty share of the page cache beyond which write-back starts (Linux 2.6.32).",
     ),
-    key("host.dirty_ratio", SHARE, "20%", "Dirty share of the page cache beyond which writers wait (Linux 2.6.32)."),
+    key(
+        "host.dirty_ratio",
+        SHARE,
+        "20%",
+        "Dirty share of the page cache beyond which writers wait (Linux 2.6.32).",
+    ),
     Key {
         path: "host.dirty_writeback",
         kind: ANY_TIME,
@@ -79,7 +84,12 @@ pub const KEYS: &[Key] = &[
         "10us",
         "Host time of each file operation; the paper's phone CPU is not modelled.",
     ),
-    key("host.copy_time", Kind::TimePerByte, "1ns", "Host time of each byte copied to or from the page cache."),
+    key(
+        "host.copy_time",
+        Kind::TimePerByte,
+        "1ns",
+        "Host time of each byte copied to or from the page cache.",
+    ),
 ];
 
 /// Checks the page cache's keys.
@@ -197,7 +207,8 @@ impl PageCache {
 
     /// Bytes of the nodes of the files' trees, and of the tree over logical pages.
     pub fn tree_bytes(&self) -> [u64; 2] {
-        [self.file_nodes, self.global.map_or(0, |tree| u64::from(tree.nodes()))].map(|nodes| nodes * NODE_BYTES)
+        [self.file_nodes, self.global.map_or(0, |tree| u64::from(tree.nodes()))]
+            .map(|nodes| nodes * NODE_BYTES)
     }
 
     /// Dirty pages of a file.

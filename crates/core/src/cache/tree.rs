@@ -95,16 +95,21 @@ impl Tree {
     /// Puts an item where none is, untagged.
     pub fn insert(&mut self, key: u32, item: u32, nodes: &mut Nodes) {
         while !self.covers(key) {
-            let root = nodes.make();
+            self.height += 1;
+            // An empty tree is as high as its first number needs, without nodes for others.
             if self.root != NONE {
+                let root = nodes.make();
                 let tagged = nodes.node(self.root).tagged != 0;
                 let node = nodes.node(root);
                 node.slots[0] = self.root;
                 node.used = 1;
                 node.tagged = u64::from(tagged);
+                self.root = root;
+                self.nodes += 1;
             }
-            self.root = root;
-            self.height += 1;
+        }
+        if self.root == NONE {
+            self.root = nodes.make();
             self.nodes += 1;
         }
         let mut at = self.root;

@@ -78,8 +78,9 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
         return match settings.workload.benchmark.is_some() || settings.workload.fio_job.is_some() {
             true => Err(Contradiction {
                 key: "host.page_cache",
-                message: "a file system needs from 1MiB to 16TiB of user capacity; change flash.blocks_per_plane"
-                    .into(),
+                message:
+                    "a file system needs from 1MiB to 16TiB of user capacity; change flash.blocks_per_plane"
+                        .into(),
             }),
             false => Ok(()),
         };
@@ -203,9 +204,12 @@ impl Fs {
     /// A file system just made and mounted, with a directory for each of `clients`; without a page cache
     /// the bare device.
     pub fn new(settings: &Settings, clients: u32) -> Fs {
-        let files = &settings.host.files;
+        Fs::on(&settings.host.files, (settings.user_bytes() / BLOCK) as u32, clients)
+    }
+
+    /// The same on a device of `count` blocks.
+    fn on(files: &Files, count: u32, clients: u32) -> Fs {
         let meta = files.page_cache_bytes > 0;
-        let count = (settings.user_bytes() / BLOCK) as u32;
         let layout = if meta { Layout::new(files, count) } else { Layout::raw() };
         let mut fs = Fs {
             layout,

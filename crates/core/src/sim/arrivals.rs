@@ -272,4 +272,3 @@ impl<'a> Replayed<'a> {
         Ok(Request::new(id, arrival_ns, op, offset, size, self.paging.pages(op, offset, end)))
     }
 }
-

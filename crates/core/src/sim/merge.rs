@@ -95,8 +95,7 @@ impl Merging {
         }
         // Another request with the same bounds may have taken the entry over.
         let op = request.op as u8;
-        for (map, at) in
-            [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
+        for (map, at) in [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
         {
             if map.get(&(op, at)).copied().unwrap_or(NONE) == id {
                 map.remove(&(op, at));

@@ -1,7 +1,9 @@
 //! Settings and runs for the tests.
 #![allow(dead_code)]
 
-use ftlab_core::config::{Device, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload};
+use ftlab_core::config::{
+    Device, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
+};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};

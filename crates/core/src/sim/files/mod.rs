@@ -93,6 +93,8 @@ enum Blocked {
     Flush,
     /// Its direct requests.
     Await,
+    /// The other clients.
+    Gather,
 }
 
 #[derive(Clone, Debug)]
@@ -446,7 +448,7 @@ impl FileHost {
     /// What is lost or stale, in words.
     pub fn verify(&mut self, version: &dyn Fn(u32) -> Option<u32>) -> Result<(), String> {
         match &mut self.check {
-            Some(check) => check.verify(&self.fs, &self.cache, self.paging, version),
+            Some(check) => check.verify(&self.fs, self.paging, version),
             None => Ok(()),
         }
     }

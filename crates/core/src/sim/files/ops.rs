@@ -107,6 +107,13 @@ impl FileHost {
                 state.blocked = Blocked::Await;
             }
             Step::Until(at_ns) => self.clock.set(client, at_ns.max(now_ns)),
+            Step::Gather => {
+                state.blocked = Blocked::Gather;
+                let missing = |client: &super::ClientState| !client.done && client.blocked != Blocked::Gather;
+                if !self.clients.iter().any(missing) {
+                    self.wake(|blocked| blocked == Blocked::Gather);
+                }
+            }
             Step::Begin => {
                 self.stats.begin(now_ns);
                 self.clock.set(client, now_ns);

@@ -9,9 +9,10 @@
 //!
 //! Read into it: operations are drawn independently; sizes of files log-uniform from 4 KiB to 1.2 MiB,
 //! scaled to their sum; sizes of calls that the list leaves open are uniform with the mean that remains.
-//! Writes stay with one file until it has been flushed, so that what a flush finds was written since the
-//! last (183 KB on average): 64 KiB writes go on in order from where the last ended, others to a random
-//! place, a write of 1 byte to the end. A deleted file is what the next NTCreateX makes anew.
+//! A quarter of the files are temporary: Unlink takes these, and the next NTCreateX makes the deleted one
+//! anew. Writes stay with one file, the one just made or another at random, until it has been flushed:
+//! 64 KiB writes go on in order from where the last ended, others to a random place, a write of 1 byte
+//! to the end. Reads go to files with data.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -148,27 +149,38 @@ impl DBench {
         let Some(file) = self.missing.pop() else { return FileOp::Lookup };
         let entry = &mut self.files[file as usize];
         (entry.alive, entry.size) = (true, 0);
+        (self.current, self.at) = (file, 0);
         FileOp::Create(file)
     }
 
     fn unlink(&mut self) -> FileOp {
-        let Some(file) = self.existing() else { return FileOp::Lookup };
-        self.files[file as usize].alive = false;
+        let temporary = self.files.len().div_ceil(4) as u64;
+        let file = self.draw(temporary) as FileId;
+        if !self.files[file as usize].alive {
+            return FileOp::Lookup;
+        }
+        let entry = &mut self.files[file as usize];
+        (entry.alive, entry.size) = (false, 0);
         self.missing.push(file);
         FileOp::Unlink(file)
     }
 
     fn read(&mut self) -> FileOp {
-        let Some(file) = self.existing() else { return FileOp::Lookup };
+        let Some(mut file) = self.existing() else { return FileOp::Lookup };
+        let all = self.files.len() as FileId;
+        let from = file;
+        while self.files[file as usize].size == 0 {
+            file = (file + 1) % all;
+            if file == from {
+                return FileOp::Lookup;
+            }
+        }
         let size = match self.draw(100) {
             0..67 => 4 * KIB,
             67..80 => 60 * KIB,
             _ => 1 + self.draw(OPEN_READ),
         };
         let there = self.files[file as usize].size;
-        if there == 0 {
-            return FileOp::Lookup;
-        }
         let offset = if size < there { self.draw((there - size) / (4 * KIB) + 1) * 4 * KIB } else { 0 };
         FileOp::Read { file, offset, size: size.min(there - offset) }
     }

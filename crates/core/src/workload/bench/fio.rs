@@ -9,8 +9,8 @@ mod parse;
 mod worker;
 
 pub use parse::{JobError, parse};
-pub(super) use worker::clients;
 pub use worker::Worker;
+pub(super) use worker::clients;
 
 /// Order of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use super::dbench::DBench;
 use super::postmark::PostMark;
 use super::random_write::RandomWrite;
 use super::{Client, Clients};
+use crate::config::Kind as Holds;
 use crate::config::units::{BYTES, NANOS};
 use crate::config::{Choice, Contradiction, Key, Settings};
-use crate::config::Kind as Holds;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -172,7 +172,9 @@ impl Parameters {
             ageing_runs: 0,
         };
         match kind {
-            Kind::PostMark => Parameters { files: 128, file_size: 128 * KIB, runs: 4, ageing_runs: 1, ..none },
+            Kind::PostMark => {
+                Parameters { files: 128, file_size: 128 * KIB, runs: 4, ageing_runs: 1, ..none }
+            }
             Kind::SysBench => Parameters {
                 file_size: 32 * MIB,
                 duration_ns: 180 * SECOND_NS,
@@ -203,7 +205,7 @@ impl Parameters {
         };
         let window_ns = (self.kind == Kind::DBench)
             .then(|| (self.ageing_ns, self.ageing_ns.saturating_add(self.duration_ns)));
-        Clients { name: self.kind.name(), clients, window_ns, direct: false, parameters: self.listed() }
+        Clients { name: self.kind.name(), clients, window_ns, parameters: self.listed() }
     }
 
     /// The parameters that this benchmark reads, for the result.

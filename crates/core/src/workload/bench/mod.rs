@@ -123,6 +123,8 @@ pub enum Step {
     Await,
     /// Nothing until then, ns.
     Until(u64),
+    /// Nothing before every client has come to this step.
+    Gather,
     /// What follows is measured as one run.
     Begin,
     /// The run has ended.
@@ -151,6 +153,8 @@ pub enum Client {
     DBench(Box<dbench::DBench>),
     /// A job of fio.
     Fio(Box<fio::Worker>),
+    /// These steps, one after another.
+    Script(std::vec::IntoIter<Step>),
 }
 
 impl Client {
@@ -161,6 +165,7 @@ impl Client {
             Client::RandomWrite(client) => client.next(moment),
             Client::DBench(client) => client.next(moment),
             Client::Fio(client) => client.next(moment),
+            Client::Script(steps) => steps.next().unwrap_or(Step::Done),
         }
     }
 }
@@ -174,13 +179,17 @@ pub struct Clients {
     pub clients: Vec<Client>,
     /// Measured from and to, ns; `None`: between the clients' own [`Step::Begin`] and [`Step::End`].
     pub window_ns: Option<(u64, u64)>,
-    /// Requests go past the page cache throughout: none is needed.
-    pub direct: bool,
     /// What was set, for the result: name and value.
     pub parameters: Vec<(&'static str, String)>,
 }
 
 impl Clients {
+    /// Clients that each do the steps of one list.
+    pub fn scripts(scripts: Vec<Vec<Step>>) -> Clients {
+        let clients = scripts.into_iter().map(|steps| Client::Script(steps.into_iter())).collect();
+        Clients { name: "script", clients, window_ns: None, parameters: Vec::new() }
+    }
+
     /// The benchmark of `[workload.benchmark]`, if one is chosen.
     pub fn of_benchmark(settings: &Settings) -> Option<Clients> {
         let parameters = settings.workload.benchmark.as_ref()?;
@@ -188,7 +197,34 @@ impl Clients {
     }
 
     /// The jobs of a fio job file.
-    pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Clients {
-        fio::clients(jobs, settings.seed)
+    ///
+    /// # Errors
+    /// What does not fit the configuration, in words.
+    pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
+        let files = &settings.host.files;
+        let needed: u128 = jobs.iter().map(|job| u128::from(job.size) * u128::from(job.numjobs)).sum();
+        if files.page_cache_bytes == 0 {
+            if let Some(job) = jobs.iter().find(|job| !job.direct) {
+                return Err(format!(
+                    "job \"{}\" goes through the page cache, and there is none; \
+                     write direct=1, or set host.page_cache",
+                    job.name
+                ));
+            }
+            if needed > u128::from(settings.user_bytes()) {
+                return Err(format!(
+                    "size: the jobs' files take {needed} B together, the device has {} B",
+                    settings.user_bytes()
+                ));
+            }
+        } else {
+            let free = crate::fs::data_bytes(files, settings.user_bytes());
+            if needed > u128::from(free) {
+                return Err(format!(
+                    "size: the jobs' files take {needed} B together, the file system has {free} B"
+                ));
+            }
+        }
+        Ok(fio::clients(jobs, settings.seed))
     }
 }

@@ -120,7 +120,10 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
             (_, true) => &mut global,
             (Some((draft, _)), false) => draft,
             (None, false) => {
-                return Err(fail(number, format!("{option}: before any section; begin with [global] or [job]")));
+                return Err(fail(
+                    number,
+                    format!("{option}: before any section; begin with [global] or [job]"),
+                ));
             }
         };
         set(draft, option, value).map_err(|message| fail(number, message))?;
@@ -298,7 +301,10 @@ mod tests {
         };
         assert_eq!(of("zipf:1.2").unwrap(), Distribution::Zipf(1.2));
         assert_eq!(of("pareto:0.2").unwrap(), Distribution::Pareto(0.2));
-        assert_eq!(of("zoned:60/10:40/90").unwrap(), Distribution::Zoned(vec![(600_000, 100_000), (400_000, 900_000)]));
+        assert_eq!(
+            of("zoned:60/10:40/90").unwrap(),
+            Distribution::Zoned(vec![(600_000, 100_000), (400_000, 900_000)])
+        );
         assert_eq!(
             of("zoned:60/10:30/90").unwrap_err().to_string(),
             "a.fio:3: random_distribution: zones of 60/10:30/90: accesses and sizes must each come to 100 percent"

@@ -33,7 +33,9 @@ impl Places {
                 Scatter::new(blocks, random),
             ),
             // fio: the share h of the blocks takes 1 - h of the accesses, and so on within it.
-            Distribution::Pareto(h) => Places::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random)),
+            Distribution::Pareto(h) => {
+                Places::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
+            }
             Distribution::Zoned(zones) => {
                 let (mut accesses, mut size) = (0, 0);
                 let at = |size: u64| (u128::from(blocks) * u128::from(size) / 1_000_000) as u64;
@@ -76,6 +78,8 @@ enum Phase {
     /// Written up to here.
     LayOut(u64),
     Forget,
+    /// fio lays out every job's file before any job begins.
+    Gather,
     Begin,
     Load,
     /// Direct requests are to end.
@@ -119,13 +123,7 @@ pub fn clients(jobs: &[Job], seed: u64) -> Clients {
             }))
         })
         .collect();
-    Clients {
-        name: "fio",
-        clients,
-        window_ns: None,
-        direct: jobs.iter().all(|job| job.direct),
-        parameters: jobs.iter().flat_map(listed).collect(),
-    }
+    Clients { name: "fio", clients, window_ns: None, parameters: jobs.iter().flat_map(listed).collect() }
 }
 
 fn listed(job: &Job) -> Vec<(&'static str, String)> {
@@ -144,7 +142,7 @@ impl Worker {
         let size = self.job.size;
         match self.phase {
             Phase::Make if self.job.read_percent == 0 || self.job.direct => {
-                self.phase = Phase::Begin;
+                self.phase = Phase::Gather;
                 Step::Do(FileOp::Allocate { file: 0, size })
             }
             Phase::Make => {
@@ -161,8 +159,12 @@ impl Worker {
                 Step::Do(FileOp::Write { file: 0, offset: at, size })
             }
             Phase::Forget => {
-                self.phase = Phase::Begin;
+                self.phase = Phase::Gather;
                 Step::Do(FileOp::Forget(0))
+            }
+            Phase::Gather => {
+                self.phase = Phase::Begin;
+                Step::Gather
             }
             Phase::Begin => {
                 self.phase = Phase::Load;
@@ -240,7 +242,9 @@ impl Worker {
 
     /// A limit, or the end of the runtime if that comes first.
     fn until(&self, allowed_ns: u64) -> u64 {
-        self.job.runtime_ns.map_or(allowed_ns, |runtime| allowed_ns.min(self.begun_ns.saturating_add(runtime)))
+        self.job
+            .runtime_ns
+            .map_or(allowed_ns, |runtime| allowed_ns.min(self.begun_ns.saturating_add(runtime)))
     }
 
     fn request(&mut self, half: usize) -> Step {
