@@ -7,14 +7,16 @@
 mod check;
 mod files;
 mod keys;
+mod size_mix;
 mod typed;
 pub mod units;
 
 pub use files::Files;
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
+pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{
-    Contradiction, Device, Flash, Ftl, Host, OutOfRange, Precondition, PreconditionKind, Replay, Settings,
-    Synthetic, Workload,
+    Arrival, Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Pattern,
+    Precondition, PreconditionKind, Replay, Settings, Synthetic, Workload,
 };
 
 use std::collections::BTreeMap;
@@ -78,6 +80,13 @@ pub enum Kind {
         /// Most, ppm.
         max_ppm: u64,
     },
+    /// Sizes with weights, "4KiB/60:64KiB/40"; see [`SizeMix`].
+    SizeMix {
+        /// Least size, bytes.
+        min: u64,
+        /// Most, bytes.
+        max: u64,
+    },
     /// A file's path.
     Path,
     /// One of the names a registry lists.
@@ -110,6 +119,8 @@ pub enum Value {
     PicosPerByte(u64),
     /// For [`Kind::Percent`]: parts per million.
     Ppm(u64),
+    /// For [`Kind::SizeMix`].
+    SizeMix(SizeMix),
     /// For [`Kind::Path`] and [`Kind::Choice`].
     Text(String),
     /// One of the key's words.

@@ -208,7 +208,7 @@ impl Fs {
     }
 
     /// The same on a device of `count` blocks.
-    fn on(files: &Files, count: u32, clients: u32) -> Fs {
+    pub(crate) fn on(files: &Files, count: u32, clients: u32) -> Fs {
         let meta = files.page_cache_bytes > 0;
         let layout = if meta { Layout::new(files, count) } else { Layout::raw() };
         let mut fs = Fs {

@@ -120,7 +120,12 @@ pub struct Paging {
 impl Paging {
     /// Pages of the device of `settings`.
     pub fn new(settings: &Settings) -> Paging {
-        Paging { logical_page: u64::from(settings.ftl.logical_page_bytes) }
+        Paging::of(u64::from(settings.ftl.logical_page_bytes))
+    }
+
+    /// Pages of so many bytes.
+    pub fn of(logical_page: u64) -> Paging {
+        Paging { logical_page }
     }
 
     /// Logical page of a byte address, and how far into the page it is.

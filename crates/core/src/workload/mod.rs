@@ -1,10 +1,11 @@
 //! What enters the stack: block requests, from a trace or a generator.
 
 pub mod bench;
+mod scatter;
 mod synthetic;
 
+pub(crate) use scatter::Scatter;
 pub use synthetic::Generator;
-pub(crate) use synthetic::Scatter;
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::{
-    Device, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
+    Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
 };
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
@@ -57,6 +57,9 @@ pub fn settings() -> Settings {
             gc_window: 64,
             wear_threshold: None,
             gc_free_blocks: 1,
+            gc_background: None,
+            spare_blocks: 0,
+            spare_threshold_ppm: 100_000,
             entry_bytes: 8,
         },
         flash: Flash {
@@ -72,6 +75,7 @@ pub fn settings() -> Settings {
             erase_ns: 1_500_000,
             transfer_ps: 0,
             pe_cycles: 0,
+            endurance: Endurance::Unlimited,
             variation: None,
         },
     }

@@ -6,7 +6,6 @@
 //! deliver the newest.
 
 use crate::cache::PAGE;
-use crate::config::Settings;
 use crate::fs::Fs;
 use crate::sim::arrivals::Paging;
 use crate::util::NONE;
@@ -39,9 +38,14 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn new(settings: &Settings) -> Check {
-        let blocks = (settings.user_bytes() / PAGE) as usize;
-        Check { tokens: Vec::new(), blocks: vec![Landed::default(); blocks], last: 0, promises: Vec::new() }
+    /// For a device of so many blocks.
+    pub(super) fn new(blocks: u64) -> Check {
+        Check {
+            tokens: Vec::new(),
+            blocks: vec![Landed::default(); blocks as usize],
+            last: 0,
+            promises: Vec::new(),
+        }
     }
 
     /// Tokens up to this have been given.
@@ -173,41 +177,16 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Kind, Value, Values, all, units};
-
-    /// The defaults: a device of 1 GiB less 7 %, and a file system.
-    fn settings() -> Settings {
-        let mut values = Values::new();
-        for key in all().into_iter().filter(|key| !key.default.is_empty()) {
-            let word = key.words.iter().find(|word| **word == key.default);
-            let value = match (word, key.kind) {
-                (Some(word), _) => Value::Word(word),
-                (None, Kind::Bool) => Value::Bool(key.default == "true"),
-                (None, Kind::Count { .. }) => Value::Count(key.default.parse().unwrap()),
-                (None, Kind::Number { .. }) => Value::Number(key.default.parse().unwrap()),
-                (None, Kind::Bytes { .. }) => Value::Bytes(units::BYTES.parse(key.default).unwrap()),
-                (None, Kind::Duration { .. }) => Value::Nanos(units::NANOS.parse(key.default).unwrap()),
-                (None, Kind::TimePerByte) => {
-                    Value::PicosPerByte(units::PICOS_PER_BYTE.parse(key.default).unwrap())
-                }
-                (None, Kind::Percent { .. }) => Value::Ppm(units::PPM.parse(key.default).unwrap()),
-                (None, Kind::Path | Kind::Choice(_)) => Value::Text(key.default.into()),
-            };
-            values.insert(key.path, value);
-        }
-        values.insert("host.page_cache", Value::Bytes(1 << 20));
-        Settings::from_values(&values).unwrap()
-    }
+    use crate::config::Files;
 
     /// A page whose write is lost, is older, or of which the device has an older version, is found.
     #[test]
     fn lost_and_stale_pages_are_found() {
-        let settings = settings();
-        let paging = Paging::new(&settings);
-        let mut fs = Fs::new(&settings, 1);
+        let paging = Paging::of(4096);
+        let mut fs = Fs::on(&Files { page_cache_bytes: 1 << 20, ..Files::NONE }, 16_384, 1);
         let inode = fs.create(0, 0).unwrap();
         let block = u64::from(fs.allocate(inode, 0, PAGE, 0).unwrap());
-        let mut check = Check::new(&settings);
+        let mut check = Check::new(16_384);
         check.wrote(inode, 0);
         let one = |_| Some(1);
         check.synced(inode, check.mark());

@@ -171,7 +171,7 @@ impl FileHost {
             throttled: 0,
             steps: 0,
             scratch: Vec::new(),
-            check: check.then(|| Check::new(settings)),
+            check: check.then(|| Check::new(settings.user_bytes() / PAGE)),
             stats: Stats::new(&clients),
             clients: (0..)
                 .zip(clients.clients)
