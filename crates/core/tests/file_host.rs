@@ -2,7 +2,7 @@
 mod common;
 
 use common::{Log, settings};
-use ftlab_core::config::{Files, Settings};
+use ftlab_core::config::{Endurance, Files, Settings};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{self, Completion, Prepared};
 use ftlab_core::workload::Op;
@@ -493,4 +493,19 @@ fn jobs_must_fit_the_device() {
         message,
         "job \"a\" goes through the page cache, and there is none; write direct=1, or set host.page_cache"
     );
+}
+
+/// A worn-out device refuses writes: the clients end, and the run with them, with what was measured.
+#[test]
+fn clients_end_when_the_device_is_worn_out() {
+    let mut settings = phone(256);
+    settings.flash.endurance = Endurance::Cycles(20);
+    let mut parameters = small(Kind::FileBench);
+    parameters.duration_ns = 3000 * SECOND_NS;
+    let clients = benchmark(&mut settings, parameters);
+    let (report, log) = run(&settings, clients, true);
+    let bench = report.benchmark.unwrap();
+    let failed_ns = bench.failed_ns.expect("it wears out long before 3000 s are over");
+    assert!(failed_ns < 2000 * SECOND_NS && log.iter().any(|done| done.failed));
+    assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
 }

@@ -441,8 +441,10 @@ pub const RESERVED: &[Key] = &[
 /// Every key of this build: [`GENERAL`] and those of the registered parts.
 pub fn all() -> Vec<Key> {
     let mut keys = GENERAL.to_vec();
+    // Tables stand in the order of their first keys: the workload's before the host's.
+    let host = keys.iter().position(|key| key.path.starts_with("host.")).unwrap_or(keys.len());
+    keys.splice(host..host, crate::workload::bench::KEYS.iter().copied());
     keys.extend_from_slice(RESERVED);
-    keys.extend_from_slice(crate::workload::bench::KEYS);
     keys.extend(crate::sched::keys());
     keys.extend_from_slice(crate::cache::KEYS);
     keys.extend_from_slice(crate::fs::KEYS);

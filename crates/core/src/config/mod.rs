@@ -10,6 +10,7 @@ mod keys;
 mod size_mix;
 mod typed;
 pub mod units;
+mod workload;
 
 pub use files::Files;
 pub use keys::{GENERAL, RESERVED, all, shapes_state};

@@ -98,7 +98,9 @@ fn the_ring_is_freed_from_its_tail() {
     let mut buffers = vec![Buffer::new(0), Buffer::new(1)];
     let mut journal = Journal::new(100, 8);
     let commit = |journal: &mut Journal, buffers: &mut Vec<Buffer>, ids: &[u32], now| {
-        ids.iter().for_each(|&id| drop(journal.change(id, buffers, now)));
+        for &id in ids {
+            journal.change(id, buffers, now);
+        }
         let blocks = journal.begin_commit().log_blocks();
         let log: Vec<u32> = (0..blocks).map(|_| journal.advance()).collect();
         journal.end_commit(buffers, now);

@@ -32,6 +32,8 @@ pub struct Benchmark {
     pub throughput_stddev: f64,
     /// Simulated time of the measured runs, ns.
     pub elapsed_ns: u64,
+    /// When the device refused a write, which ended the clients, ns; absent if it did not.
+    pub failed_ns: Option<u64>,
     /// Latency of the clients' operations by kind; kinds without one are left out.
     pub latency: BTreeMap<&'static str, Summary>,
     /// Time from dispatch to completion of write requests, for each page of theirs, over time, ns.
@@ -69,7 +71,8 @@ impl Run {
     }
 }
 
-fn per_second(count: u64, ns: u64) -> f64 {
+/// A number of things per second of `ns`; 0 without time.
+pub(super) fn per_second(count: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { count as f64 * 1e9 / ns as f64 }
 }
 

@@ -487,11 +487,7 @@ impl Report {
                 sources.elapsed_ns,
             ),
             elapsed_ns: sources.elapsed_ns,
-            throughput_bytes_per_s: if sources.elapsed_ns == 0 {
-                0.0
-            } else {
-                bytes as f64 * 1e9 / sources.elapsed_ns as f64
-            },
+            throughput_bytes_per_s: super::files::per_second(bytes, sources.elapsed_ns),
             benchmark: None,
             page_cache: None,
             file_system: None,

@@ -298,6 +298,9 @@ impl FileHost {
     /// A request completed: whoever waits for it goes on at this instant.
     pub fn completed(&mut self, now_ns: u64, request: &Request) {
         self.now_ns = now_ns;
+        if request.failed && self.live > 0 {
+            self.fail();
+        }
         self.stats.request(now_ns, request);
         let mut id = request.tag;
         while id != NONE {
@@ -305,9 +308,21 @@ impl FileHost {
             self.bios[id as usize].next = self.free_bio;
             self.free_bio = id;
             self.in_flight -= 1;
-            self.land(bio);
+            if self.live > 0 {
+                self.land(bio);
+            }
             id = bio.next;
         }
+    }
+
+    /// The device refuses writes: the file system is read-only from now on, and the clients, whose next
+    /// write would fail, end (as ext4 with errors=remount-ro leaves them).
+    #[cold]
+    fn fail(&mut self) {
+        self.live = 0;
+        self.in_flight -= self.outbox.len() as u32;
+        self.outbox.clear();
+        self.stats.fail(self.now_ns);
     }
 
     fn land(&mut self, bio: Bio) {
@@ -433,7 +448,7 @@ impl FileHost {
     /// Check mode: a write reached the device; `version` is an LPN's there. To be called before
     /// [`FileHost::completed`].
     pub fn landed(&mut self, request: &Request, version: &dyn Fn(u32) -> Option<u32>) {
-        let Some(check) = &mut self.check else { return };
+        let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
         let mut id = request.tag;
         while id != NONE {
             let bio = &self.bios[id as usize];

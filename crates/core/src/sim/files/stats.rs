@@ -62,6 +62,7 @@ pub(super) struct Stats {
     pub(super) journal_blocks: u64,
     pub(super) checkpoint_blocks: u64,
     pub(super) discarded_blocks: u64,
+    failed_ns: Option<u64>,
 }
 
 impl Stats {
@@ -86,6 +87,7 @@ impl Stats {
             journal_blocks: 0,
             checkpoint_blocks: 0,
             discarded_blocks: 0,
+            failed_ns: None,
         }
     }
 
@@ -104,6 +106,15 @@ impl Stats {
         if self.depth == 0 {
             self.run.elapsed_ns = now_ns - self.run.from_ns;
             self.runs.push(self.run);
+        }
+    }
+
+    /// The device failed: what is being measured ends here.
+    pub(super) fn fail(&mut self, now_ns: u64) {
+        self.failed_ns = Some(now_ns);
+        if self.depth > 0 {
+            self.depth = 1;
+            self.end(now_ns);
         }
     }
 
@@ -173,6 +184,7 @@ impl Stats {
             throughput_bytes_per_s: throughput,
             throughput_stddev: variance.sqrt(),
             elapsed_ns: sum(|run| run.elapsed_ns),
+            failed_ns: self.failed_ns,
             latency: kinds.map(|(&kind, times)| (kind, Summary::new(times))).collect(),
             write_latency: series.report(),
             write_latency_mean_ns: series.mean(),
