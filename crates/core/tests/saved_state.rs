@@ -114,6 +114,10 @@ fn filled(kind: &str) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
     settings.ftl.mapping_cache_bytes = Some(8 << 10);
+    if kind == "msftl" {
+        settings.ftl.mapping_cache_bytes = None;
+        settings.ftl.flush_bytes = Some(64 << 10);
+    }
     settings.ftl.over_provisioning_ppm = 300_000;
     settings.flash.blocks_per_plane = 24;
     settings.flash.pages_per_block = 8;
@@ -132,7 +136,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
 /// Every byte of a state changed, and the state cut at every length: always an error in words.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "msftl"] {
         let (settings, bytes) = state(kind);
         assert!(load(&settings, &bytes, true).is_ok());
         for at in 0..bytes.len() {
@@ -253,13 +257,16 @@ fn golden() {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })
     };
-    let kinds = ["page", "dftl", "cdftl"].map(|kind| sum(&filled(kind)));
-    assert_eq!((FORMAT, kinds), (4, [17232992689652773734, 7769107209074221378, 17845771392427582272]));
+    let kinds = ["page", "dftl", "cdftl", "msftl"].map(|kind| sum(&filled(kind)));
+    assert_eq!(
+        (FORMAT, kinds),
+        (5, [6586850107224563871, 1699303656135586048, 10400979236724598044, 6857248351899193335])
+    );
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");
         settings.ftl.gc = gc.into();
         settings.ftl.wear_threshold = Some(2);
         sum(&settings)
     });
-    assert_eq!((FORMAT, policies), (4, POLICY_SUMS));
+    assert_eq!((FORMAT, policies), (5, POLICY_SUMS));
 }

@@ -59,6 +59,10 @@ fn partial_write() -> Vec<Choice> {
     ])
 }
 
+fn capacity_step() -> Vec<Choice> {
+    choices(&[("page", "logical pages"), ("block", "erase blocks")])
+}
+
 fn pattern() -> Vec<Choice> {
     choices(&[
         ("random", "uniform over the region, aligned to the request size"),
@@ -350,6 +354,12 @@ pub const GENERAL: &[Key] = &[
         "Share of the raw capacity withheld from the user.",
     ),
     key(
+        "ftl.capacity_step",
+        Kind::Choice(capacity_step),
+        "page",
+        "What the user capacity is a whole number of, once ftl.over_provisioning is withheld.",
+    ),
+    key(
         "ftl.gc",
         Kind::Choice(crate::ftl::gc::choices),
         "greedy",
@@ -403,6 +413,12 @@ pub const GENERAL: &[Key] = &[
     key("flash.pages_per_block", count(1, 65_536), "64", "Pages in each erase block."),
     key("flash.page", Kind::Bytes { min: 512, max: 1 << 24 }, "4KiB", "Data bytes of a NAND page."),
     key(
+        "flash.ecc_unit",
+        Kind::Bytes { min: 1, max: 1 << 24 },
+        "1KiB",
+        "Bytes that the error correction protects together; a unit of msftl is no smaller.",
+    ),
+    key(
         "flash.capacity",
         Kind::Bytes { min: 1, max: 1 << 60 },
         "",
@@ -418,12 +434,6 @@ pub const GENERAL: &[Key] = &[
 /// Keys of the contract whose parts this build does not have: checked, kept in
 /// the resolved configuration, and read by nothing.
 pub const RESERVED: &[Key] = &[
-    key(
-        "ftl.segment",
-        Kind::Bytes { min: 1, max: 1 << 24 },
-        "1KiB",
-        "Mapping unit of msftl; other FTLs ignore it.",
-    ),
     key(
         "ftl.log_blocks",
         Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
@@ -461,6 +471,7 @@ const NO_STATE: &[&str] = &[
     "ftl.gc_background",
     "ftl.gc_normal_blocks",
     "ftl.gc_step",
+    "ftl.host_flush",
     "ftl.partial_write",
     "ftl.spare_threshold",
     "flash.capacity",

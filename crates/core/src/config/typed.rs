@@ -1,9 +1,10 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
+use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 use super::{Files, SizeMix, Value, Values};
 use crate::flash::variation::Variation;
-use crate::workload::bench::Parameters;
-use serde::{Deserialize, Serialize};
+pub use crate::ftl::background::GcBackground;
+pub use crate::ftl::endurance::Endurance;
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,140 +33,6 @@ pub struct Settings {
     pub ftl: Ftl,
     /// Geometry and timing.
     pub flash: Flash,
-}
-
-/// `[workload]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
-    /// Trace file, if any.
-    pub trace: Option<String>,
-    /// Layout of the trace.
-    pub format: String,
-    /// Window in which a repeat is dropped, ns; 0: off.
-    pub dedup_ns: u64,
-    /// Longest gap between arrivals, ns.
-    pub max_gap_ns: Option<u64>,
-    /// Lines that may fail to parse.
-    pub skip_bad: u64,
-    /// Passes over the trace.
-    pub repeat: u64,
-    /// Addresses beyond the user capacity.
-    pub out_of_range: OutOfRange,
-    /// Open or closed.
-    pub replay: Replay,
-    /// Arrival times are divided by this.
-    pub speed: f64,
-    /// ns per unit of a version 3 fio log.
-    pub fio_time_unit_ns: Option<u64>,
-    /// The generator, if chosen.
-    pub synthetic: Option<Synthetic>,
-    /// The benchmark, if chosen.
-    pub benchmark: Option<Parameters>,
-    /// fio's job file, if any.
-    pub fio_job: Option<String>,
-}
-
-/// `[workload.synthetic]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Synthetic {
-    /// Requests to generate.
-    pub requests: u64,
-    /// Order of addresses.
-    pub pattern: Pattern,
-    /// Share of requests that begin where the one before ended, ppm.
-    pub sequential_ppm: u64,
-    /// Share of reads, ppm.
-    pub read_ppm: u64,
-    /// Share of trims, ppm.
-    pub trim_ppm: u64,
-    /// The shares hold exactly.
-    pub exact_mix: bool,
-    /// Sizes of reads.
-    pub read_sizes: SizeMix,
-    /// Sizes of writes and trims.
-    pub write_sizes: SizeMix,
-    /// What drawn addresses are multiples of, bytes; `None`: the smallest size.
-    pub align: Option<u64>,
-    /// Bytes addressed; `None`: the user capacity.
-    pub region: Option<u64>,
-    /// Process of arrivals.
-    pub arrival: Arrival,
-    /// Mean time between arrivals, with bursts within a burst, ns.
-    pub interarrival_ns: u64,
-}
-
-impl Synthetic {
-    /// The largest and the smallest size, bytes.
-    pub fn size_range(&self) -> (u64, u64) {
-        let (reads, writes) = (self.read_sizes.range(), self.write_sizes.range());
-        (reads.0.min(writes.0), reads.1.max(writes.1))
-    }
-
-    /// What drawn addresses are multiples of, bytes.
-    pub fn align_bytes(&self) -> u64 {
-        self.align.unwrap_or(self.size_range().0)
-    }
-}
-
-/// `workload.synthetic.pattern` with its keys.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pattern {
-    /// Uniform.
-    Random,
-    /// Consecutive.
-    Sequential,
-    /// Zipf-distributed.
-    Zipf {
-        /// Exponent.
-        theta: f64,
-    },
-    /// A share of the requests to a share of the region.
-    HotCold {
-        /// Share of requests, ppm.
-        share_ppm: u64,
-        /// Share of the region, ppm.
-        region_ppm: u64,
-    },
-}
-
-/// `workload.synthetic.arrival` with its keys.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Arrival {
-    /// A Poisson process.
-    Exponential,
-    /// At equal distances.
-    Constant,
-    /// On and off.
-    Bursts {
-        /// Mean requests in a burst.
-        length: f64,
-        /// Mean requests in a burst of reads, if bursts have one operation.
-        read_length: f64,
-        /// Mean time between bursts, ns.
-        gap_ns: u64,
-        /// All requests of a burst have one operation.
-        single: bool,
-    },
-}
-
-/// `workload.out_of_range`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutOfRange {
-    /// Refuse.
-    Error,
-    /// Page number modulo the user capacity.
-    Wrap,
-    /// Touched pages packed densely.
-    Compact,
-}
-
-/// `workload.replay`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replay {
-    /// Arrivals at recorded times.
-    Open,
-    /// `host.queue_depth` outstanding.
-    Closed,
 }
 
 /// `[host]`.
@@ -270,6 +137,18 @@ pub struct Ftl {
     pub batch_update: bool,
     /// Write back while nothing is pending.
     pub background_flush: bool,
+    /// Data programmed between two mapping flushes, bytes; `None`: mappings are written back by eviction.
+    pub flush_bytes: Option<u64>,
+    /// Data that garbage collection and wear levelling move counts towards it.
+    pub flush_counts_moved: bool,
+    /// A host's flush is a mapping flush too.
+    pub host_flush_mappings: bool,
+    /// msftl: bytes of a translation unit.
+    pub segment_bytes: u32,
+    /// Most blocks of translation units, of the device; `None`: what the layout leaves them.
+    pub translation_blocks: Option<u32>,
+    /// The user capacity is whole erase blocks.
+    pub whole_blocks: bool,
     /// Bytes of a logical page.
     pub logical_page_bytes: u32,
     /// A partly written logical page is read first.
@@ -296,26 +175,6 @@ pub struct Ftl {
     pub entry_bytes: u32,
 }
 
-/// `ftl.gc_background` and its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GcBackground {
-    /// Erased blocks of a chip below which it collects while it is idle.
-    pub normal_blocks: u32,
-    /// Pages programmed in a step.
-    pub step_pages: u32,
-}
-
-/// `flash.endurance`: when a block is retired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Endurance {
-    /// Never.
-    Unlimited,
-    /// After so many erases.
-    Cycles(u32),
-    /// When its errors exceed the ECC limit at the smallest ISPP step.
-    Ecc,
-}
-
 /// `[flash]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flash {
@@ -333,6 +192,8 @@ pub struct Flash {
     pub pages_per_block: u32,
     /// Bytes of a NAND page.
     pub page_bytes: u32,
+    /// Bytes that the error correction protects together.
+    pub ecc_unit_bytes: u32,
     /// Cell read, ns.
     pub read_ns: u64,
     /// Cell program, ns.
@@ -377,10 +238,20 @@ impl Flash {
 }
 
 impl Settings {
-    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down.
+    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down to
+    /// whole pages or erase blocks.
     pub fn user_pages(&self) -> u64 {
         let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
-        (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64
+        let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
+        let per_page = u64::from(self.flash.page_bytes / self.ftl.logical_page_bytes);
+        let step = if self.ftl.whole_blocks { per_page * u64::from(self.flash.pages_per_block) } else { 1 };
+        pages / step * step
+    }
+
+    /// Bytes of a translation unit: what the mapping reads and writes on flash as one. The NAND page
+    /// unless the FTL has smaller ones.
+    pub fn unit_bytes(&self) -> u32 {
+        crate::ftl::unit_bytes(self)
     }
 
     /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
@@ -417,7 +288,7 @@ impl Settings {
 }
 
 /// Typed access to values.
-pub(super) struct Reader<'a>(pub(super) &'a Values);
+pub(super) struct Reader<'a>(&'a Values);
 
 impl Reader<'_> {
     pub(super) fn text(&self, key: &str) -> Option<String> {
@@ -442,15 +313,15 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn count(&self, key: &str) -> Option<u64> {
+    fn count(&self, key: &str) -> Option<u64> {
         self.whole(key)
     }
 
-    pub(super) fn bytes(&self, key: &str) -> Option<u64> {
+    fn bytes(&self, key: &str) -> Option<u64> {
         self.whole(key)
     }
 
-    pub(super) fn u32(&self, key: &str) -> u32 {
+    fn u32(&self, key: &str) -> u32 {
         self.whole(key).map_or(u32::MAX, |n| u32::try_from(n).expect("within the key's limits"))
     }
 
@@ -458,7 +329,7 @@ impl Reader<'_> {
         self.whole(key).unwrap_or_else(|| panic!("{key} has a default"))
     }
 
-    pub(super) fn number(&self, key: &str) -> f64 {
+    fn number(&self, key: &str) -> f64 {
         match self.0.get(key) {
             Some(Value::Number(n)) => *n,
             other => panic!("{key} holds {other:?}"),
@@ -467,6 +338,83 @@ impl Reader<'_> {
 
     pub(super) fn flag(&self, key: &str) -> bool {
         matches!(self.0.get(key), Some(Value::Bool(true)))
+    }
+
+    fn workload(&self) -> Workload {
+        let synthetic = self.whole("workload.synthetic.requests").map(|requests| Synthetic {
+            requests,
+            pattern: self.pattern(),
+            sequential_ppm: self.u64("workload.synthetic.sequential_share"),
+            read_ppm: self.u64("workload.synthetic.read_share"),
+            trim_ppm: self.u64("workload.synthetic.trim_share"),
+            exact_mix: self.flag("workload.synthetic.exact_mix"),
+            read_sizes: self.sizes("workload.synthetic.read_sizes"),
+            write_sizes: self.sizes("workload.synthetic.write_sizes"),
+            align: self.whole("workload.synthetic.align"),
+            region: self.whole("workload.synthetic.region"),
+            arrival: self.arrival(),
+            interarrival_ns: self.u64("workload.synthetic.interarrival"),
+        });
+        Workload {
+            trace: self.text("workload.trace"),
+            format: self.name("workload.format"),
+            dedup_ns: self.u64("workload.dedup"),
+            max_gap_ns: self.whole("workload.max_gap"),
+            skip_bad: self.u64("workload.skip_bad"),
+            repeat: self.u64("workload.repeat"),
+            out_of_range: match self.name("workload.out_of_range").as_str() {
+                "wrap" => OutOfRange::Wrap,
+                "compact" => OutOfRange::Compact,
+                _ => OutOfRange::Error,
+            },
+            replay: match self.name("workload.replay").as_str() {
+                "closed" => Replay::Closed,
+                _ => Replay::Open,
+            },
+            speed: self.number("workload.speed"),
+            fio_time_unit_ns: self.whole("workload.fio_time_unit"),
+            synthetic,
+            benchmark: self.benchmark(),
+            fio_job: self.text("workload.fio_job"),
+        }
+    }
+
+    fn pattern(&self) -> Pattern {
+        match self.name("workload.synthetic.pattern").as_str() {
+            "sequential" => Pattern::Sequential,
+            "zipf" => Pattern::Zipf { theta: self.number("workload.synthetic.zipf_theta") },
+            "hot-cold" => Pattern::HotCold {
+                share_ppm: self.u64("workload.synthetic.hot_share"),
+                region_ppm: self.u64("workload.synthetic.hot_region"),
+            },
+            _ => Pattern::Random,
+        }
+    }
+
+    fn arrival(&self) -> Arrival {
+        let length = self.number("workload.synthetic.burst_length");
+        let read_length = "workload.synthetic.read_burst_length";
+        match self.name("workload.synthetic.arrival").as_str() {
+            "constant" => Arrival::Constant,
+            "bursts" => Arrival::Bursts {
+                length,
+                read_length: match self.0.get(read_length) {
+                    Some(Value::Word(_)) => length,
+                    _ => self.number(read_length),
+                },
+                gap_ns: self.u64("workload.synthetic.burst_gap"),
+                single: self.name("workload.synthetic.burst_ops") == "single",
+            },
+            _ => Arrival::Exponential,
+        }
+    }
+
+    /// The sizes of a key; those of `workload.synthetic.size` where it says so.
+    fn sizes(&self, key: &str) -> SizeMix {
+        match self.0.get(key) {
+            Some(Value::SizeMix(mix)) => mix.clone(),
+            _ => SizeMix::single(self.u64("workload.synthetic.size")),
+        }
     }
 
     fn host(&self) -> Host {
@@ -509,6 +457,12 @@ impl Reader<'_> {
             cache_policy: self.name("ftl.cache_policy"),
             batch_update: self.flag("ftl.batch_update"),
             background_flush: self.flag("ftl.background_flush"),
+            flush_bytes: self.whole("ftl.flush"),
+            flush_counts_moved: self.name("ftl.flush_counts") == "all",
+            host_flush_mappings: self.name("ftl.host_flush") == "mapping",
+            segment_bytes: self.u32("ftl.segment"),
+            translation_blocks: self.whole("ftl.translation_blocks").map(|n| n as u32),
+            whole_blocks: self.name("ftl.capacity_step") == "block",
             logical_page_bytes: self.whole("ftl.logical_page").map_or(page_bytes, |n| n as u32),
             read_modify_write: self.name("ftl.partial_write") == "rmw",
             over_provisioning_ppm: self.u64("ftl.over_provisioning"),
@@ -537,16 +491,13 @@ impl Reader<'_> {
             blocks_per_plane: self.u32("flash.blocks_per_plane"),
             pages_per_block: self.u32("flash.pages_per_block"),
             page_bytes,
+            ecc_unit_bytes: self.u32("flash.ecc_unit"),
             read_ns: self.u64("flash.read"),
             program_ns: self.u64("flash.program"),
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
             pe_cycles: self.u64("flash.pe_cycles"),
-            endurance: match self.0.get("flash.endurance") {
-                Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
-                Some(Value::Word("ecc")) => Endurance::Ecc,
-                _ => Endurance::Unlimited,
-            },
+            endurance: Endurance::of(self.0.get("flash.endurance")),
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),
                 growth_stddev: self.number("flash.variation.growth_stddev"),

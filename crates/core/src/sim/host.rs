@@ -7,7 +7,7 @@ use crate::coop::{Awareness, DeviceView};
 use crate::request::{Ages, Pool, Queue};
 use crate::sched::{Decision, Sched};
 use crate::util::NONE;
-use crate::workload::SourceError;
+use crate::workload::{Op, SourceError};
 
 /// What the host is handing over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,7 +134,8 @@ impl Host {
                 request.translation_page = device.translation_page(request.pages.first);
             }
             // A request without pages has no mapping to hit.
-            let cached = self.classifies && self.awareness.classify(request.pages, device);
+            let updates = request.op != Op::Read;
+            let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
             request.hit = cached && request.pages.pages > 0;
             let id = self.pool.insert(request);
             if let Some(merging) = &mut self.merging {
