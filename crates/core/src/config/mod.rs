@@ -5,19 +5,21 @@
 //! configuration reference and the resolved configuration in every result.
 
 mod check;
+mod files;
 mod keys;
 mod size_mix;
-mod synthetic;
 mod typed;
 pub mod units;
+mod workload;
 
+pub use files::Files;
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use size_mix::{MOST_SIZES, SizeMix};
-pub use synthetic::{Arrival, Pattern, Synthetic};
 pub use typed::{
-    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Precondition,
-    PreconditionKind, Replay, Settings, Workload,
+    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, Precondition, PreconditionKind,
+    Settings,
 };
+pub use workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,38 @@
-//! The typed form of `[workload.synthetic]`.
+//! `[workload]`, typed.
 
 use super::SizeMix;
+use crate::workload::bench::Parameters;
+
+/// `[workload]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Trace file, if any.
+    pub trace: Option<String>,
+    /// Layout of the trace.
+    pub format: String,
+    /// Window in which a repeat is dropped, ns; 0: off.
+    pub dedup_ns: u64,
+    /// Longest gap between arrivals, ns.
+    pub max_gap_ns: Option<u64>,
+    /// Lines that may fail to parse.
+    pub skip_bad: u64,
+    /// Passes over the trace.
+    pub repeat: u64,
+    /// Addresses beyond the user capacity.
+    pub out_of_range: OutOfRange,
+    /// Open or closed.
+    pub replay: Replay,
+    /// Arrival times are divided by this.
+    pub speed: f64,
+    /// ns per unit of a version 3 fio log.
+    pub fio_time_unit_ns: Option<u64>,
+    /// The generator, if chosen.
+    pub synthetic: Option<Synthetic>,
+    /// The benchmark, if chosen.
+    pub benchmark: Option<Parameters>,
+    /// fio's job file, if any.
+    pub fio_job: Option<String>,
+}
 
 /// `[workload.synthetic]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,4 +115,24 @@ pub enum Arrival {
         /// All requests of a burst have one operation.
         single: bool,
     },
+}
+
+/// `workload.out_of_range`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutOfRange {
+    /// Refuse.
+    Error,
+    /// Page number modulo the user capacity.
+    Wrap,
+    /// Touched pages packed densely.
+    Compact,
+}
+
+/// `workload.replay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// Arrivals at recorded times.
+    Open,
+    /// `host.queue_depth` outstanding.
+    Closed,
 }
