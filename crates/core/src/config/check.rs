@@ -23,6 +23,9 @@ pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     mapping_cache(settings)?;
     replay(settings)?;
     generator(settings, values)?;
+    crate::cache::check(settings)?;
+    crate::fs::check(settings)?;
+    crate::workload::bench::check(settings)?;
     crate::device::sched::check(settings)?;
     crate::flash::variation::check(settings)?;
     crate::ftl::check(settings)

@@ -222,6 +222,47 @@ fn generators_must_be_possible() {
 }
 
 #[test]
+fn benchmarks_must_fit() {
+    let bench = |more: &[(&'static str, Value)]| {
+        let mut changes = vec![("workload.benchmark.kind", text("filebench"))];
+        changes.extend(more.iter().cloned());
+        changes
+    };
+    let cached = ("host.page_cache", Value::Bytes(512 << 20));
+    assert_eq!(
+        refused(&bench(&[])),
+        "workload.benchmark.kind: filebench writes through the page cache, and there is none \
+         (host.page_cache); the paper's phone has host.page_cache = \"512MiB\""
+    );
+    assert!(Settings::from_values(&with(&bench(&[cached.clone()]))).is_ok());
+    let trace = bench(&[cached.clone(), ("workload.trace", text("a.csv"))]);
+    assert!(refused(&trace).starts_with("workload.benchmark.kind: a benchmark is given beside a trace"));
+    let both = [("workload.fio_job", text("a.fio")), ("workload.trace", text("a.csv"))];
+    assert!(refused(&both).starts_with("workload.fio_job: a fio job is given beside a trace"));
+    let runs = bench(&[cached.clone(), ("workload.benchmark.ageing_runs", Value::Count(6))]);
+    assert!(refused(&runs).starts_with("workload.benchmark.ageing_runs: 6 of 6 runs"));
+    let large = bench(&[cached.clone(), ("workload.benchmark.file_size", Value::Bytes(1 << 30))]);
+    assert!(refused(&large).starts_with("workload.benchmark.kind: filebench needs 1GiB for its files"));
+    let request = bench(&[cached.clone(), ("workload.benchmark.request", Value::Bytes(1 << 29))]);
+    assert!(refused(&request).starts_with("workload.benchmark.request: a request of 512MiB does not fit"));
+    let none = bench(&[cached, ("workload.benchmark.duration", Value::Nanos(0))]);
+    assert!(refused(&none).starts_with("workload.benchmark.duration: 0ns measures nothing"));
+}
+
+#[test]
+fn the_page_cache_must_be_possible() {
+    assert!(
+        refused(&[("host.page_cache", Value::Bytes(4096))]).starts_with("host.page_cache: fewer than 64")
+    );
+    let ratio = [("host.dirty_background_ratio", Value::Ppm(500_000))];
+    assert!(refused(&ratio).starts_with("host.dirty_background_ratio: above host.dirty_ratio"));
+    let never = [("host.dirty_writeback", Value::Nanos(0))];
+    assert!(refused(&never).starts_with("host.dirty_writeback: 0ns: the flusher would never sleep"));
+    let journal = [("host.page_cache", Value::Bytes(1 << 20)), ("host.journal", Value::Bytes(1 << 30))];
+    assert!(refused(&journal).starts_with("host.journal: the journal leaves the files no room"));
+}
+
+#[test]
 fn flushing_by_amount_must_fit_the_ftl() {
     let amount = ("ftl.flush", Value::Bytes(9 << 20));
     let kind = |name: &str| ("ftl.kind", text(name));

@@ -1,7 +1,7 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
 use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
-use super::{SizeMix, Value, Values};
+use super::{Files, SizeMix, Value, Values};
 use crate::flash::variation::Variation;
 pub use crate::ftl::background::GcBackground;
 pub use crate::ftl::endurance::Endurance;
@@ -48,6 +48,13 @@ pub struct Host {
     pub awareness: String,
     /// hp, rb, map, map+: alternate reads and writes.
     pub alternate: bool,
+    /// Most bytes of requests merged in the pending queue; `None`: the block layer's where requests come
+    /// from a page cache, 0 (no merging) elsewhere.
+    pub merge_limit: Option<u64>,
+    /// Requests are not merged across multiples of this; `None`: there is no boundary.
+    pub merge_boundary: Option<u64>,
+    /// File system and page cache.
+    pub files: Files,
 }
 
 /// `[device]`.
@@ -281,22 +288,22 @@ impl Settings {
 }
 
 /// Typed access to values.
-struct Reader<'a>(&'a Values);
+pub(super) struct Reader<'a>(&'a Values);
 
 impl Reader<'_> {
-    fn text(&self, key: &str) -> Option<String> {
+    pub(super) fn text(&self, key: &str) -> Option<String> {
         match self.0.get(key)? {
             Value::Text(text) => Some(text.clone()),
             other => panic!("{key} holds {other:?}"),
         }
     }
 
-    fn name(&self, key: &str) -> String {
+    pub(super) fn name(&self, key: &str) -> String {
         self.text(key).unwrap_or_else(|| panic!("{key} has a default"))
     }
 
     /// `None` where the key is absent or holds one of its words.
-    fn whole(&self, key: &str) -> Option<u64> {
+    pub(super) fn whole(&self, key: &str) -> Option<u64> {
         match self.0.get(key)? {
             Value::Count(n) | Value::Bytes(n) | Value::Nanos(n) | Value::PicosPerByte(n) | Value::Ppm(n) => {
                 Some(*n)
@@ -318,7 +325,7 @@ impl Reader<'_> {
         self.whole(key).map_or(u32::MAX, |n| u32::try_from(n).expect("within the key's limits"))
     }
 
-    fn u64(&self, key: &str) -> u64 {
+    pub(super) fn u64(&self, key: &str) -> u64 {
         self.whole(key).unwrap_or_else(|| panic!("{key} has a default"))
     }
 
@@ -329,7 +336,7 @@ impl Reader<'_> {
         }
     }
 
-    fn flag(&self, key: &str) -> bool {
+    pub(super) fn flag(&self, key: &str) -> bool {
         matches!(self.0.get(key), Some(Value::Bool(true)))
     }
 
@@ -367,6 +374,8 @@ impl Reader<'_> {
             speed: self.number("workload.speed"),
             fio_time_unit_ns: self.whole("workload.fio_time_unit"),
             synthetic,
+            benchmark: self.benchmark(),
+            fio_job: self.text("workload.fio_job"),
         }
     }
 
@@ -415,6 +424,9 @@ impl Reader<'_> {
             deadline_ns: self.whole("host.deadline"),
             awareness: self.name("host.awareness"),
             alternate: self.flag("host.alternate"),
+            merge_limit: self.whole("host.merge_limit"),
+            merge_boundary: self.whole("host.merge_boundary"),
+            files: self.files(),
         }
     }
 
