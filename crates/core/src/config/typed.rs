@@ -1,6 +1,7 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
 use super::{Value, Values};
+use crate::flash::parallel::{Allocation, MultiPlane, Parallel, Spread, Suspend};
 use crate::flash::variation::Variation;
 
 /// A value that contradicts another; the configuration front adds file and line.
@@ -213,6 +214,8 @@ pub struct Ftl {
     pub gc_free_blocks: u32,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
+    /// Where pages go.
+    pub allocation: Allocation,
 }
 
 /// `[flash]`.
@@ -240,6 +243,10 @@ pub struct Flash {
     pub erase_ns: u64,
     /// Bus time per byte, ps.
     pub transfer_ps: u64,
+    /// Bus time of a command and its address, ns.
+    pub command_ns: u64,
+    /// What works side by side.
+    pub parallel: Parallel,
     /// Erases behind each block at time 0.
     pub pe_cycles: u64,
     /// How blocks differ; `None`: they do not.
@@ -255,6 +262,34 @@ impl Flash {
     /// Erase blocks in one chip.
     pub fn blocks_per_chip(&self) -> u64 {
         u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
+    }
+
+    /// Units in one chip: what the FTL can direct a page to, see [`crate::flash::parallel`].
+    pub fn units_per_chip(&self) -> u32 {
+        match self.parallel {
+            Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => 1,
+            Parallel { multi_plane: MultiPlane::Off, .. } => self.dies_per_chip,
+            _ => self.dies_per_chip * self.planes_per_die,
+        }
+    }
+
+    /// Units in the device.
+    pub fn units(&self) -> u32 {
+        self.chips() * self.units_per_chip()
+    }
+
+    /// Erase blocks in one unit.
+    pub fn blocks_per_unit(&self) -> u64 {
+        self.blocks_per_chip() / u64::from(self.units_per_chip())
+    }
+
+    /// What a unit is, in words.
+    pub fn unit_name(&self) -> &'static str {
+        match self.parallel {
+            Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",
+            Parallel { multi_plane: MultiPlane::Off, .. } => "die",
+            _ => "plane",
+        }
     }
 
     /// NAND pages in the device.
@@ -283,6 +318,11 @@ impl Settings {
     /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
     pub fn allocates_by_speed(&self) -> bool {
         self.flash.variation.is_some() && crate::device::sched::by_speed(&self.device.scheduler)
+    }
+
+    /// How pages are spread over the units.
+    pub fn spread(&self) -> Spread {
+        Spread::new(&self.flash, self.ftl.allocation)
     }
 
     /// Bytes the user may address.
@@ -446,6 +486,30 @@ impl Reader<'_> {
                 .then(|| self.u32("ftl.wear_threshold")),
             gc_free_blocks: self.u32("ftl.gc_free_blocks"),
             entry_bytes: self.u32("ftl.entry"),
+            allocation: Allocation::named(&self.name("ftl.allocation")),
+        }
+    }
+
+    fn parallel(&self) -> Parallel {
+        Parallel {
+            interleave: self.flag("flash.interleave"),
+            multi_plane: match self.name("flash.multi_plane").as_str() {
+                "same-offset" => MultiPlane::SameOffset,
+                "free" => MultiPlane::Free,
+                _ => MultiPlane::Off,
+            },
+            cache_program: self.flag("flash.cache_program"),
+            cache_read: self.flag("flash.cache_read"),
+            suspend: match self.name("flash.suspend").as_str() {
+                "erase" => Suspend::Erase,
+                "program-erase" => Suspend::ProgramErase,
+                _ => Suspend::Off,
+            },
+            suspend_ns: self.u64("flash.suspend_time"),
+            resume_ns: self.u64("flash.resume_time"),
+            max_suspensions: self.u32("flash.max_suspensions"),
+            out_of_order: self.flag("flash.out_of_order"),
+            max_passed: self.u32("flash.max_passed"),
         }
     }
 
@@ -462,6 +526,8 @@ impl Reader<'_> {
             program_ns: self.u64("flash.program"),
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
+            command_ns: self.u64("flash.command"),
+            parallel: self.parallel(),
             pe_cycles: self.u64("flash.pe_cycles"),
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),

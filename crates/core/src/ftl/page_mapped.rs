@@ -7,6 +7,7 @@ use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request, wear};
 use crate::config::{Contradiction, Settings};
+use crate::flash::parallel::Allocation;
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -35,14 +36,18 @@ impl Layout {
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
         let per_page = flash.page_bytes / settings.ftl.entry_bytes;
         let user = settings.user_pages();
-        let chips = u64::from(flash.chips());
-        let blocks = flash.blocks_per_chip();
+        let blocks = flash.blocks_per_unit();
         let reserve = settings.ftl.gc_free_blocks;
-        let live = user.div_ceil(chips);
+        let dynamic = settings.ftl.allocation == Allocation::Dynamic;
+        let (spread, in_turn) = (settings.spread(), u64::from(flash.units()));
+        // Pages smaller than the NAND page and dynamic allocation go round the chips.
+        let live = if slots_per_page == 1 && !dynamic { spread.most(user) } else { user.div_ceil(in_turn) };
+        // What keeps a chip with room for the next page in reach, see `Log::has_room`.
+        let live = live + u64::from(dynamic && slots_per_page == 1);
         let data_least = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
         let map_pages = user.div_ceil(u64::from(per_page));
-        let map_live = map_pages.div_ceil(chips);
+        let map_live = spread.most(map_pages);
         let map_least =
             if on_flash { log::blocks_at_least(map_live, flash.pages_per_block, 1, 1) } else { 0 };
         let needed = data_least + map_least;
@@ -76,9 +81,11 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
-            "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
+            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, an open block and \
              {} erased for garbage collection, of {blocks} there are; {advice}raise flash.blocks_per_plane",
-            settings.ftl.kind, settings.ftl.gc_free_blocks,
+            settings.ftl.kind,
+            settings.flash.unit_name(),
+            settings.ftl.gc_free_blocks,
         ),
     }
 }
@@ -104,7 +111,8 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
 fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
     let layout = Layout::new(settings, on_flash).expect("the settings were checked");
     let data = Shape {
-        chips: settings.flash.chips(),
+        chips: settings.flash.units(),
+        dynamic: settings.ftl.allocation == Allocation::Dynamic,
         limit: layout.data_limit,
         pages_per_block: settings.flash.pages_per_block,
         slots_per_page: layout.slots_per_page,
@@ -113,6 +121,7 @@ fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
         gc: Cause::Gc,
     };
     let map = Shape {
+        dynamic: false,
         limit: u32::MAX,
         slots_per_page: 1,
         owners: if on_flash { layout.map_pages } else { 0 },
@@ -157,8 +166,8 @@ impl<T: Translation> PageMapped<T> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let erases = flash.pe_cycles as u32;
         let mut pool = BlockPool::new(
-            flash.chips(),
-            flash.blocks_per_chip() as u32,
+            flash.units(),
+            flash.blocks_per_unit() as u32,
             erases,
             settings.ftl.wear_threshold,
             flash.program_ns,
@@ -227,7 +236,9 @@ impl<T: Translation> PageMapped<T> {
         match self.data.slot(lpn) {
             NONE => work.read_part(self.data.home(lpn), Cause::Host, count),
             slot if self.data.buffered(slot) => (),
-            slot => work.read_part(self.data.slot_chip(slot), Cause::Host, count),
+            slot => {
+                work.at(self.data.slot_page(slot)).read_part(self.data.slot_chip(slot), Cause::Host, count)
+            }
         }
     }
 
@@ -245,6 +256,7 @@ impl<T: Translation> PageMapped<T> {
     fn write_data(&mut self, lpn: u32, work: &mut Work) {
         self.host_slots += 1;
         let PageMapped { data, pages, pool, translation, .. } = self;
+        data.aim(work);
         if T::ON_FLASH {
             let chip = data.write_chip(lpn);
             if data.wants_block(chip) && pool.free(chip) == 0 {
@@ -267,6 +279,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         for lpn in lpns {
             debug_assert_eq!(self.data.slot(lpn), NONE, "laid twice");
             let PageMapped { data, pages, pool, .. } = self;
+            data.aim(work);
             data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
             pages.adopt(lpn, data);
             self.host_slots += 1;

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload};
+use ftlab_core::flash::parallel::{Allocation, Parallel};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -51,6 +52,7 @@ pub fn settings() -> Settings {
             wear_threshold: None,
             gc_free_blocks: 1,
             entry_bytes: 8,
+            allocation: Allocation::CHANNEL_FIRST,
         },
         flash: Flash {
             channels: 1,
@@ -64,6 +66,8 @@ pub fn settings() -> Settings {
             program_ns: 350_000,
             erase_ns: 1_500_000,
             transfer_ps: 0,
+            command_ns: 0,
+            parallel: Parallel::default(),
             pe_cycles: 0,
             variation: None,
         },

@@ -47,8 +47,11 @@ use serde::{Deserialize, Serialize};
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Chips it spans.
+    /// Chips it spans: units of [`crate::flash::parallel`], which are dies or planes where those work
+    /// on their own.
     pub chips: u32,
+    /// Pages go to the next idle chip, not where their number says.
+    pub dynamic: bool,
     /// Most blocks it may have on each chip, the reserve included.
     pub limit: u32,
     /// NAND pages per erase block.
@@ -134,6 +137,9 @@ pub struct Log {
     by_chip: Divider,
     by_page: Divider,
     chip_of: Divider,
+    /// Chip of each page of a cycle, where the chips do not take turns page by page.
+    cycle: Vec<u32>,
+    cycle_of: Divider,
     /// Saved apart, see [`state`].
     #[serde(skip)]
     map: Vec<u32>,
@@ -184,6 +190,8 @@ impl Log {
             aside_next: 0,
             aside_end: 0,
         };
+        let spread = settings.spread();
+        let cycle = if spread.in_turn() { Vec::new() } else { spread.cycle() };
         let mut log = Log {
             shape,
             slots_per_block,
@@ -191,6 +199,8 @@ impl Log {
             by_chip: Divider::new(slots_per_block * pool.blocks_per_chip()),
             by_page: Divider::new(shape.slots_per_page),
             chip_of: Divider::new(shape.chips),
+            cycle_of: Divider::new(cycle.len().max(1) as u32),
+            cycle,
             map: vec![NONE; shape.owners as usize],
             spare: vec![0; slots as usize],
             valid: Bits::new(slots as usize),
@@ -252,24 +262,51 @@ impl Log {
         self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
     }
 
-    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)).
+    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)), unless
+    /// another order is set.
     #[inline]
     pub fn home(&self, owner: u32) -> u32 {
-        self.chip_of.rem(self.by_page.div(owner))
+        let page = self.by_page.div(owner);
+        if self.cycle.is_empty() {
+            self.chip_of.rem(page)
+        } else {
+            self.cycle[self.cycle_of.rem(page) as usize]
+        }
     }
 
-    /// Chip the next write of this owner goes to. Where slots are smaller than pages, pages go
-    /// round the chips as they fill (model, "The stack"), else allocation is static.
+    /// Whether a write goes where the cursor is: pages go round the chips as they fill where slots
+    /// are smaller than pages (model, "The stack"), and to the next idle chip under dynamic
+    /// allocation.
+    #[inline]
+    fn by_cursor(&self) -> bool {
+        self.shape.slots_per_page > 1 || self.shape.dynamic
+    }
+
+    /// Chip the next write of this owner goes to; under dynamic allocation, once [`Log::aim`] has
+    /// been called for it.
     #[inline]
     pub fn write_chip(&self, owner: u32) -> u32 {
-        if self.shape.slots_per_page == 1 { self.home(owner) } else { self.cursor }
+        if self.by_cursor() { self.cursor } else { self.home(owner) }
+    }
+
+    /// Under dynamic allocation, chooses the chip of the next page: the next idle one, or just the next
+    /// if none is, that can take data and still collect its garbage. A page buffer is filled first.
+    #[inline]
+    pub fn aim(&mut self, work: &mut Work) {
+        if self.shape.dynamic && self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
+            let mut turn =
+                (self.cursor..self.shape.chips).chain(0..self.cursor).filter(|&chip| self.has_room(chip));
+            let next = turn.clone().find(|&chip| !work.is_busy(chip)).or_else(|| turn.next());
+            self.cursor = next.expect("the user capacity leaves room on some chip");
+            work.occupy(self.cursor);
+        }
     }
 
     /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as
     /// that is known now.
     #[inline]
     pub fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
-        if self.shape.slots_per_page == 1 {
+        if !self.by_cursor() {
             return self.home(owner);
         }
         let filled = self.by_page.rem(self.chips[self.cursor as usize].next);
@@ -318,10 +355,13 @@ impl Log {
         }
         let (slot, block) = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
-            work.program(chip, cause, pool.programmed(block, 1));
+            work.at(slot).program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
+            if self.shape.dynamic {
+                self.advance_cursor();
+            }
         } else if self.by_page.rem(slot + 1) == 0 {
-            work.program(chip, cause, pool.programmed(block, 1));
+            work.at(self.slot_page(slot)).program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
             self.advance_cursor();
         }
@@ -345,8 +385,9 @@ impl Log {
             for chip in 0..self.shape.chips {
                 if self.pad(chip) {
                     work.chain();
-                    let block = self.by_block.div(self.chips[chip as usize].next - 1);
-                    work.program(chip, Cause::Pad, pool.programmed(block, 1));
+                    let last = self.chips[chip as usize].next - 1;
+                    let block = self.by_block.div(last);
+                    work.at(self.slot_page(last)).program(chip, Cause::Pad, pool.programmed(block, 1));
                     self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();
@@ -371,14 +412,19 @@ impl Log {
         true
     }
 
-    /// Moves the cursor to the next chip that can take data and still collect its garbage.
-    fn advance_cursor(&mut self) {
+    /// Whether a chip can take a page of data and still collect its garbage.
+    fn has_room(&self, chip: u32) -> bool {
         let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
         let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page);
+        u64::from(self.chips[chip as usize].live + slots_per_page) <= room
+    }
+
+    /// Moves the cursor to the next chip that can take data and still collect its garbage.
+    fn advance_cursor(&mut self) {
         for _ in 0..self.shape.chips {
             self.cursor = (self.cursor + 1) % self.shape.chips;
-            if u64::from(self.chips[self.cursor as usize].live + slots_per_page) <= room {
+            if self.has_room(self.cursor) {
                 return;
             }
         }
