@@ -122,7 +122,7 @@ impl Engine {
     pub fn die_busy_ns(&self) -> Vec<u64> {
         match self {
             Engine::Chips(_) => Vec::new(),
-            Engine::Dies(dies) => dies.die_busy_ns().collect(),
+            Engine::Dies(dies) => dies.die_busy_ns(),
         }
     }
 

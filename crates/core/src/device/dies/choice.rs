@@ -1,10 +1,11 @@
 //! Which step a die takes up next, and which steps of other planes go with it.
 //!
 //! In order: each unit's steps in the order of emission; of its units' first steps a die takes the
-//! oldest that waits for nothing. Out of order: reads go first, the oldest that waits for nothing,
-//! until `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure; then that one
-//! goes. A read waits for the programs and erasures of its own block that were emitted before it, a
-//! program or erasure for all of its unit's steps emitted before it.
+//! oldest that waits for nothing. Out of order, and to interrupt an operation and while one is
+//! suspended, reads pass programs and erasures that wait: the oldest read goes that waits for nothing.
+//! Out of order, when `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure,
+//! that one goes. A read waits for the programs and erasures of its own block that were emitted before
+//! it, a program or erasure for all of its unit's steps emitted before it.
 //!
 //! A multi-plane operation takes, from every other plane of the same die, the step that this plane
 //! would take up, if it does the same, and has the same page number in its block where that is asked
@@ -15,8 +16,8 @@ use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
 use crate::util::NONE;
 
-/// Steps of a unit that have not begun, in the order of emission: all, or out of order the reads and
-/// the others.
+/// Steps of a unit that have not begun, in the order of emission: all, or the reads and the others where
+/// reads may pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lines {
     ends: [[u32; 2]; 2],
@@ -33,6 +34,8 @@ impl Default for Lines {
 struct Wanted {
     /// Reads, or everything else.
     reads: bool,
+    /// Reads that pass waiting programs and erasures.
+    passing: bool,
     /// Only steps with smaller numbers, of the same operation.
     before: u64,
     operation: Option<Operation>,
@@ -42,15 +45,16 @@ struct Wanted {
     interrupts: Option<Group>,
 }
 
-impl Wanted {
-    fn any(reads: bool, before: u64) -> Wanted {
-        Wanted { reads, before, operation: None, offset: None, interrupts: None }
-    }
-}
-
 impl Dies {
     fn line_of(&self, slot: u32) -> usize {
-        usize::from(self.options.out_of_order && self.steps[slot].step.operation != Operation::Read)
+        usize::from(self.passing && self.steps[slot].step.operation != Operation::Read)
+    }
+
+    /// Any reads, or other steps. With `before` they are reads while an operation is suspended.
+    fn wanted(&self, reads: bool, before: Option<u64>) -> Wanted {
+        let passing = self.options.out_of_order || before.is_some();
+        let before = before.unwrap_or(u64::MAX);
+        Wanted { reads, passing, before, operation: None, offset: None, interrupts: None }
     }
 
     /// Puts a step at the end of its line.
@@ -88,7 +92,7 @@ impl Dies {
         for at in first..end {
             let unit = self.order[at as usize];
             for (kind, best) in best.iter_mut().enumerate().take(if before.is_some() { 1 } else { 2 }) {
-                let wanted = Wanted::any(kind == 0, before.unwrap_or(u64::MAX));
+                let wanted = self.wanted(kind == 0, before);
                 let found = self.candidate(unit, wanted);
                 if found != NONE && (*best == NONE || self.number(found) < self.number(*best)) {
                     *best = found;
@@ -115,24 +119,23 @@ impl Dies {
     /// The step that a unit would take up, of those wanted, or [`NONE`]. A die that has to wait for a
     /// step elsewhere is served again when that has finished.
     fn candidate(&mut self, unit: u32, wanted: Wanted) -> u32 {
-        let lines = self.units[unit as usize].lines;
-        let out_of_order = self.options.out_of_order;
-        let mut slot = lines.ends[usize::from(out_of_order && !wanted.reads)][0];
-        let oldest_read = lines.ends[0][0];
-        while slot != NONE {
-            if self.number(slot) >= wanted.before {
-                return NONE;
-            }
+        let [[first, _], [first_other, _]] = self.units[unit as usize].lines.ends;
+        let (mut slot, rival) = match (self.passing, wanted.reads) {
+            (false, _) => (first, NONE),
+            (true, true) => (first, if wanted.passing { NONE } else { first_other }),
+            (true, false) => (first_other, first),
+        };
+        // Nothing else of the unit may be older.
+        let turn = |slot| rival == NONE || self.number(slot) < self.number(rival);
+        if slot == NONE || !turn(slot) {
+            return NONE;
+        }
+        while slot != NONE && self.number(slot) < wanted.before {
             let is_read = self.steps[slot].step.operation == Operation::Read;
-            let passes_read = out_of_order
-                && !is_read
-                && oldest_read != NONE
-                && self.number(oldest_read) < self.number(slot);
-            let fits = is_read == wanted.reads && !passes_read && self.fits(slot, wanted);
-            if fits && self.can_begin(unit, slot) {
+            if is_read == wanted.reads && self.fits(slot, wanted) && self.can_begin(unit, slot) {
                 return slot;
             }
-            if !(out_of_order && is_read) {
+            if !(wanted.passing && wanted.reads) {
                 return NONE;
             }
             slot = self.steps[slot].behind;
@@ -178,7 +181,7 @@ impl Dies {
     /// Whether a read waits that may interrupt an operation.
     pub(super) fn interrupted(&mut self, die: u32, group: Group) -> bool {
         let (first, end) = self.dies[die as usize].units;
-        let wanted = Wanted { interrupts: Some(group), ..Wanted::any(true, u64::MAX) };
+        let wanted = Wanted { interrupts: Some(group), ..self.wanted(true, Some(u64::MAX)) };
         (first..end).any(|at| self.candidate(self.order[at as usize], wanted) != NONE)
     }
 
@@ -199,7 +202,7 @@ impl Dies {
 
     /// Counts a read that goes ahead of an older program or erasure.
     pub(super) fn count_passed(&mut self, die: u32, slot: u32) {
-        if !self.options.out_of_order {
+        if !self.passing {
             return;
         }
         let (first, end) = self.dies[die as usize].units;
@@ -216,17 +219,15 @@ impl Dies {
     }
 
     /// Links steps of the other planes of the die behind a step that begins; whether there are any.
-    pub(super) fn gather(&mut self, die: u32, slot: u32, before: u64) -> bool {
+    pub(super) fn gather(&mut self, die: u32, slot: u32, before: Option<u64>) -> bool {
         let step = self.steps[slot].step;
         let package = self.units[step.chip as usize].package;
         let same = self.options.multi_plane == MultiPlane::SameOffset && step.operation != Operation::Erase;
         let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
         let wanted = Wanted {
-            reads: step.operation == Operation::Read,
-            before,
             operation: Some(step.operation),
             offset: same.then(|| offset(step.page)),
-            interrupts: None,
+            ..self.wanted(step.operation == Operation::Read, before)
         };
         let (first, end) = self.dies[die as usize].units;
         let mut last = slot;

@@ -44,6 +44,8 @@ use state::{Busy, Die, Extra, Group, NO_GROUP, Phase, Suspended, Unit};
 #[derive(Clone, Debug)]
 pub struct Dies {
     options: Parallel,
+    /// Reads may pass programs and erasures that wait.
+    passing: bool,
     units: Vec<Unit>,
     /// Units die by die.
     order: Vec<u32>,
@@ -53,7 +55,7 @@ pub struct Dies {
     clock: Clock,
     steps: Steps<Extra>,
     pages_per_block: Divider,
-    /// Out of order: the last program or erasure of each block.
+    /// The last program or erasure of each block, where reads may pass.
     changes: Vec<Reference>,
     emitted: u64,
     busy: Bits,
@@ -75,40 +77,34 @@ impl Dies {
     pub fn new(settings: &Settings) -> Dies {
         let flash = &settings.flash;
         let options = flash.parallel;
+        let passing = options.out_of_order || options.suspend != Suspend::Off;
         let places = settings.spread().places();
-        let per_chip = if options.interleave { flash.dies_per_chip } else { 1 };
-        let server = |chip: u32, die: u32| if options.interleave { die } else { chip };
-        let units: Vec<Unit> = places
-            .iter()
-            .map(|at| Unit {
-                die: server(at.chip, at.die),
-                package: at.die,
-                lines: Lines::default(),
-                held: [0; 2],
-            })
-            .collect();
+        // Dies are numbered as their units are, so that what is due at the same time goes in that order.
+        let mut numbers: Vec<u32> = Vec::new();
+        let mut known = vec![NONE; (flash.chips() * flash.dies_per_chip) as usize];
+        let mut units = Vec::with_capacity(places.len());
+        for place in &places {
+            let number = if options.interleave { place.die } else { place.chip };
+            let die = &mut known[number as usize];
+            if *die == NONE {
+                *die = numbers.len() as u32;
+                numbers.push(number);
+            }
+            let die = *die;
+            units.push(Unit { die, package: place.die, lines: Lines::default(), held: [0; 2] });
+        }
         let mut order: Vec<u32> = (0..units.len() as u32).collect();
-        order.sort_by_key(|&unit| (units[unit as usize].die, places[unit as usize].plane));
-        let dies = (0..flash.chips() * per_chip).map(|die| {
+        order.sort_by_key(|&unit| (units[unit as usize].die, unit));
+        let per_chip = if options.interleave { flash.dies_per_chip } else { 1 };
+        let dies = (0..).zip(&numbers).map(|(die, &number)| {
             let first = order.partition_point(|&unit| units[unit as usize].die < die) as u32;
             let end = order.partition_point(|&unit| units[unit as usize].die <= die) as u32;
-            let chip = die / per_chip;
-            Die {
-                chip,
-                channel: chip % flash.channels,
-                units: (first, end),
-                groups: [NO_GROUP; 2],
-                front: 0,
-                cells: None,
-                suspended: None,
-                passed: 0,
-                stalled: false,
-                busy: Busy::default(),
-            }
+            Die::new(number, number / per_chip, flash.channels, (first, end))
         });
         let dies: Vec<Die> = dies.collect();
         Dies {
             options,
+            passing,
             clock: Clock::new(dies.len() as u32 + flash.channels),
             stalled: VecDeque::with_capacity(dies.len()),
             touched: Vec::with_capacity(1024),
@@ -116,7 +112,7 @@ impl Dies {
             chips: vec![Busy::default(); flash.chips() as usize],
             channels: vec![Bus::default(); flash.channels as usize],
             busy: Bits::new(units.len()),
-            changes: vec![NO_STEP; if options.out_of_order { blocks(flash) } else { 0 }],
+            changes: vec![NO_STEP; if passing { blocks(flash) } else { 0 }],
             pages_per_block: Divider::new(flash.pages_per_block),
             steps: Steps::new(),
             units,
@@ -173,11 +169,8 @@ impl Dies {
             return reads == 0 && others <= u32::from(cache_program);
         }
         let die = &self.dies[die as usize];
-        let interrupts = || reads == 0 && others <= 1 && self.suspends(die.groups[die.front].operation);
-        out_of_order
-            || (others == 0 && reads <= u32::from(cache_read))
-            || die.suspended.is_some()
-            || interrupts()
+        let interrupts = die.suspended.is_some() || self.suspends(die.groups[die.front].operation);
+        out_of_order || interrupts || (others == 0 && reads <= u32::from(cache_read))
     }
 
     fn suspends(&self, operation: Operation) -> bool {
@@ -219,8 +212,11 @@ impl Dies {
     }
 
     /// The same of each die, if dies work on their own.
-    pub fn die_busy_ns(&self) -> impl Iterator<Item = u64> + '_ {
-        self.dies.iter().filter(|_| self.options.interleave).map(|die| die.busy.ns)
+    pub fn die_busy_ns(&self) -> Vec<u64> {
+        let count = if self.options.interleave { self.dies.len() } else { 0 };
+        let mut busy = vec![0; count];
+        self.dies.iter().take(count).for_each(|die| busy[die.number as usize] = die.busy.ns);
+        busy
     }
 
     /// Time each channel's bus was used, ns.
@@ -237,7 +233,7 @@ impl Dies {
             let slot = self.steps.store(step, owner, extra);
             self.emitted += 1;
             self.active += 1;
-            if self.options.out_of_order && step.page != NONE {
+            if self.passing && step.page != NONE {
                 let block = self.pages_per_block.div(step.page) as usize;
                 self.steps[slot].extra.change = self.changes[block];
                 if step.operation != Operation::Read {
@@ -297,7 +293,7 @@ impl Dies {
 
     /// Begins an operation with a step, and with those of other planes that fit.
     fn begin(&mut self, die: u32, index: usize, slot: u32, now_ns: u64) {
-        let before = self.dies[die as usize].suspended.map_or(u64::MAX, |suspended| suspended.before);
+        let before = self.dies[die as usize].suspended.map(|suspended| suspended.before);
         let operation = self.steps[slot].step.operation;
         self.count_passed(die, slot);
         self.unlink(slot);

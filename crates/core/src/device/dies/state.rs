@@ -25,7 +25,7 @@ pub(super) struct Extra {
     pub number: u64,
     /// Step before it in its line, or [`NONE`].
     pub ahead: u32,
-    /// Out of order: the last program or erasure of the same block before it.
+    /// Where reads may pass: the last program or erasure of the same block before it.
     pub change: Reference,
     /// It belongs to a request that reads.
     pub urgent: bool,
@@ -110,6 +110,8 @@ impl Busy {
 /// A die, or a chip whose dies do not work on their own.
 #[derive(Clone, Debug)]
 pub(super) struct Die {
+    /// Its number chip by chip; the chip's where dies do not work on their own.
+    pub number: u32,
     pub chip: u32,
     pub channel: u32,
     /// Its units, by place in [`Dies::order`].
@@ -124,6 +126,25 @@ pub(super) struct Die {
     pub passed: u32,
     pub stalled: bool,
     pub busy: Busy,
+}
+
+impl Die {
+    /// An idle one.
+    pub fn new(number: u32, chip: u32, channels: u32, units: (u32, u32)) -> Die {
+        Die {
+            number,
+            chip,
+            channel: chip % channels,
+            units,
+            groups: [NO_GROUP; 2],
+            front: 0,
+            cells: None,
+            suspended: None,
+            passed: 0,
+            stalled: false,
+            busy: Busy::default(),
+        }
+    }
 }
 
 /// A unit, with the steps that wait for it.
