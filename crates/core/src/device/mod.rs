@@ -174,9 +174,10 @@ impl Device {
         request.chips = window;
         let chips = self.wanted.len() as u32;
         let mut conflict = false;
+        let busy = self.array.busy();
         for chip in window.members(chips) {
             let wanted = &mut self.wanted[chip as usize];
-            conflict |= *wanted > 0 || !self.array.is_idle(chip);
+            conflict |= *wanted > 0 || busy.get(chip);
             *wanted += 1;
         }
         if self.touch != Touch::Window {
@@ -203,6 +204,17 @@ impl Device {
         let conflict = pages.clone().any(|lpn| meets(home(lpn)));
         pages.for_each(|lpn| self.wanted[home(lpn) as usize] += 1);
         conflict
+    }
+
+    /// A request whose chips do not follow one another begins.
+    #[cold]
+    fn begin_elsewhere(&mut self, pages: crate::ftl::Request, ftl: &Ftl, work: &mut Work) {
+        if self.touch == Touch::Unknown {
+            return work.set_busy(self.array.busy());
+        }
+        for lpn in pages.first..pages.first + pages.pages {
+            self.wanted[with_ftl!(ftl, ftl => ftl.home_chip(lpn)) as usize] -= 1;
+        }
     }
 
     /// Issues what may issue; ids of requests that completed at once go to `done`.
@@ -241,12 +253,8 @@ impl Device {
             }
             *wanted -= 1;
         }
-        match self.touch {
-            Touch::Window => (),
-            Touch::Each => (pages.first..pages.first + pages.pages).for_each(|lpn| {
-                self.wanted[with_ftl!(&*ftl, ftl => ftl.home_chip(lpn)) as usize] -= 1;
-            }),
-            Touch::Unknown => work.set_busy(self.array.busy()),
+        if self.touch != Touch::Window {
+            self.begin_elsewhere(pages, ftl, work);
         }
         if prefetch {
             let Request { batch, translation_page, .. } = pool[id];

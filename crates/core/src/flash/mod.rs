@@ -391,7 +391,6 @@ impl Work {
 
     #[inline]
     fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
-        let page = std::mem::replace(&mut self.page, NONE);
         if let Some(step) = self.steps.last_mut()
             && step.chip == chip
             && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs) == 0
@@ -400,7 +399,7 @@ impl Work {
             step.cell_ns += cell_ns;
         } else {
             let needs = std::mem::take(&mut self.needs);
-            let after = self.last;
+            let (after, page) = (self.last, std::mem::replace(&mut self.page, NONE));
             self.steps.push(Step { chip, operation, page, after, needs, loads: 0, in_ns, cell_ns, out_ns });
             if self.apart != 0 {
                 self.pushed_apart(operation, cause);

@@ -162,6 +162,7 @@ impl Dies {
     }
 
     /// Whether a unit can take up a read, or else a write, before it has nothing else to do.
+    #[cold]
     pub fn takes(&self, unit: u32, read: bool) -> bool {
         let Unit { held: [reads, others], die, .. } = self.units[unit as usize];
         let Parallel { out_of_order, cache_read, cache_program, .. } = self.options;
@@ -226,6 +227,7 @@ impl Dies {
 
     /// Puts the steps of one owner, which reads or not, into their units' queues. They begin with
     /// [`Dies::settle`].
+    #[cold]
     pub fn start(&mut self, owner: u32, steps: &[Step], urgent: bool) {
         self.steps.begin();
         for &step in steps {
@@ -249,6 +251,7 @@ impl Dies {
     }
 
     /// Lets every die with new steps take them up.
+    #[cold]
     pub fn settle(&mut self, now_ns: u64) {
         for at in 0..self.touched.len() {
             self.serve(self.touched[at], now_ns);
@@ -397,6 +400,7 @@ impl Dies {
     }
 
     /// As [`super::Array::advance`].
+    #[cold]
     pub fn advance(&mut self, now_ns: u64) -> Option<Option<u32>> {
         if let Some(owner) = self.finished.pop_front() {
             return Some(Some(owner));

@@ -56,18 +56,36 @@ impl Noop {
     /// Whether the oldest waiting request may issue now.
     #[inline]
     fn may_issue(&self, request: &Request, array: &Engine, ftl: &Ftl) -> bool {
-        if array.all_idle() {
+        let Engine::Chips(chips) = array else { return self.may_overlap(request, array, ftl) };
+        if chips.all_idle() {
             return true;
         }
         let first = request.pages.first;
         let mut pages = 0..request.pages.pages;
         with_ftl!(ftl, ftl => match request.op {
-            Op::Read => pages.all(|page| array.takes(ftl.read_chip(first + page), true)),
-            Op::Write | Op::Trim => match self.dynamic {
-                Some(chips) => array.busy().count() < chips,
-                None => pages.all(|page| array.takes(ftl.write_chip(first, page), false)),
-            },
+            Op::Read => pages.all(|page| chips.is_idle(ftl.read_chip(first + page))),
+            Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
+            Op::Write | Op::Trim => pages.all(|page| chips.is_idle(ftl.write_chip(first, page))),
             Op::Flush => false,
         })
+    }
+
+    #[cold]
+    fn any_is_idle(&self, array: &Engine) -> bool {
+        self.dynamic.is_some_and(|chips| array.busy().count() < chips)
+    }
+
+    /// The same where chips take up more than one thing at a time.
+    #[cold]
+    fn may_overlap(&self, request: &Request, array: &Engine, ftl: &Ftl) -> bool {
+        let first = request.pages.first;
+        let mut pages = 0..request.pages.pages;
+        array.all_idle()
+            || with_ftl!(ftl, ftl => match request.op {
+                Op::Read => pages.all(|page| array.takes(ftl.read_chip(first + page), true)),
+                Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
+                Op::Write | Op::Trim => pages.all(|page| array.takes(ftl.write_chip(first, page), false)),
+                Op::Flush => false,
+            })
     }
 }

@@ -155,7 +155,10 @@ pub struct Log {
     space: Space,
     /// Writes, copies not counted.
     writes: u64,
-    /// Chip whose page buffer is filled next, where slots are smaller than pages.
+    /// Writes go where the cursor is: slots are smaller than pages, or allocation is dynamic.
+    by_cursor: bool,
+    /// Chip whose page buffer is filled next, where slots are smaller than pages; or that dynamic
+    /// allocation looks at first.
     cursor: u32,
     /// Partly written blocks beside the frontier, where writes choose their block by speed: only in a
     /// run, so never in a saved state.
@@ -209,6 +212,7 @@ impl Log {
             victims: Policy::new(settings, space, shape.gc.name()),
             space,
             writes: 0,
+            by_cursor: shape.slots_per_page > 1 || shape.dynamic,
             cursor: 0,
             by_speed: None,
             copied: Vec::with_capacity(COPIED),
@@ -267,33 +271,35 @@ impl Log {
     #[inline]
     pub fn home(&self, owner: u32) -> u32 {
         let page = self.by_page.div(owner);
-        if self.cycle.is_empty() {
-            self.chip_of.rem(page)
-        } else {
-            self.cycle[self.cycle_of.rem(page) as usize]
-        }
+        if self.cycle.is_empty() { self.chip_of.rem(page) } else { self.place_in_cycle(page) }
     }
 
-    /// Whether a write goes where the cursor is: pages go round the chips as they fill where slots
-    /// are smaller than pages (model, "The stack"), and to the next idle chip under dynamic
-    /// allocation.
-    #[inline]
-    fn by_cursor(&self) -> bool {
-        self.shape.slots_per_page > 1 || self.shape.dynamic
+    #[cold]
+    fn place_in_cycle(&self, page: u32) -> u32 {
+        self.cycle[self.cycle_of.rem(page) as usize]
     }
 
     /// Chip the next write of this owner goes to; under dynamic allocation, once [`Log::aim`] has
-    /// been called for it.
+    /// been called for it. Where slots are smaller than pages, pages go round the chips as they fill
+    /// (model, "The stack").
     #[inline]
     pub fn write_chip(&self, owner: u32) -> u32 {
-        if self.by_cursor() { self.cursor } else { self.home(owner) }
+        if self.by_cursor { self.cursor } else { self.home(owner) }
     }
 
-    /// Under dynamic allocation, chooses the chip of the next page: the next idle one, or just the next
-    /// if none is, that can take data and still collect its garbage. A page buffer is filled first.
-    #[inline]
+    /// Under dynamic allocation, chooses the chip of the next page.
+    #[inline(always)]
     pub fn aim(&mut self, work: &mut Work) {
-        if self.shape.dynamic && self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
+        if self.shape.dynamic {
+            self.take_aim(work);
+        }
+    }
+
+    /// Turns to the next idle chip, or just the next if none is, that can take data and still collect
+    /// its garbage. A page buffer is filled first.
+    #[cold]
+    fn take_aim(&mut self, work: &mut Work) {
+        if self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
             let mut turn =
                 (self.cursor..self.shape.chips).chain(0..self.cursor).filter(|&chip| self.has_room(chip));
             let next = turn.clone().find(|&chip| !work.is_busy(chip)).or_else(|| turn.next());
@@ -306,9 +312,10 @@ impl Log {
     /// that is known now.
     #[inline]
     pub fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
-        if !self.by_cursor() {
-            return self.home(owner);
-        }
+        if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
+    }
+
+    fn cursor_ahead(&self, ahead: u32) -> u32 {
         let filled = self.by_page.rem(self.chips[self.cursor as usize].next);
         self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
     }
