@@ -3,6 +3,7 @@
 use super::{Value, Values};
 use crate::flash::parallel::{Allocation, MultiPlane, Parallel, Spread, Suspend};
 use crate::flash::variation::Variation;
+use serde::{Deserialize, Serialize};
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -212,10 +213,36 @@ pub struct Ftl {
     pub wear_threshold: Option<u32>,
     /// Erased blocks each chip keeps.
     pub gc_free_blocks: u32,
+    /// Collection in the background; `None`: none.
+    pub gc_background: Option<GcBackground>,
+    /// Blocks of each chip that only replace retired ones.
+    pub spare_blocks: u32,
+    /// Share of them below which a result warns, ppm.
+    pub spare_threshold_ppm: u64,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
     /// Where pages go.
     pub allocation: Allocation,
+}
+
+/// `ftl.gc_background` and its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GcBackground {
+    /// Erased blocks of a chip below which it collects while it is idle.
+    pub normal_blocks: u32,
+    /// Pages programmed in a step.
+    pub step_pages: u32,
+}
+
+/// `flash.endurance`: when a block is retired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Endurance {
+    /// Never.
+    Unlimited,
+    /// After so many erases.
+    Cycles(u32),
+    /// When its errors exceed the ECC limit at the smallest ISPP step.
+    Ecc,
 }
 
 /// `[flash]`.
@@ -249,6 +276,8 @@ pub struct Flash {
     pub parallel: Parallel,
     /// Erases behind each block at time 0.
     pub pe_cycles: u64,
+    /// When a block is retired.
+    pub endurance: Endurance,
     /// How blocks differ; `None`: they do not.
     pub variation: Option<Variation>,
 }
@@ -485,6 +514,12 @@ impl Reader<'_> {
             wear_threshold: (self.name("ftl.wear_leveling") == "static")
                 .then(|| self.u32("ftl.wear_threshold")),
             gc_free_blocks: self.u32("ftl.gc_free_blocks"),
+            gc_background: self.flag("ftl.gc_background").then(|| GcBackground {
+                normal_blocks: self.u32("ftl.gc_normal_blocks"),
+                step_pages: self.u32("ftl.gc_step"),
+            }),
+            spare_blocks: self.u32("ftl.spare_blocks"),
+            spare_threshold_ppm: self.u64("ftl.spare_threshold"),
             entry_bytes: self.u32("ftl.entry"),
             allocation: Allocation::named(&self.name("ftl.allocation")),
         }
@@ -529,6 +564,11 @@ impl Reader<'_> {
             command_ns: self.u64("flash.command"),
             parallel: self.parallel(),
             pe_cycles: self.u64("flash.pe_cycles"),
+            endurance: match self.0.get("flash.endurance") {
+                Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
+                Some(Value::Word("ecc")) => Endurance::Ecc,
+                _ => Endurance::Unlimited,
+            },
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),
                 growth_stddev: self.number("flash.variation.growth_stddev"),

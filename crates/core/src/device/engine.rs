@@ -80,6 +80,14 @@ impl Engine {
         with_engine!(self, engine => engine.is_idle(chip))
     }
 
+    /// Whether a chip (die, plane) has nothing to do, nor has what it would have to wait for.
+    pub fn is_resting(&self, chip: u32) -> bool {
+        match self {
+            Engine::Chips(array) => array.is_idle(chip),
+            Engine::Dies(dies) => dies.is_resting(chip),
+        }
+    }
+
     /// Whether a chip (die, plane) is idle, or can take up a read, else a write, all the same.
     #[inline]
     pub fn takes(&self, chip: u32, read: bool) -> bool {

@@ -12,6 +12,7 @@
 //! and a block is programmed again only after its erasure has finished.
 
 mod array;
+mod background;
 mod bus;
 pub mod dies;
 mod engine;
@@ -34,6 +35,8 @@ pub use steps::{Part, Span};
 
 /// Owner of the steps of a background write-back.
 const BACKGROUND: u32 = u32::MAX - 1;
+/// Owner of the steps of garbage collection in the background.
+const COLLECTION: u32 = u32::MAX - 2;
 
 /// Requests that met a busy or awaited chip on arrival at the device (VIOS, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +73,13 @@ pub struct Device {
     array: Engine,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
+    /// Requests held that have not issued, and the flushes among them.
+    waiting: u32,
+    flushes: u32,
+    /// When the device turned read-only, and how many requests the FTL had refused since, when that was
+    /// looked at last.
+    read_only_ns: Option<u64>,
+    refused: u64,
     conflicts: Conflicts,
 }
 
@@ -93,6 +103,10 @@ impl Device {
             places: settings.spread().places(),
             array: Engine::new(settings),
             background_steps: 0,
+            waiting: 0,
+            flushes: 0,
+            read_only_ns: None,
+            refused: 0,
             conflicts: Conflicts::default(),
         }
     }
@@ -157,10 +171,11 @@ impl Device {
     }
 
     /// Hands out what chips and buses have done since the last call, each span with its request
-    /// (`None`: a write-back in the background). To be called before completed requests are released.
+    /// (`None`: a write-back or garbage collection in the background). To be called before completed
+    /// requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         self.array.take_spans(|span| {
-            let request = (span.owner != BACKGROUND).then(|| &pool[span.owner]);
+            let request = (span.owner < COLLECTION).then(|| &pool[span.owner]);
             take(&span, self.places[span.unit as usize], request);
         });
     }
@@ -169,7 +184,9 @@ impl Device {
     #[inline]
     pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &Ftl) {
         self.held += 1;
+        self.waiting += 1;
         let request = &mut pool[id];
+        self.flushes += u32::from(request.op == Op::Flush);
         let window = self.window(request.pages, ftl);
         request.chips = window;
         let chips = self.wanted.len() as u32;
@@ -246,6 +263,8 @@ impl Device {
     ) {
         work.clear();
         let Request { op, pages, chips, prefetch, .. } = pool[id];
+        self.waiting -= 1;
+        self.flushes -= u32::from(op == Op::Flush);
         for chip in chips.members(self.wanted.len() as u32) {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {
@@ -277,6 +296,9 @@ impl Device {
                 0
             }
         });
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            pool[id].failed = self.turned_read_only(now_ns, ftl);
+        }
         let request = &mut pool[id];
         request.misses = misses;
         request.steps_left = work.steps().len() as u32;
@@ -306,6 +328,9 @@ impl Device {
             self.array.label(work.labels());
         }
         self.array.settle(now_ns);
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            self.turned_read_only(now_ns, ftl);
+        }
         true
     }
 
@@ -314,6 +339,9 @@ impl Device {
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         while let Some(owner) = self.array.advance(now_ns) {
             let Some(owner) = owner else { continue };
+            if owner == COLLECTION {
+                continue;
+            }
             if owner == BACKGROUND {
                 self.background_steps -= 1;
                 self.held -= u32::from(self.background_steps == 0);

@@ -16,6 +16,7 @@ fn flash(levels: [u32; 4], parallel: Parallel) -> Flash {
         command_ns: 0,
         parallel,
         pe_cycles: 0,
+        endurance: crate::config::Endurance::Unlimited,
         variation: None,
     }
 }

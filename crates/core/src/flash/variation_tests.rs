@@ -34,6 +34,7 @@ fn flash(variation: Variation) -> Flash {
         command_ns: 0,
         parallel: crate::flash::parallel::Parallel::default(),
         pe_cycles: 0,
+        endurance: crate::config::Endurance::Unlimited,
         variation: Some(variation),
     }
 }

@@ -161,6 +161,13 @@ impl Dies {
         self.units[unit as usize].held == [0; 2]
     }
 
+    /// Whether a unit has nothing to do, and its die has begun nothing.
+    pub fn is_resting(&self, unit: u32) -> bool {
+        let die = &self.dies[self.units[unit as usize].die as usize];
+        let at_work = die.groups.iter().any(|group| group.phase != Phase::Idle);
+        self.is_idle(unit) && !at_work && !die.stalled && die.suspended.is_none()
+    }
+
     /// Whether a unit can take up a read, or else a write, before it has nothing else to do.
     #[cold]
     pub fn takes(&self, unit: u32, read: bool) -> bool {

@@ -30,11 +30,13 @@
 //! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
 mod audit;
+mod background;
 mod collect;
 mod speed;
 mod state;
 
 use audit::Audit;
+use background::Background;
 use speed::{Partly, Speed};
 
 use super::gc::{Policy, Space};
@@ -74,6 +76,8 @@ enum State {
     Reserve,
     Open,
     Closed,
+    /// Closed, and begun to be collected in the background.
+    Begun,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -164,6 +168,9 @@ pub struct Log {
     /// run, so never in a saved state.
     #[serde(skip)]
     by_speed: Option<Partly>,
+    /// What is collected in the background: likewise only in a run.
+    #[serde(skip)]
+    background: Option<Box<Background>>,
     /// Pages programmed by a collection, and their time, block by block.
     #[serde(skip)]
     copied: Vec<(u32, u64)>,
@@ -215,6 +222,7 @@ impl Log {
             by_cursor: shape.slots_per_page > 1 || shape.dynamic,
             cursor: 0,
             by_speed: None,
+            background: None,
             copied: Vec::with_capacity(COPIED),
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
@@ -345,6 +353,9 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let chip = self.write_chip(owner);
+        if self.background.is_some() && self.is_short(chip) {
+            self.end_begun(chip, pool, work, moved);
+        }
         if self.by_speed.is_some() {
             let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
             self.choose_frontier(chip, wanted, true, pool);
