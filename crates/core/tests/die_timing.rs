@@ -468,8 +468,8 @@ fn dynamic_allocation_takes_the_next_idle_chip() {
         ready(&two, &asks, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
         // Chip 0 is at a read (of LPN 4, never written): the write goes to chip 1, the next one waits.
         let asks = [read(4), write(0), write(2)];
-        let last = if scheduler == "noop" { READ + PROGRAM } else { PROGRAM + READ };
-        ready(&two, &asks, &[READ, PROGRAM, last]);
+        // Chip 0 is idle first, or the next in turn: it writes once it has read.
+        ready(&two, &asks, &[READ, PROGRAM, READ + PROGRAM]);
     }
 }
 

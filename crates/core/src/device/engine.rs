@@ -11,6 +11,7 @@ use crate::util::Bits;
 
 /// Chips, dies or planes, and channel buses.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // there is one
 pub enum Engine {
     /// A chip serves one operation at a time.
     Chips(Array),

@@ -222,6 +222,11 @@ impl Allocation {
         Allocation::Static(letters.map(level))
     }
 
+    /// Whether a page goes to the next idle unit.
+    pub fn is_dynamic(self) -> bool {
+        self == Allocation::Dynamic
+    }
+
     /// Levels in order; dynamic allocation takes its turn in the order of eq. (1).
     fn order(self) -> [Level; 4] {
         match (self, Allocation::CHANNEL_FIRST) {

@@ -7,7 +7,6 @@ use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request, background, endurance, wear};
 use crate::config::{Contradiction, GcBackground, Settings};
-use crate::flash::parallel::Allocation;
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -25,19 +24,6 @@ struct Layout {
     slots_per_page: u32,
 }
 
-/// Logical pages that a chip must have room for.
-pub(super) fn live_slots(settings: &Settings) -> u64 {
-    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
-    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.units()));
-    match settings.ftl.allocation {
-        Allocation::Static(_) if whole_pages => settings.spread().most(user),
-        // One more keeps a chip with room for the next page in reach, see `Log::aim`.
-        Allocation::Dynamic if whole_pages => user.div_ceil(chips) + 1,
-        // Pages go round the chips as they fill.
-        _ => user.div_ceil(chips),
-    }
-}
-
 impl Layout {
     /// Gives the data what it needs at least, then the translation pages, then lets both have
     /// slack: a sixteenth of what is left, or as much again as they need, to translation pages.
@@ -48,14 +34,12 @@ impl Layout {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
         let per_page = flash.page_bytes / settings.ftl.entry_bytes;
-        let user = settings.user_pages();
-        let spare = u64::from(settings.ftl.spare_blocks);
-        let blocks = flash.blocks_per_unit().saturating_sub(spare);
+        let blocks = flash.blocks_per_unit().saturating_sub(settings.ftl.spare_blocks.into());
         let reserve = settings.ftl.gc_free_blocks;
-        let live = live_slots(settings);
+        let live = log::live_most(settings);
         let data_least = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
-        let map_pages = user.div_ceil(u64::from(per_page));
+        let map_pages = settings.user_pages().div_ceil(u64::from(per_page));
         let map_live = settings.spread().most(map_pages);
         let map_least =
             if on_flash { log::blocks_at_least(map_live, flash.pages_per_block, 1, 1) } else { 0 };
@@ -91,14 +75,12 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
         0 => String::new(),
         spare => format!(" beside {spare} spare ones (ftl.spare_blocks)"),
     };
+    let (kind, unit, kept) = (&settings.ftl.kind, settings.flash.unit_name(), settings.ftl.gc_free_blocks);
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
-            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, an open block and \
-             {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
-            settings.ftl.kind,
-            settings.flash.unit_name(),
-            settings.ftl.gc_free_blocks,
+            "too little is withheld: {kind} needs {needed} blocks per {unit} for the user's data{pages}, an open block and \
+             {kept} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
         ),
     }
 }
@@ -125,7 +107,7 @@ fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
     let layout = Layout::new(settings, on_flash).expect("the settings were checked");
     let data = Shape {
         chips: settings.flash.units(),
-        dynamic: settings.ftl.allocation == Allocation::Dynamic,
+        dynamic: settings.ftl.allocation.is_dynamic(),
         limit: layout.data_limit,
         pages_per_block: settings.flash.pages_per_block,
         slots_per_page: layout.slots_per_page,
@@ -258,12 +240,11 @@ impl<T: Translation> PageMapped<T> {
     /// Reads `count` logical pages that share the NAND page of `lpn`'s data.
     #[inline]
     fn read_data(&mut self, lpn: u32, count: u32, work: &mut Work) {
-        match self.data.slot(lpn) {
-            NONE => work.read_part(self.data.home(lpn), Cause::Host, count),
-            slot if self.data.buffered(slot) => (),
-            slot => {
-                work.at(self.data.slot_page(slot)).read_part(self.data.slot_chip(slot), Cause::Host, count)
-            }
+        let data = &self.data;
+        match data.slot(lpn) {
+            NONE => work.read_part(data.home(lpn), Cause::Host, count),
+            slot if data.buffered(slot) => (),
+            slot => work.at(data.slot_page(slot)).read_part(data.slot_chip(slot), Cause::Host, count),
         }
     }
 

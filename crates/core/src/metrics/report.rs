@@ -281,8 +281,9 @@ pub struct Bottleneck {
 }
 
 impl Utilization {
-    /// Of the busy times of chips, dies and channels.
-    fn new([chip, die, channel]: [Vec<u64>; 3], dies_per_chip: u32, elapsed_ns: u64) -> Utilization {
+    fn new(device: &Device, dies_per_chip: u32, elapsed_ns: u64) -> Utilization {
+        let engine = device.array();
+        let [chip, die, channel] = [engine.chip_busy_ns(), engine.die_busy_ns(), engine.channel_busy_ns()];
         // Background work may outlast the last completion.
         let share = |&busy_ns: &u64| ratio(busy_ns, elapsed_ns).unwrap_or(0.0).min(1.0);
         let [chips, dies, channels] =
@@ -539,15 +540,7 @@ impl Report {
                 sources.spare_threshold_ppm,
             ),
             precondition: sources.precondition.clone(),
-            utilization: Utilization::new(
-                [
-                    device.array().chip_busy_ns(),
-                    device.array().die_busy_ns(),
-                    device.array().channel_busy_ns(),
-                ],
-                sources.dies_per_chip,
-                sources.elapsed_ns,
-            ),
+            utilization: Utilization::new(device, sources.dies_per_chip, sources.elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),
             elapsed_ns: sources.elapsed_ns,
             throughput_bytes_per_s: if sources.elapsed_ns == 0 {

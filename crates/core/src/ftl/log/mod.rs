@@ -42,6 +42,7 @@ use speed::{Partly, Speed};
 use super::gc::{Policy, Space};
 use super::pool::BlockPool;
 use crate::config::Settings;
+use crate::flash::parallel::Allocation;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,19 @@ struct Chip {
 /// Slots of a block that collection can count on.
 fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
     u64::from(pages_per_block * slots_per_page - (slots_per_page - 1))
+}
+
+/// Logical pages of the user that one chip must have room for, at most.
+pub fn live_most(settings: &Settings) -> u64 {
+    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
+    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.units()));
+    match settings.ftl.allocation {
+        Allocation::Static(_) if whole_pages => settings.spread().most(user),
+        // One more keeps a chip with room for the next page in reach, see `Log::aim`.
+        Allocation::Dynamic if whole_pages => user.div_ceil(chips) + 1,
+        // Pages go round the chips as they fill.
+        _ => user.div_ceil(chips),
+    }
 }
 
 /// Blocks below which a chip with `live` slots could not collect garbage.
