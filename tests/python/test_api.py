@@ -22,7 +22,7 @@ COLUMNS = [
 ]
 FIELDS = [
     *("schema", "config", "trace", "latency", "wait", "access", "mapping", "scheduler", "device"),
-    *("conflicts", "flash", "merges", "waf", "wear", "precondition", "utilization"),
+    *("conflicts", "flash", "merges", "waf", "wear", "health", "precondition", "utilization"),
     *("parallel", "elapsed_ns", "throughput_bytes_per_s", "engine"),
 ]
 SYNTHETIC: dict[str, Any] = {
