@@ -5,6 +5,7 @@
 //! configuration reference and the resolved configuration in every result.
 
 mod check;
+mod geometry;
 mod keys;
 mod size_mix;
 mod typed;
