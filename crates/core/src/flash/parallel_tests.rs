@@ -9,6 +9,7 @@ fn flash(levels: [u32; 4], parallel: Parallel) -> Flash {
         blocks_per_plane: 8,
         pages_per_block: 4,
         page_bytes: 4096,
+        ecc_unit_bytes: 512,
         read_ns: 1,
         program_ns: 1,
         erase_ns: 1,
