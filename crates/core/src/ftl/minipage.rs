@@ -10,6 +10,7 @@ use crate::config::Key;
 /// Registered name.
 pub const NAME: &str = "minipage";
 /// One line for `ftlab components`.
-pub const DOC: &str = "page map flushed by amount, in units of 4 KiB (Lv et al., NAS 2018; Kim and Lee, ICSOFT 2020)";
+pub const DOC: &str =
+    "page map flushed by amount, in units of 4 KiB (Lv et al., NAS 2018; Kim and Lee, ICSOFT 2020)";
 /// Keys it reads.
 pub const KEYS: &[Key] = &[];
