@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from front import Cli
 
 import ftlab
+from front import Cli
 
 WORKLOADS = Path(__file__).parents[2] / "workloads"
 FILES = sorted((WORKLOADS / "coop").glob("*.toml"))
@@ -108,7 +108,7 @@ def test_an_option_of_fio_that_is_not_read_is_refused_by_name(cli: Cli) -> None:
 
 
 def test_a_benchmark_is_no_trace(cli: Cli) -> None:
-    config = "[workload]\nfio_job = \"x.fio\"\n"
+    config = '[workload]\nfio_job = "x.fio"\n'
     (cli.directory / "a.toml").write_text(config)
     done = cli("trace", "convert", "a.toml", "out.csv")
     assert done.returncode == 2
