@@ -303,18 +303,6 @@ pub const RESERVED: &[Key] = &[
         "1KiB",
         "Mapping unit of msftl; other FTLs ignore it.",
     ),
-    key(
-        "ftl.log_blocks",
-        Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
-        "5%",
-        "Log blocks of hybrid FTLs; other FTLs ignore it.",
-    ),
-    key(
-        "ftl.csm_threshold",
-        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
-        "50%",
-        "Cooperative switch merges of hybrid FTLs; other FTLs ignore it.",
-    ),
 ];
 
 /// Every key of this build: [`GENERAL`] and those of the registered parts.
@@ -332,6 +320,7 @@ pub fn all() -> Vec<Key> {
 /// to the requests of the run alone.
 const NO_STATE: &[&str] = &[
     "ftl.background_flush",
+    "ftl.csm_threshold",
     "ftl.partial_write",
     "flash.capacity",
     "flash.erase",

@@ -213,6 +213,10 @@ pub struct Ftl {
     pub gc_free_blocks: u32,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
+    /// bast, fast: log blocks, a share of all erase blocks, ppm.
+    pub log_blocks_ppm: u64,
+    /// fast: largest block issue that goes to log blocks under cooperation, a share of a block, ppm.
+    pub csm_threshold_ppm: u64,
 }
 
 /// `[flash]`.
@@ -446,6 +450,8 @@ impl Reader<'_> {
                 .then(|| self.u32("ftl.wear_threshold")),
             gc_free_blocks: self.u32("ftl.gc_free_blocks"),
             entry_bytes: self.u32("ftl.entry"),
+            log_blocks_ppm: self.u64("ftl.log_blocks"),
+            csm_threshold_ppm: self.u64("ftl.csm_threshold"),
         }
     }
 

@@ -16,7 +16,7 @@ pub mod sched;
 use crate::config::Settings;
 use crate::flash::Work;
 use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{FlashTranslation, Ftl, Mark};
 use crate::request::{Pool, Request, Window};
 use crate::util::{Divider, NONE};
 use crate::workload::Op;
@@ -43,7 +43,8 @@ pub struct Device {
     wanted: Vec<u32>,
     /// Writes to a chip that more requests wait for are marked in their [`Work`].
     by_speed: bool,
-    slots_per_page: Divider,
+    /// Logical pages that lie on one chip before static allocation goes on to the next.
+    stripe: Divider,
     array: Array,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
@@ -60,7 +61,7 @@ impl Device {
             sched: Sched::new(settings),
             wanted: vec![0; chips as usize],
             by_speed: settings.allocates_by_speed(),
-            slots_per_page: Divider::new(settings.flash.page_bytes / settings.ftl.logical_page_bytes),
+            stripe: Divider::new(crate::ftl::stripe(settings)),
             array: Array::new(chips, settings.flash.channels),
             background_steps: 0,
             conflicts: Conflicts::default(),
@@ -116,7 +117,7 @@ impl Device {
             return Window { first, width: 1 };
         }
         let last = pages.first + pages.pages - 1;
-        let width = self.slots_per_page.div(last) - self.slots_per_page.div(pages.first) + 1;
+        let width = self.stripe.div(last) - self.stripe.div(pages.first) + 1;
         Window { first, width: width.min(self.wanted.len() as u32) }
     }
 
@@ -200,6 +201,9 @@ impl Device {
             });
             with_ftl!(ftl, ftl => ftl.prefetch(translation_page, &mut needs, work));
         }
+        if pool[id].mark != Mark::default() {
+            return self.begin_marked(id, now_ns, pool, ftl, work, done);
+        }
         let misses = with_ftl!(ftl, ftl => match op {
             Op::Read => ftl.read(pages, work),
             Op::Write => ftl.write(pages, work),
@@ -209,6 +213,54 @@ impl Device {
                 0
             }
         });
+        self.run(id, misses, now_ns, pool, work, done);
+    }
+
+    /// Runs a request that the host has marked through the FTL.
+    #[cold]
+    fn begin_marked(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut Ftl,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        let Request { op, pages, mark, .. } = pool[id];
+        let misses = with_ftl!(ftl, ftl => {
+            let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
+            if mark.begin {
+                ftl.coop_issue(block, work);
+            }
+            let misses = match op {
+                Op::Read => ftl.read_marked(pages, mark, work),
+                Op::Write => ftl.write_marked(pages, mark, work),
+                Op::Trim => ftl.trim(pages, work),
+                Op::Flush => {
+                    ftl.flush(work);
+                    0
+                }
+            };
+            if mark.end {
+                ftl.coop_complete(block, work);
+            }
+            misses
+        });
+        self.run(id, misses, now_ns, pool, work, done);
+    }
+
+    /// Starts the steps of a request.
+    #[inline(always)]
+    fn run(
+        &mut self,
+        id: u32,
+        misses: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        work: &Work,
+        done: &mut Vec<u32>,
+    ) {
         let request = &mut pool[id];
         request.misses = misses;
         request.steps_left = work.steps().len() as u32;

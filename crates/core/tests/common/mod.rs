@@ -51,6 +51,8 @@ pub fn settings() -> Settings {
             wear_threshold: None,
             gc_free_blocks: 1,
             entry_bytes: 8,
+            log_blocks_ppm: 50_000,
+            csm_threshold_ppm: 500_000,
         },
         flash: Flash {
             channels: 1,
