@@ -42,7 +42,7 @@ fn small(kind: &str, chips: u32) -> Settings {
 
 #[test]
 fn every_request_completes_once_and_latency_is_wait_plus_access() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "bast", "fast"] {
         for scheduler in SCHEDULERS {
             for (chips, depth, transfer_ps, device) in [
                 (1, 1, 0, "noop"),

@@ -132,7 +132,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
 /// Every byte of a state changed, and the state cut at every length: always an error in words.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "bast", "fast"] {
         let (settings, bytes) = state(kind);
         assert!(load(&settings, &bytes, true).is_ok());
         for at in 0..bytes.len() {
@@ -253,13 +253,13 @@ fn golden() {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })
     };
-    let kinds = ["page", "dftl", "cdftl"].map(|kind| sum(&filled(kind)));
-    assert_eq!((FORMAT, kinds), (3, [12654587428501513760, 1277968912352474184, 1520076146520065750]));
+    let kinds = ["page", "dftl", "cdftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
+    assert_eq!((FORMAT, kinds), (4, [12654587428501513760, 1277968912352474184, 1520076146520065750]));
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");
         settings.ftl.gc = gc.into();
         settings.ftl.wear_threshold = Some(2);
         sum(&settings)
     });
-    assert_eq!((FORMAT, policies), (3, POLICY_SUMS));
+    assert_eq!((FORMAT, policies), (4, POLICY_SUMS));
 }
