@@ -232,13 +232,22 @@ fn a_slow_file_is_read_whole() {
     assert!(saved(&settings, &loaded) == bytes);
 }
 
+/// Of page, dftl, cdftl, bast, fast.
+const KIND_SUMS: [u64; 5] = [
+    15996723944813839683,
+    9510259560488003323,
+    13151484264590318557,
+    15671559753947057752,
+    12549648268169984294,
+];
+
 const POLICY_SUMS: [u64; 6] = [
-    510545661526624275,
-    11682316906031303087,
-    5677007370607264228,
-    2373153894091885396,
-    10722741294220138791,
-    3037106393915119940,
+    8589863404225231136,
+    14150834771458694210,
+    15493835964845569929,
+    8406237094401191183,
+    11763139877835599484,
+    2868814553331792693,
 ];
 
 /// The bytes of the format. Where this fails, either the state of an FTL is kept otherwise than
@@ -254,7 +263,7 @@ fn golden() {
         })
     };
     let kinds = ["page", "dftl", "cdftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
-    assert_eq!((FORMAT, kinds), (4, [12654587428501513760, 1277968912352474184, 1520076146520065750]));
+    assert_eq!((FORMAT, kinds), (4, KIND_SUMS));
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");
         settings.ftl.gc = gc.into();
