@@ -11,7 +11,7 @@ mod reference;
 use std::collections::HashMap;
 
 use common::settings;
-use ftlab_core::config::{Precondition, PreconditionKind, Settings};
+use ftlab_core::config::{Endurance, Precondition, PreconditionKind, Settings};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::{Mark, check};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
@@ -255,6 +255,36 @@ proptest! {
         let sum: u64 = ["full", "partial", "switch", "padded_switch", "cooperative"].iter()
             .map(|kind| report["merges"][kind]["busy_ns"].as_u64().unwrap()).sum();
         prop_assert_eq!(Some(sum), report["flash"]["busy_ns"]["merge"].as_u64());
+    }
+}
+
+/// Blocks wear out: spare ones replace them, then the device turns read-only, keeps what it has
+/// acknowledged, and refuses the rest. Everything is verified after every request.
+#[test]
+fn a_worn_out_device_turns_read_only() {
+    for kind in KINDS {
+        let mut settings = hybrids::device(kind, 4, 60, 8);
+        settings.flash.endurance = Endurance::Cycles(6);
+        settings.ftl.spare_blocks = 5;
+        settings.device.precondition = Precondition::FILL;
+        let mut trace: Vec<_> = (0..20_000u64)
+            .map(|n| common::pages(n * 1_000_000, Op::Write, 4096, n * 7919 % 236, 1 + n % 5))
+            .collect();
+        trace.push(Record { time_ns: 30_000_000_000, op: Op::Flush, offset: 0, size: 0, line: 0 });
+        trace.push(common::pages(30_000_000_000, Op::Trim, 4096, 0, 4));
+        trace.push(common::pages(30_000_000_000, Op::Read, 4096, 0, 200));
+        let report = run(&settings, &mut trace.into_iter(), &mut (), true).expect("every invariant holds");
+        let report = serde_json::to_value(&report).unwrap();
+        let number = |path: &str| report.pointer(path).and_then(serde_json::Value::as_u64);
+        let erases = number("/flash/erases/merge").unwrap();
+        assert!(erases > 100, "{kind}: {erases} erases before it turned read-only");
+        // The block that has no successor serves the merges under way.
+        assert!(number("/wear/max").unwrap() <= 7, "{kind}: {}", report["wear"]);
+        let health = &report["health"];
+        assert_eq!(number("/health/blocks/spare_left"), Some(0), "{kind}: {health}");
+        assert_eq!(number("/health/blocks/retired"), Some(5), "{kind}: {health}");
+        assert!(number("/health/failed/writes").unwrap() > 10_000, "{kind}: {health}");
+        assert_eq!(number("/health/failed/trims"), Some(1), "{kind}: {health}");
     }
 }
 

@@ -38,8 +38,7 @@ macro_rules! each {
             Ftl::Page($name) => $body,
             Ftl::Dftl($name) => $body,
             Ftl::Cdftl($name) => $body,
-            // Theirs are the tests of hybrid_properties.rs.
-            Ftl::Bast(_) | Ftl::Fast(_) => unreachable!("no page-mapped FTL"),
+            _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),
         }
     };
 }

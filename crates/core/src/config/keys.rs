@@ -256,7 +256,25 @@ pub const GENERAL: &[Key] = &[
         "ftl.gc_free_blocks",
         count(1, 1 << 20),
         "1",
-        "Erased blocks each chip keeps; taking the last starts garbage collection.",
+        "Erased blocks each chip keeps, the urgent threshold; taking the last starts garbage collection in the foreground.",
+    ),
+    key(
+        "ftl.gc_background",
+        Kind::Bool,
+        "false",
+        "Collect garbage in steps while a chip is idle, when it has fewer than ftl.gc_normal_blocks erased blocks.",
+    ),
+    key(
+        "ftl.gc_normal_blocks",
+        count(2, 1 << 20),
+        "4",
+        "Erased blocks of a chip, ftl.gc_free_blocks included, below which ftl.gc_background collects.",
+    ),
+    key(
+        "ftl.gc_step",
+        count(1, 65_536),
+        "1",
+        "Pages that a step of ftl.gc_background programs, and a request may have to wait for; an erase is a step.",
     ),
     key(
         "ftl.entry",
@@ -321,7 +339,11 @@ pub fn all() -> Vec<Key> {
 const NO_STATE: &[&str] = &[
     "ftl.background_flush",
     "ftl.csm_threshold",
+    "ftl.gc_background",
+    "ftl.gc_normal_blocks",
+    "ftl.gc_step",
     "ftl.partial_write",
+    "ftl.spare_threshold",
     "flash.capacity",
     "flash.erase",
     "flash.program",

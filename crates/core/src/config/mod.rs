@@ -11,8 +11,8 @@ pub mod units;
 
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use typed::{
-    Contradiction, Device, Flash, Ftl, Host, OutOfRange, Precondition, PreconditionKind, Replay, Settings,
-    Synthetic, Workload,
+    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Precondition,
+    PreconditionKind, Replay, Settings, Synthetic, Workload,
 };
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 use super::{Value, Values};
 use crate::flash::variation::Variation;
+use serde::{Deserialize, Serialize};
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -211,12 +212,38 @@ pub struct Ftl {
     pub wear_threshold: Option<u32>,
     /// Erased blocks each chip keeps.
     pub gc_free_blocks: u32,
+    /// Collection in the background; `None`: none.
+    pub gc_background: Option<GcBackground>,
+    /// Blocks of each chip that only replace retired ones.
+    pub spare_blocks: u32,
+    /// Share of them below which a result warns, ppm.
+    pub spare_threshold_ppm: u64,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
     /// bast, fast: log blocks, a share of all erase blocks, ppm.
     pub log_blocks_ppm: u64,
     /// fast: largest block issue that goes to log blocks under cooperation, a share of a block, ppm.
     pub csm_threshold_ppm: u64,
+}
+
+/// `ftl.gc_background` and its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GcBackground {
+    /// Erased blocks of a chip below which it collects while it is idle.
+    pub normal_blocks: u32,
+    /// Pages programmed in a step.
+    pub step_pages: u32,
+}
+
+/// `flash.endurance`: when a block is retired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Endurance {
+    /// Never.
+    Unlimited,
+    /// After so many erases.
+    Cycles(u32),
+    /// When its errors exceed the ECC limit at the smallest ISPP step.
+    Ecc,
 }
 
 /// `[flash]`.
@@ -246,6 +273,8 @@ pub struct Flash {
     pub transfer_ps: u64,
     /// Erases behind each block at time 0.
     pub pe_cycles: u64,
+    /// When a block is retired.
+    pub endurance: Endurance,
     /// How blocks differ; `None`: they do not.
     pub variation: Option<Variation>,
 }
@@ -449,6 +478,12 @@ impl Reader<'_> {
             wear_threshold: (self.name("ftl.wear_leveling") == "static")
                 .then(|| self.u32("ftl.wear_threshold")),
             gc_free_blocks: self.u32("ftl.gc_free_blocks"),
+            gc_background: self.flag("ftl.gc_background").then(|| GcBackground {
+                normal_blocks: self.u32("ftl.gc_normal_blocks"),
+                step_pages: self.u32("ftl.gc_step"),
+            }),
+            spare_blocks: self.u32("ftl.spare_blocks"),
+            spare_threshold_ppm: self.u64("ftl.spare_threshold"),
             entry_bytes: self.u32("ftl.entry"),
             log_blocks_ppm: self.u64("ftl.log_blocks"),
             csm_threshold_ppm: self.u64("ftl.csm_threshold"),
@@ -469,6 +504,11 @@ impl Reader<'_> {
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
             pe_cycles: self.u64("flash.pe_cycles"),
+            endurance: match self.0.get("flash.endurance") {
+                Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
+                Some(Value::Word("ecc")) => Endurance::Ecc,
+                _ => Endurance::Unlimited,
+            },
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),
                 growth_stddev: self.number("flash.variation.growth_stddev"),

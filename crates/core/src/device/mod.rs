@@ -11,6 +11,7 @@
 //! and a block is programmed again only after its erasure has finished.
 
 mod array;
+mod background;
 pub mod sched;
 
 use crate::config::Settings;
@@ -25,6 +26,8 @@ use sched::Sched;
 
 /// Owner of the steps of a background write-back.
 const BACKGROUND: u32 = u32::MAX - 1;
+/// Owner of the steps of garbage collection in the background.
+const COLLECTION: u32 = u32::MAX - 2;
 
 /// Requests that met a busy or awaited chip on arrival at the device (VIOS, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,9 +48,17 @@ pub struct Device {
     by_speed: bool,
     /// Logical pages that lie on one chip before static allocation goes on to the next.
     stripe: Divider,
+    slots_per_page: u32,
     array: Array,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
+    /// Requests held that have not issued, and the flushes among them.
+    waiting: u32,
+    flushes: u32,
+    /// When the device turned read-only, and how many requests the FTL had refused since, when that was
+    /// looked at last.
+    read_only_ns: Option<u64>,
+    refused: u64,
     conflicts: Conflicts,
 }
 
@@ -62,8 +73,13 @@ impl Device {
             wanted: vec![0; chips as usize],
             by_speed: settings.allocates_by_speed(),
             stripe: Divider::new(crate::ftl::stripe(settings)),
+            slots_per_page: settings.flash.page_bytes / settings.ftl.logical_page_bytes,
             array: Array::new(chips, settings.flash.channels),
             background_steps: 0,
+            waiting: 0,
+            flushes: 0,
+            read_only_ns: None,
+            refused: 0,
             conflicts: Conflicts::default(),
         }
     }
@@ -128,10 +144,10 @@ impl Device {
     }
 
     /// Hands out what chips and buses have done since the last call, each span with its request
-    /// (`None`: a write-back in the background). To be called before completed requests are released.
+    /// (`None`: a write-back or garbage collection in the background). To be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Option<&Request>)) {
         for span in self.array.take_spans() {
-            take(&span, (span.owner != BACKGROUND).then(|| &pool[span.owner]));
+            take(&span, (span.owner < COLLECTION).then(|| &pool[span.owner]));
         }
     }
 
@@ -139,7 +155,9 @@ impl Device {
     #[inline]
     pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &Ftl) {
         self.held += 1;
+        self.waiting += 1;
         let request = &mut pool[id];
+        self.flushes += u32::from(request.op == Op::Flush);
         let window = self.window(request.pages, ftl);
         request.chips = window;
         let chips = self.wanted.len() as u32;
@@ -181,7 +199,9 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         work.clear();
-        let Request { op, pages, chips, prefetch, .. } = pool[id];
+        let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
+        self.waiting -= 1;
+        self.flushes -= u32::from(op == Op::Flush);
         for chip in chips.members(self.wanted.len() as u32) {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {
@@ -201,10 +221,8 @@ impl Device {
             });
             with_ftl!(ftl, ftl => ftl.prefetch(translation_page, &mut needs, work));
         }
-        if pool[id].mark != Mark::default() {
-            return self.begin_marked(id, now_ns, pool, ftl, work, done);
-        }
         let misses = with_ftl!(ftl, ftl => match op {
+            _ if mark != Mark::default() => marked(ftl, op, pages, mark, work),
             Op::Read => ftl.read(pages, work),
             Op::Write => ftl.write(pages, work),
             Op::Trim => ftl.trim(pages, work),
@@ -213,54 +231,9 @@ impl Device {
                 0
             }
         });
-        self.run(id, misses, now_ns, pool, work, done);
-    }
-
-    /// Runs a request that the host has marked through the FTL.
-    #[cold]
-    fn begin_marked(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut Ftl,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        let Request { op, pages, mark, .. } = pool[id];
-        let misses = with_ftl!(ftl, ftl => {
-            let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
-            if mark.begin {
-                ftl.coop_issue(block, work);
-            }
-            let misses = match op {
-                Op::Read => ftl.read_marked(pages, mark, work),
-                Op::Write => ftl.write_marked(pages, mark, work),
-                Op::Trim => ftl.trim(pages, work),
-                Op::Flush => {
-                    ftl.flush(work);
-                    0
-                }
-            };
-            if mark.end {
-                ftl.coop_complete(block, work);
-            }
-            misses
-        });
-        self.run(id, misses, now_ns, pool, work, done);
-    }
-
-    /// Starts the steps of a request.
-    #[inline(always)]
-    fn run(
-        &mut self,
-        id: u32,
-        misses: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        work: &Work,
-        done: &mut Vec<u32>,
-    ) {
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            pool[id].failed = self.turned_read_only(now_ns, ftl);
+        }
         let request = &mut pool[id];
         request.misses = misses;
         request.steps_left = work.steps().len() as u32;
@@ -289,6 +262,9 @@ impl Device {
         if self.array.keeps_spans() {
             self.array.label(work.labels());
         }
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            self.turned_read_only(now_ns, ftl);
+        }
         true
     }
 
@@ -297,6 +273,9 @@ impl Device {
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         while let Some(owner) = self.array.advance(now_ns) {
             let Some(owner) = owner else { continue };
+            if owner == COLLECTION {
+                continue;
+            }
             if owner == BACKGROUND {
                 self.background_steps -= 1;
                 self.held -= u32::from(self.background_steps == 0);
@@ -310,4 +289,32 @@ impl Device {
             }
         }
     }
+}
+
+/// Runs a request that the host has marked, between the commands of cooperation that go with it.
+#[cold]
+fn marked(
+    ftl: &mut impl FlashTranslation,
+    op: Op,
+    pages: crate::ftl::Request,
+    mark: Mark,
+    work: &mut Work,
+) -> u32 {
+    let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
+    if mark.begin {
+        ftl.coop_issue(block, work);
+    }
+    let misses = match op {
+        Op::Read => ftl.read_marked(pages, mark, work),
+        Op::Write => ftl.write_marked(pages, mark, work),
+        Op::Trim => ftl.trim(pages, work),
+        Op::Flush => {
+            ftl.flush(work);
+            0
+        }
+    };
+    if mark.end {
+        ftl.coop_complete(block, work);
+    }
+    misses
 }

@@ -5,8 +5,8 @@ use std::io;
 use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
-use super::{FlashTranslation, Request, wear};
-use crate::config::{Contradiction, Settings};
+use super::{FlashTranslation, Request, background, endurance, wear};
+use crate::config::{Contradiction, GcBackground, Settings};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -36,7 +36,8 @@ impl Layout {
         let per_page = flash.page_bytes / settings.ftl.entry_bytes;
         let user = settings.user_pages();
         let chips = u64::from(flash.chips());
-        let blocks = flash.blocks_per_chip();
+        let spare = u64::from(settings.ftl.spare_blocks);
+        let blocks = flash.blocks_per_chip().saturating_sub(spare);
         let reserve = settings.ftl.gc_free_blocks;
         let live = user.div_ceil(chips);
         let data_least = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
@@ -73,11 +74,15 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
     let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
     let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
     let pages = if on_flash { ", its translation pages" } else { "" };
+    let spare = match settings.ftl.spare_blocks {
+        0 => String::new(),
+        spare => format!(" beside {spare} spare ones (ftl.spare_blocks)"),
+    };
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
             "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
-             {} erased for garbage collection, of {blocks} there are; {advice}raise flash.blocks_per_plane",
+             {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
             settings.ftl.kind, settings.ftl.gc_free_blocks,
         ),
     }
@@ -95,7 +100,7 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
         });
     }
     match Layout::new(settings, on_flash) {
-        Ok(_) => Ok(()),
+        Ok(layout) => background::check(settings, layout.data_limit),
         Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
     }
 }
@@ -135,6 +140,14 @@ pub struct PageMapped<T> {
     by_page: Divider,
     /// Logical pages the host wrote.
     host_slots: u64,
+    /// A chip had no spare block for a worn one: no write, trim or flush is served any more.
+    read_only: bool,
+    /// How many were refused in the run.
+    #[serde(skip)]
+    refused: u64,
+    /// How garbage is collected in the background; a run's alone.
+    #[serde(skip)]
+    background: Option<GcBackground>,
     /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
     #[serde(skip)]
     missing: Vec<u32>,
@@ -164,6 +177,7 @@ impl<T: Translation> PageMapped<T> {
             flash.program_ns,
             Speeds::new(flash, settings.seed, erases),
         );
+        pool.withhold(settings);
         let ftl = PageMapped {
             data: Log::new(data, settings, &mut pool, check),
             pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
@@ -173,6 +187,9 @@ impl<T: Translation> PageMapped<T> {
             lpns,
             by_page: Divider::new(layout.slots_per_page),
             host_slots: 0,
+            read_only: false,
+            refused: 0,
+            background: None,
             missing: Vec::with_capacity(layout.per_page as usize),
             seen: Bits::new(layout.per_page as usize),
         };
@@ -259,6 +276,34 @@ impl<T: Translation> PageMapped<T> {
             wear::level(chip, (data, pages), pool, work, &mut moved);
         }
         translation.settle(&mut Context { data, pages, pool, work });
+        if pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+    }
+
+    /// A block is past its limit and has no successor: writes back all that only RAM knows, so that
+    /// reads find what they need to the end, and serves reads alone from now on.
+    #[cold]
+    fn turn_read_only(&mut self, work: &mut Work) {
+        if self.read_only {
+            return;
+        }
+        work.chain();
+        self.data.flush(&mut self.pool, work);
+        loop {
+            work.chain();
+            let PageMapped { data, pages, pool, translation, .. } = self;
+            if !translation.write_back(&mut Context { data, pages, pool, work }) {
+                break;
+            }
+        }
+        self.read_only = true;
+    }
+
+    /// Refuses a request, or the rest of one, on a read-only device.
+    #[cold]
+    fn refuse(&mut self) {
+        self.refused += 1;
     }
 }
 
@@ -304,6 +349,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
                 read_up_to = lpn + count;
             }
         }
+        // Evicted mappings are programmed too.
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
         misses
     }
 
@@ -311,6 +360,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         let last = request.first + request.pages - 1;
         let mut misses = 0;
         for lpn in request.first..=last {
+            if self.read_only {
+                self.refuse();
+                break;
+            }
             work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             let partial =
@@ -325,15 +378,25 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
         let mut misses = 0;
+        if self.read_only {
+            self.refuse();
+            return misses;
+        }
         for lpn in request.first..request.first + request.pages {
             work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             self.data.trim(lpn);
         }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
         misses
     }
 
     fn flush(&mut self, work: &mut Work) {
+        if self.read_only {
+            return self.refuse();
+        }
         self.data.flush(&mut self.pool, work);
     }
 
@@ -359,15 +422,68 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             self.translation.prefetch(page, &self.missing, &mut context);
             work.fence();
         }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
     }
 
     fn write_back(&mut self, work: &mut Work) -> bool {
-        self.translation.write_back(&mut Context {
+        let wrote = self.translation.write_back(&mut Context {
             data: &self.data,
             pages: &mut self.pages,
             pool: &mut self.pool,
             work,
-        })
+        });
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+        wrote
+    }
+
+    fn collect_in_background(&mut self, how: GcBackground) {
+        self.background = Some(how);
+        self.data.collect_in_background();
+        if T::ON_FLASH {
+            self.pages.log_mut().collect_in_background();
+        }
+    }
+
+    fn background_step(&mut self, chip: u32, work: &mut Work) -> bool {
+        let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
+        let translation_pages = T::ON_FLASH.then(|| self.pages.log());
+        let Some(kind) =
+            background::choose(chip, how.normal_blocks, &self.data, translation_pages, &self.pool)
+        else {
+            return false;
+        };
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        work.chain();
+        match kind {
+            background::Kind::Data => {
+                let mut moved = |lpn| translation.moved(lpn, pages);
+                data.background_step(chip, how.step_pages, pool, work, &mut moved);
+                translation.settle(&mut Context { data, pages, pool, work });
+            }
+            background::Kind::Pages => {
+                pages.log_mut().background_step(chip, how.step_pages, pool, work, &mut |_| ());
+            }
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+        true
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn life(&self) -> endurance::Life {
+        self.pool.life()
     }
 
     fn has_data(&self, lpn: u32) -> bool {
@@ -461,9 +577,15 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         self.data.verify()?;
         self.pages.log().verify()?;
         for block in 0..self.pool.count() {
-            let owners = [self.pool.is_free(block), self.data.has(block), self.pages.log().has(block)];
+            let owners = [
+                self.pool.is_free(block),
+                self.data.has(block),
+                self.pages.log().has(block),
+                self.pool.is_retired(block),
+                self.pool.is_spare(block),
+            ];
             if owners.iter().filter(|&&has| has).count() != 1 {
-                return Err(format!("block {block}: free, data, translation are {owners:?}"));
+                return Err(format!("block {block}: free, data, translation, retired, spare are {owners:?}"));
             }
         }
         if T::ON_FLASH {

@@ -183,7 +183,9 @@ impl Store {
             let programmed = audit.next[block as usize];
             return Err(format!("block {block} is said to go on at page {}, not {programmed}", at.next));
         }
-        if (at.role == Role::Free) != self.pool.is_free(block) || (at.role == Role::Free && at.next > 0) {
+        let idle = [self.pool.is_free(block), self.pool.is_spare(block), self.pool.is_retired(block)];
+        let idle = idle.iter().filter(|&&is| is).count();
+        if idle != usize::from(at.role == Role::Free) || (idle > 0 && at.next > 0) {
             return Err(format!("block {block} is {:?}, page {} next, and not as the pool has it", at.role, at.next));
         }
         let owned = at.owner != NONE && self.data[at.owner as usize] == block;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Contradiction, Settings};
 
 /// Erased blocks for merges on each chip.
-const SPARE: u64 = 2;
+const ERASED: u64 = 2;
 
 /// Sizes of a hybrid FTL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +79,8 @@ fn needed(settings: &Settings) -> (u64, u64) {
 
 fn fits(settings: &Settings) -> bool {
     let (data, log) = needed(settings);
-    settings.user_pages() > 0 && data + log + SPARE <= settings.flash.blocks_per_chip()
+    let spare = u64::from(settings.ftl.spare_blocks);
+    settings.user_pages() > 0 && data + log + ERASED + spare <= settings.flash.blocks_per_chip()
 }
 
 /// Checks that the geometry has the blocks that `name` needs, at least `least` log blocks on each chip.
@@ -116,8 +117,12 @@ pub fn check(settings: &Settings, name: &str, least: u64) -> Result<(), Contradi
     let (data, log) = needed(settings);
     let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, lower "));
     let advice = if advice.is_empty() { "lower ".into() } else { advice };
+    let spare = match settings.ftl.spare_blocks {
+        0 => String::new(),
+        spare => format!(", {spare} spare ones (ftl.spare_blocks)"),
+    };
     let message = format!(
-        "too little is withheld: {name} needs {data} data blocks, {log} log blocks (ftl.log_blocks) and {SPARE} \
+        "too little is withheld: {name} needs {data} data blocks, {log} log blocks (ftl.log_blocks){spare} and {ERASED} \
          erased ones for merges on each chip, of {} there are; {advice}ftl.log_blocks, or raise \
          flash.blocks_per_plane",
         flash.blocks_per_chip()

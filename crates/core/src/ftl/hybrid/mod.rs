@@ -18,6 +18,9 @@
 //! ordinary write needs meanwhile, which the completion then is. A COOP_Complete of another block than
 //! the one under way does nothing. Offsets without data are left out; an issue that brought and found
 //! none gives its block back.
+//!
+//! **Wear-out** ([`super::endurance`]): a block past its limit is replaced when it has been erased. Without
+//! a spare block the device turns read-only once the page in hand, with the merges it needs, is done.
 
 mod audit;
 pub mod layout;
@@ -29,9 +32,10 @@ use std::io;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::endurance::Life;
 use super::merges::{MergeKind, MergeStats};
 use super::{BlockSize, FlashTranslation, Mark, Request, Standalone};
-use crate::config::{Contradiction, Key, Kind, Settings};
+use crate::config::{Contradiction, GcBackground, Key, Kind, Settings};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::MapStats;
@@ -120,16 +124,21 @@ pub struct Hybrid<L> {
     /// Logical pages whose entries would share a translation page, for schedulers that group by them.
     by_entries: Divider,
     read_modify_write: bool,
+    refused: u64,
 }
 
 impl<L: Logs> Hybrid<L> {
-    /// Writes the pages of one logical block, up to LPN `end`.
-    fn write_part(&mut self, part: Part, end: u32, request: Request, cause: Cause, work: &mut Work) {
+    /// Writes the pages of one logical block, up to LPN `end`; false if the device has turned read-only.
+    fn write_part(&mut self, part: Part, end: u32, request: Request, cause: Cause, work: &mut Work) -> bool {
         let Hybrid { store, logs, .. } = self;
         let last = request.first + request.pages - 1;
         // None until a page goes to a log block.
         let mut sequential = None;
         for lpn in part.first..end {
+            if store.pool.is_exhausted() {
+                self.refused += 1;
+                return false;
+            }
             work.chain_for(lpn);
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
@@ -146,6 +155,7 @@ impl<L: Logs> Hybrid<L> {
                 .get_or_insert_with(|| logs.sequential(Part { first: lpn, ..part }, store, work));
             logs.write(lpn, sequential, cause, store, work);
         }
+        true
     }
 }
 
@@ -172,6 +182,7 @@ impl<L: Logs> Standalone for Hybrid<L> {
             stats: MapStats::default(),
             by_entries: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
             read_modify_write: settings.ftl.read_modify_write,
+            refused: 0,
         }
     }
 
@@ -239,7 +250,9 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
             let logical = self.store.block_of(first);
             let next = first - self.store.offset(first) + self.store.shape.pages_per_block;
             let part = Part { logical, first, coop: mark.coop };
-            self.write_part(part, next.min(end), request, cause, work);
+            if !self.write_part(part, next.min(end), request, cause, work) {
+                break;
+            }
             first = next.min(end);
         }
         self.stats.hits += u64::from(request.pages);
@@ -248,6 +261,10 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
     }
 
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
+        if self.is_read_only() {
+            self.refused += 1;
+            return 0;
+        }
         for lpn in request.first..request.first + request.pages {
             work.chain_for(lpn);
             self.store.trim(lpn);
@@ -257,12 +274,34 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
     }
 
     /// Every write is programmed at once.
-    fn flush(&mut self, _work: &mut Work) {}
+    fn flush(&mut self, _work: &mut Work) {
+        self.refused += u64::from(self.is_read_only());
+    }
 
     fn prefetch(&mut self, _page: u32, _needs: &mut dyn Iterator<Item = Request>, _work: &mut Work) {}
 
     fn write_back(&mut self, _work: &mut Work) -> bool {
         false
+    }
+
+    /// Garbage collection is the page-mapped FTLs'.
+    fn collect_in_background(&mut self, _how: GcBackground) {}
+
+    fn background_step(&mut self, _chip: u32, _work: &mut Work) -> bool {
+        false
+    }
+
+    #[inline]
+    fn is_read_only(&self) -> bool {
+        self.store.pool.is_exhausted()
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn life(&self) -> Life {
+        self.store.pool.life()
     }
 
     fn coop_query(&self, first: u32, pages: u32, set: &mut Vec<u32>) {
@@ -272,18 +311,22 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
 
     fn coop_issue(&mut self, logical: u32, work: &mut Work) {
         let Hybrid { store, logs, .. } = self;
-        if store.merging() == logical || logical >= store.shape.logical_blocks() {
+        let refused = logical >= store.shape.logical_blocks() || store.pool.is_exhausted();
+        if refused || store.merging() == logical {
             return;
         }
         if store.cooperative != NONE {
             work.chain();
             complete(logs, store, work);
+            if store.pool.is_exhausted() {
+                return;
+            }
         }
         store.cooperative = store.take(store.chip(logical), Role::Cooperative, logical);
     }
 
     fn coop_complete(&mut self, logical: u32, work: &mut Work) {
-        if self.store.cooperative != NONE && self.store.merging() == logical {
+        if self.store.cooperative != NONE && self.store.merging() == logical && !self.is_read_only() {
             complete(&mut self.logs, &mut self.store, work);
         }
     }

@@ -88,8 +88,9 @@ impl Store {
         let erases = flash.pe_cycles as u32;
         let speeds = Speeds::new(flash, settings.seed, erases);
         // Static wear levelling is the page-mapped FTLs'.
-        let pool =
+        let mut pool =
             BlockPool::new(shape.chips, shape.blocks_per_chip, erases, None, flash.program_ns, speeds);
+        pool.withhold(settings);
         let pages = shape.blocks() * shape.pages_per_block;
         Store {
             by_block: Divider::new(shape.pages_per_block),
@@ -285,7 +286,8 @@ impl Store {
         self.blocks[block as usize] = Block::FREE;
         let chip = self.chip_of_block(block);
         self.pool.erased(chip, block);
-        self.pool.push(block);
+        let successor = self.pool.successor(chip, block);
+        self.pool.push(successor);
         work.erase(chip, Cause::Merge);
     }
 

@@ -30,11 +30,13 @@
 //! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
 mod audit;
+mod background;
 mod collect;
 mod speed;
 mod state;
 
 use audit::Audit;
+use background::Background;
 use speed::{Partly, Speed};
 
 use super::gc::{Policy, Space};
@@ -71,6 +73,8 @@ enum State {
     Reserve,
     Open,
     Closed,
+    /// Closed, and begun to be collected in the background.
+    Begun,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -155,6 +159,9 @@ pub struct Log {
     /// run, so never in a saved state.
     #[serde(skip)]
     by_speed: Option<Partly>,
+    /// What is collected in the background: likewise only in a run.
+    #[serde(skip)]
+    background: Option<Box<Background>>,
     /// Pages programmed by a collection, and their time, block by block.
     #[serde(skip)]
     copied: Vec<(u32, u64)>,
@@ -201,6 +208,7 @@ impl Log {
             writes: 0,
             cursor: 0,
             by_speed: None,
+            background: None,
             copied: Vec::with_capacity(COPIED),
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
@@ -301,6 +309,9 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let chip = self.write_chip(owner);
+        if self.background.is_some() && self.is_short(chip) {
+            self.end_begun(chip, pool, work, moved);
+        }
         if self.by_speed.is_some() {
             let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
             self.choose_frontier(chip, wanted, true, pool);
