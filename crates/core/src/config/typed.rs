@@ -1,6 +1,6 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
-use super::{Value, Values};
+use super::{SizeMix, Value, Values};
 use crate::flash::variation::Variation;
 use serde::{Deserialize, Serialize};
 
@@ -65,20 +65,82 @@ pub struct Workload {
 pub struct Synthetic {
     /// Requests to generate.
     pub requests: u64,
-    /// `random`, `sequential` or `zipf`.
-    pub pattern: String,
-    /// Exponent of `zipf`.
-    pub zipf_theta: f64,
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Share of requests that begin where the one before ended, ppm.
+    pub sequential_ppm: u64,
     /// Share of reads, ppm.
     pub read_ppm: u64,
     /// Share of trims, ppm.
     pub trim_ppm: u64,
-    /// Bytes per request.
-    pub size: u64,
+    /// The shares hold exactly.
+    pub exact_mix: bool,
+    /// Sizes of reads.
+    pub read_sizes: SizeMix,
+    /// Sizes of writes and trims.
+    pub write_sizes: SizeMix,
+    /// What drawn addresses are multiples of, bytes; `None`: the smallest size.
+    pub align: Option<u64>,
     /// Bytes addressed; `None`: the user capacity.
     pub region: Option<u64>,
-    /// Mean time between arrivals, ns.
+    /// Process of arrivals.
+    pub arrival: Arrival,
+    /// Mean time between arrivals, with bursts within a burst, ns.
     pub interarrival_ns: u64,
+}
+
+impl Synthetic {
+    /// The largest and the smallest size, bytes.
+    pub fn size_range(&self) -> (u64, u64) {
+        let (reads, writes) = (self.read_sizes.range(), self.write_sizes.range());
+        (reads.0.min(writes.0), reads.1.max(writes.1))
+    }
+
+    /// What drawn addresses are multiples of, bytes.
+    pub fn align_bytes(&self) -> u64 {
+        self.align.unwrap_or(self.size_range().0)
+    }
+}
+
+/// `workload.synthetic.pattern` with its keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pattern {
+    /// Uniform.
+    Random,
+    /// Consecutive.
+    Sequential,
+    /// Zipf-distributed.
+    Zipf {
+        /// Exponent.
+        theta: f64,
+    },
+    /// A share of the requests to a share of the region.
+    HotCold {
+        /// Share of requests, ppm.
+        share_ppm: u64,
+        /// Share of the region, ppm.
+        region_ppm: u64,
+    },
+}
+
+/// `workload.synthetic.arrival` with its keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrival {
+    /// A Poisson process.
+    Exponential,
+    /// At equal distances.
+    Constant,
+    /// On and off.
+    Bursts {
+        /// Mean requests in a burst.
+        length: f64,
+        /// Mean requests in a burst of reads, if bursts have one operation.
+        read_length: f64,
+        /// Mean time between bursts, ns.
+        gap_ns: u64,
+        /// All requests of a burst have one operation.
+        single: bool,
+    },
 }
 
 /// `workload.out_of_range`.
@@ -402,12 +464,16 @@ impl Reader<'_> {
     fn workload(&self) -> Workload {
         let synthetic = self.whole("workload.synthetic.requests").map(|requests| Synthetic {
             requests,
-            pattern: self.name("workload.synthetic.pattern"),
-            zipf_theta: self.number("workload.synthetic.zipf_theta"),
+            pattern: self.pattern(),
+            sequential_ppm: self.u64("workload.synthetic.sequential_share"),
             read_ppm: self.u64("workload.synthetic.read_share"),
             trim_ppm: self.u64("workload.synthetic.trim_share"),
-            size: self.u64("workload.synthetic.size"),
+            exact_mix: self.flag("workload.synthetic.exact_mix"),
+            read_sizes: self.sizes("workload.synthetic.read_sizes"),
+            write_sizes: self.sizes("workload.synthetic.write_sizes"),
+            align: self.whole("workload.synthetic.align"),
             region: self.whole("workload.synthetic.region"),
+            arrival: self.arrival(),
             interarrival_ns: self.u64("workload.synthetic.interarrival"),
         });
         Workload {
@@ -429,6 +495,44 @@ impl Reader<'_> {
             speed: self.number("workload.speed"),
             fio_time_unit_ns: self.whole("workload.fio_time_unit"),
             synthetic,
+        }
+    }
+
+    fn pattern(&self) -> Pattern {
+        match self.name("workload.synthetic.pattern").as_str() {
+            "sequential" => Pattern::Sequential,
+            "zipf" => Pattern::Zipf { theta: self.number("workload.synthetic.zipf_theta") },
+            "hot-cold" => Pattern::HotCold {
+                share_ppm: self.u64("workload.synthetic.hot_share"),
+                region_ppm: self.u64("workload.synthetic.hot_region"),
+            },
+            _ => Pattern::Random,
+        }
+    }
+
+    fn arrival(&self) -> Arrival {
+        let length = self.number("workload.synthetic.burst_length");
+        let read_length = "workload.synthetic.read_burst_length";
+        match self.name("workload.synthetic.arrival").as_str() {
+            "constant" => Arrival::Constant,
+            "bursts" => Arrival::Bursts {
+                length,
+                read_length: match self.0.get(read_length) {
+                    Some(Value::Word(_)) => length,
+                    _ => self.number(read_length),
+                },
+                gap_ns: self.u64("workload.synthetic.burst_gap"),
+                single: self.name("workload.synthetic.burst_ops") == "single",
+            },
+            _ => Arrival::Exponential,
+        }
+    }
+
+    /// The sizes of a key; those of `workload.synthetic.size` where it says so.
+    fn sizes(&self, key: &str) -> SizeMix {
+        match self.0.get(key) {
+            Some(Value::SizeMix(mix)) => mix.clone(),
+            _ => SizeMix::single(self.u64("workload.synthetic.size")),
         }
     }
 
