@@ -64,7 +64,11 @@ fn figure_4_with_cooperative_merges() {
     let erases = driver.erases();
     driver.issue(0);
     driver.write_coop(1, 3);
-    assert_eq!(driver.merges(), [NONE, NONE, NONE, NONE, (0, 1)], "page 0 is copied before page 1 is written");
+    assert_eq!(
+        driver.merges(),
+        [NONE, NONE, NONE, NONE, (0, 1)],
+        "page 0 is copied before page 1 is written"
+    );
     driver.complete(0);
     assert_eq!(driver.merges(), [NONE, NONE, NONE, NONE, (1, 1)]);
     assert_eq!(driver.erases() - erases, 3, "Data Block 0, Log Block 0, Log Block 1");

@@ -26,6 +26,7 @@ macro_rules! each {
             Ftl::Page($name) => $body,
             Ftl::Dftl($name) => $body,
             Ftl::Cdftl($name) => $body,
+            _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),
         }
     };
 }

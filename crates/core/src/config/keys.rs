@@ -403,14 +403,12 @@ pub const GENERAL: &[Key] = &[
 
 /// Keys of the contract whose parts this build does not have: checked, kept in
 /// the resolved configuration, and read by nothing.
-pub const RESERVED: &[Key] = &[
-    key(
-        "ftl.segment",
-        Kind::Bytes { min: 1, max: 1 << 24 },
-        "1KiB",
-        "Mapping unit of msftl; other FTLs ignore it.",
-    ),
-];
+pub const RESERVED: &[Key] = &[key(
+    "ftl.segment",
+    Kind::Bytes { min: 1, max: 1 << 24 },
+    "1KiB",
+    "Mapping unit of msftl; other FTLs ignore it.",
+)];
 
 /// Every key of this build: [`GENERAL`] and those of the registered parts.
 pub fn all() -> Vec<Key> {

@@ -159,7 +159,9 @@ impl Logs for Pairs {
                 let at = store.block(log);
                 let sound = at.role == Role::Log && at.owner == logical && store.chip(logical) == chip;
                 if !sound || at.next == store.shape.pages_per_block || at.next == 0 {
-                    return Err(format!("block {log} is no open log block of logical block {logical}: {at:?}"));
+                    return Err(format!(
+                        "block {log} is no open log block of logical block {logical}: {at:?}"
+                    ));
                 }
                 count += 1;
                 id = self.logs.newer(id);

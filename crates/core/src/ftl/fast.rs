@@ -36,7 +36,8 @@ use crate::util::NONE;
 /// Registered name.
 pub const NAME: &str = "fast";
 /// One line for `ftlab components`.
-pub const DOC: &str = "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
+pub const DOC: &str =
+    "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
 /// Keys it reads beside those of all hybrid FTLs.
 pub const KEYS: &[Key] = &[];
 

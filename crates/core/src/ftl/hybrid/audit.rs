@@ -186,7 +186,10 @@ impl Store {
         let idle = [self.pool.is_free(block), self.pool.is_spare(block), self.pool.is_retired(block)];
         let idle = idle.iter().filter(|&&is| is).count();
         if idle != usize::from(at.role == Role::Free) || (idle > 0 && at.next > 0) {
-            return Err(format!("block {block} is {:?}, page {} next, and not as the pool has it", at.role, at.next));
+            return Err(format!(
+                "block {block} is {:?}, page {} next, and not as the pool has it",
+                at.role, at.next
+            ));
         }
         let owned = at.owner != NONE && self.data[at.owner as usize] == block;
         if owned != (at.role == Role::Data) {
@@ -198,7 +201,8 @@ impl Store {
         if at.role == Role::Log && at.in_order && at.owner != NONE {
             let displaced = (0..at.next).find(|&offset| {
                 let page = first + offset;
-                self.valid.get(page) && self.spare[page as usize] != at.owner * self.shape.pages_per_block + offset
+                self.valid.get(page)
+                    && self.spare[page as usize] != at.owner * self.shape.pages_per_block + offset
             });
             if let Some(offset) = displaced {
                 return Err(format!("log block {block} is not in order at page {offset}"));

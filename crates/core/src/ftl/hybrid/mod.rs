@@ -151,8 +151,8 @@ impl<L: Logs> Hybrid<L> {
                 }
                 complete(logs, store, work);
             }
-            let sequential = *sequential
-                .get_or_insert_with(|| logs.sequential(Part { first: lpn, ..part }, store, work));
+            let sequential =
+                *sequential.get_or_insert_with(|| logs.sequential(Part { first: lpn, ..part }, store, work));
             logs.write(lpn, sequential, cause, store, work);
         }
         true
