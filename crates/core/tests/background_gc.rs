@@ -27,6 +27,8 @@ macro_rules! each {
             Ftl::Page($name) => $body,
             Ftl::Dftl($name) => $body,
             Ftl::Cdftl($name) => $body,
+            Ftl::Minipage($name) => $body,
+            Ftl::Msftl($name) => $body,
             _ => unreachable!("hybrid FTLs collect no garbage"),
         }
     };

@@ -114,6 +114,10 @@ fn filled(kind: &str) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
     settings.ftl.mapping_cache_bytes = Some(8 << 10);
+    if kind == "msftl" {
+        settings.ftl.mapping_cache_bytes = None;
+        settings.ftl.flush_bytes = Some(64 << 10);
+    }
     settings.ftl.over_provisioning_ppm = 300_000;
     settings.flash.blocks_per_plane = 24;
     settings.flash.pages_per_block = 8;
@@ -132,7 +136,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
 /// Every byte of a state changed, and the state cut at every length: always an error in words.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
-    for kind in ["page", "dftl", "cdftl", "bast", "fast"] {
+    for kind in ["page", "dftl", "cdftl", "msftl", "bast", "fast"] {
         let (settings, bytes) = state(kind);
         assert!(load(&settings, &bytes, true).is_ok());
         for at in 0..bytes.len() {
@@ -232,22 +236,23 @@ fn a_slow_file_is_read_whole() {
     assert!(saved(&settings, &loaded) == bytes);
 }
 
-/// Of page, dftl, cdftl, bast, fast.
-const KIND_SUMS: [u64; 5] = [
-    1610972707643822903,
-    14976655024414816603,
-    13319004446577674517,
-    17989596044100511543,
-    5683439433797333299,
+/// Of page, dftl, cdftl, msftl, bast, fast.
+const KIND_SUMS: [u64; 6] = [
+    17548713876404738323,
+    17666003077494541189,
+    9622189267249239254,
+    12602350113506064787,
+    11976127189968216652,
+    711082927346469299,
 ];
 
 const POLICY_SUMS: [u64; 6] = [
-    5802930590877138777,
-    11643865345918458910,
-    3326183561479914690,
-    1417851382792248429,
-    8841200728247264622,
-    11524090991557933046,
+    13830772391839292454,
+    593693013813385915,
+    7610277771641346923,
+    11217507928518348615,
+    425696959104505986,
+    9558748900809583034,
 ];
 
 /// The bytes of the format. Where this fails, either the state of an FTL is kept otherwise than
@@ -262,13 +267,13 @@ fn golden() {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })
     };
-    let kinds = ["page", "dftl", "cdftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
-    assert_eq!((FORMAT, kinds), (5, KIND_SUMS));
+    let kinds = ["page", "dftl", "cdftl", "msftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
+    assert_eq!((FORMAT, kinds), (6, KIND_SUMS));
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");
         settings.ftl.gc = gc.into();
         settings.ftl.wear_threshold = Some(2);
         sum(&settings)
     });
-    assert_eq!((FORMAT, policies), (5, POLICY_SUMS));
+    assert_eq!((FORMAT, policies), (6, POLICY_SUMS));
 }

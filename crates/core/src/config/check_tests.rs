@@ -1,6 +1,6 @@
 //! Every contradiction, its key and its words.
 
-use crate::config::{Kind, Settings, Value, Values, all, units};
+use crate::config::{Kind, Settings, SizeMix, Value, Values, all, units};
 
 /// The defaults of every key.
 fn defaults() -> Values {
@@ -194,6 +194,27 @@ fn generators_must_be_possible() {
         "workload.synthetic.size: a request of 8193B does not fit in the region of 8KiB (workload.synthetic.region)"
     );
     assert!(case("workload.synthetic.interarrival", Value::Nanos(u64::MAX)).contains("more than 100 years"));
+    let mix = SizeMix::new(vec![(512, 9), (16_384, 1)]);
+    let mixed = refused(&[
+        base.clone(),
+        ("workload.synthetic.region", Value::Bytes(8192)),
+        ("workload.synthetic.write_sizes", Value::SizeMix(mix)),
+    ]);
+    assert!(
+        mixed.starts_with(
+            "workload.synthetic.write_sizes: a request of 16KiB does not fit in the region of 8KiB"
+        ),
+        "{mixed}"
+    );
+    let late = refused(&[
+        base.clone(),
+        ("workload.synthetic.arrival", text("bursts")),
+        ("workload.synthetic.burst_gap", Value::Nanos(u64::MAX)),
+    ]);
+    assert!(
+        late.starts_with("workload.synthetic.burst_gap: ") && late.contains("more than 100 years"),
+        "{late}"
+    );
     assert_eq!(
         refused(&[("workload.fio_time_unit", Value::Nanos(0))]),
         "workload.fio_time_unit: a unit of 0ns; write 1us or 1ns"
@@ -232,4 +253,118 @@ fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
     assert!(fault("fast", &[small]).starts_with("ftl.logical_page: fast maps blocks of whole NAND pages"));
     // Nor does the preset's mapping cache matter to them.
     assert!(fits("bast", &[("ftl.mapping_cache", Value::Bytes(1))]).is_ok());
+}
+
+#[test]
+fn benchmarks_must_fit() {
+    let bench = |more: &[(&'static str, Value)]| {
+        let mut changes = vec![("workload.benchmark.kind", text("filebench"))];
+        changes.extend(more.iter().cloned());
+        changes
+    };
+    let cached = ("host.page_cache", Value::Bytes(512 << 20));
+    assert_eq!(
+        refused(&bench(&[])),
+        "workload.benchmark.kind: filebench writes through the page cache, and there is none \
+         (host.page_cache); the paper's phone has host.page_cache = \"512MiB\""
+    );
+    assert!(Settings::from_values(&with(&bench(&[cached.clone()]))).is_ok());
+    let trace = bench(&[cached.clone(), ("workload.trace", text("a.csv"))]);
+    assert!(refused(&trace).starts_with("workload.benchmark.kind: a benchmark is given beside a trace"));
+    let both = [("workload.fio_job", text("a.fio")), ("workload.trace", text("a.csv"))];
+    assert!(refused(&both).starts_with("workload.fio_job: a fio job is given beside a trace"));
+    let runs = bench(&[cached.clone(), ("workload.benchmark.ageing_runs", Value::Count(6))]);
+    assert!(refused(&runs).starts_with("workload.benchmark.ageing_runs: 6 of 6 runs"));
+    let large = bench(&[cached.clone(), ("workload.benchmark.file_size", Value::Bytes(1 << 30))]);
+    assert!(refused(&large).starts_with("workload.benchmark.kind: filebench needs 1GiB for its files"));
+    let request = bench(&[cached.clone(), ("workload.benchmark.request", Value::Bytes(1 << 29))]);
+    assert!(refused(&request).starts_with("workload.benchmark.request: a request of 512MiB does not fit"));
+    let none = bench(&[cached, ("workload.benchmark.duration", Value::Nanos(0))]);
+    assert!(refused(&none).starts_with("workload.benchmark.duration: 0ns measures nothing"));
+}
+
+#[test]
+fn the_page_cache_must_be_possible() {
+    assert!(
+        refused(&[("host.page_cache", Value::Bytes(4096))]).starts_with("host.page_cache: fewer than 64")
+    );
+    let ratio = [("host.dirty_background_ratio", Value::Ppm(500_000))];
+    assert!(refused(&ratio).starts_with("host.dirty_background_ratio: above host.dirty_ratio"));
+    let never = [("host.dirty_writeback", Value::Nanos(0))];
+    assert!(refused(&never).starts_with("host.dirty_writeback: 0ns: the flusher would never sleep"));
+    let journal = [("host.page_cache", Value::Bytes(1 << 20)), ("host.journal", Value::Bytes(1 << 30))];
+    assert!(refused(&journal).starts_with("host.journal: the journal leaves the files no room"));
+}
+
+#[test]
+fn flushing_by_amount_must_fit_the_ftl() {
+    let amount = ("ftl.flush", Value::Bytes(9 << 20));
+    let kind = |name: &str| ("ftl.kind", text(name));
+    assert!(
+        refused(&[kind("cdftl"), amount.clone()]).starts_with("ftl.flush: cdftl (ftl.kind) writes mappings")
+    );
+    for name in ["minipage", "msftl", "dftl", "page"] {
+        let cache = ("ftl.mapping_cache", Value::Bytes(16 * KIB));
+        assert!(Settings::from_values(&with(&[kind(name)])).is_ok());
+        assert!(Settings::from_values(&with(&[kind(name), amount.clone()])).is_ok());
+        assert!(Settings::from_values(&with(&[kind(name), amount.clone(), cache])).is_ok());
+    }
+}
+
+#[test]
+fn a_segment_is_a_power_of_two_from_the_ecc_unit_up_to_the_page() {
+    let segment = |bytes, page| {
+        [
+            ("ftl.kind", text("msftl")),
+            ("ftl.flush", Value::Bytes(9 << 20)),
+            ("ftl.segment", Value::Bytes(bytes)),
+            ("flash.page", Value::Bytes(page)),
+        ]
+    };
+    for bytes in [KIB, 2 * KIB, 4 * KIB, 16 * KIB] {
+        assert!(Settings::from_values(&with(&segment(bytes, 16 * KIB))).is_ok(), "{bytes}");
+    }
+    for bytes in [512, 3 * KIB] {
+        let message = refused(&segment(bytes, 16 * KIB));
+        assert_eq!(
+            message,
+            format!(
+                "ftl.segment: {bytes} B is no power of two from the unit of error correction (flash.ecc_unit) up to flash.page"
+            )
+        );
+    }
+    for (bytes, page) in [(32 * KIB, 16 * KIB), (4 * KIB, 18 * KIB)] {
+        assert!(refused(&segment(bytes, page)).starts_with("ftl.segment: units of"), "{bytes}");
+    }
+    let [_, flush, ..] = segment(1, 1);
+    let pages = [("ftl.kind", text("minipage")), flush, ("flash.page", Value::Bytes(2 * KIB))];
+    assert!(refused(&pages).starts_with("flash.page: units of 4096 B do not fill a NAND page of 2048 B"));
+}
+
+#[test]
+fn translation_blocks_must_hold_the_mapping() {
+    let blocks = |count| {
+        [
+            ("ftl.kind", text("msftl")),
+            ("ftl.flush", Value::Bytes(9 << 20)),
+            ("ftl.translation_blocks", Value::Count(count)),
+        ]
+    };
+    // 243,793 entries of 8 B fill 477 pages of 4 KiB in units of 1 KiB, their directory 4 more: eight
+    // blocks of 64 pages, an open one and an erased one.
+    let message = refused(&blocks(9));
+    assert_eq!(
+        message,
+        "ftl.translation_blocks: 9 blocks do not hold the mapping, its directory, an open and an erased block; 10 are needed"
+    );
+    assert!(Settings::from_values(&with(&blocks(10))).is_ok());
+    assert!(refused(&blocks(1000)).starts_with("ftl.over_provisioning: too little is withheld"));
+}
+
+#[test]
+fn the_user_capacity_can_be_whole_blocks() {
+    let by =
+        |step: &str| Settings::from_values(&with(&[("ftl.capacity_step", text(step))])).unwrap().user_pages();
+    assert_eq!((by("page"), by("block")), (243_793, 243_776));
+    assert_eq!(by("block") % 64, 0);
 }

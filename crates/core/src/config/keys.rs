@@ -59,6 +59,10 @@ fn partial_write() -> Vec<Choice> {
     ])
 }
 
+fn capacity_step() -> Vec<Choice> {
+    choices(&[("page", "logical pages"), ("block", "erase blocks")])
+}
+
 fn pattern() -> Vec<Choice> {
     choices(&[
         ("random", "uniform over the region, aligned to the request size"),
@@ -243,6 +247,12 @@ pub const GENERAL: &[Key] = &[
         "Arrival bursts: mean time from the last request of a burst to the next burst (exponential).",
     ),
     key("workload.synthetic.burst_ops", Kind::Choice(burst_ops), "mixed", "Operations within a burst."),
+    key(
+        "workload.fio_job",
+        Kind::Path,
+        "",
+        "Job file of fio: its jobs run as closed loops, past the page cache (direct=1) or through it.",
+    ),
     or_word(
         "host.queue_depth",
         count(1, 1 << 30),
@@ -264,11 +274,19 @@ pub const GENERAL: &[Key] = &[
         "full",
         "How the scheduler learns which mappings the device caches.",
     ),
-    key(
-        "host.page_cache",
-        Kind::Bytes { min: 0, max: 0 },
-        "0B",
-        "Page cache above the scheduler; requests of a trace enter below it (0B).",
+    or_word(
+        "host.merge_limit",
+        Kind::Bytes { min: 0, max: 1 << 40 },
+        &["auto"],
+        "auto",
+        "Adjacent requests in the pending queue merge up to this; 0B: never; auto: 512KiB where they come from a page cache, else never.",
+    ),
+    or_word(
+        "host.merge_boundary",
+        Kind::Bytes { min: 512, max: 1 << 40 },
+        &["none"],
+        "none",
+        "Requests do not merge across multiples of this, a flash block say.",
     ),
     key(
         "device.scheduler",
@@ -336,6 +354,12 @@ pub const GENERAL: &[Key] = &[
         "Share of the raw capacity withheld from the user.",
     ),
     key(
+        "ftl.capacity_step",
+        Kind::Choice(capacity_step),
+        "page",
+        "What the user capacity is a whole number of, once ftl.over_provisioning is withheld.",
+    ),
+    key(
         "ftl.gc",
         Kind::Choice(crate::ftl::gc::choices),
         "greedy",
@@ -389,6 +413,12 @@ pub const GENERAL: &[Key] = &[
     key("flash.pages_per_block", count(1, 65_536), "64", "Pages in each erase block."),
     key("flash.page", Kind::Bytes { min: 512, max: 1 << 24 }, "4KiB", "Data bytes of a NAND page."),
     key(
+        "flash.ecc_unit",
+        Kind::Bytes { min: 1, max: 1 << 24 },
+        "1KiB",
+        "Bytes that the error correction protects together; a unit of msftl is no smaller.",
+    ),
+    key(
         "flash.capacity",
         Kind::Bytes { min: 1, max: 1 << 60 },
         "",
@@ -401,20 +431,15 @@ pub const GENERAL: &[Key] = &[
     key("flash.pe_cycles", count(0, 1 << 30), "0", "Erases each block has behind it at time 0."),
 ];
 
-/// Keys of the contract whose parts this build does not have: checked, kept in
-/// the resolved configuration, and read by nothing.
-pub const RESERVED: &[Key] = &[key(
-    "ftl.segment",
-    Kind::Bytes { min: 1, max: 1 << 24 },
-    "1KiB",
-    "Mapping unit of msftl; other FTLs ignore it.",
-)];
-
 /// Every key of this build: [`GENERAL`] and those of the registered parts.
 pub fn all() -> Vec<Key> {
     let mut keys = GENERAL.to_vec();
-    keys.extend_from_slice(RESERVED);
+    // Tables stand in the order of their first keys: the workload's before the host's.
+    let host = keys.iter().position(|key| key.path.starts_with("host.")).unwrap_or(keys.len());
+    keys.splice(host..host, crate::workload::bench::KEYS.iter().copied());
     keys.extend(crate::sched::keys());
+    keys.extend_from_slice(crate::cache::KEYS);
+    keys.extend_from_slice(crate::fs::KEYS);
     keys.extend(crate::device::sched::keys());
     keys.extend(crate::ftl::keys());
     keys.extend_from_slice(crate::flash::variation::KEYS);
@@ -429,6 +454,7 @@ const NO_STATE: &[&str] = &[
     "ftl.gc_background",
     "ftl.gc_normal_blocks",
     "ftl.gc_step",
+    "ftl.host_flush",
     "ftl.partial_write",
     "ftl.spare_threshold",
     "flash.capacity",
@@ -443,5 +469,5 @@ const NO_STATE: &[&str] = &[
 pub fn shapes_state(path: &str) -> bool {
     let device = path == "seed" || path.starts_with("device.precondition");
     let shape = path.starts_with("ftl.") || path.starts_with("flash.");
-    (device || shape) && !NO_STATE.contains(&path) && RESERVED.iter().all(|key| key.path != path)
+    (device || shape) && !NO_STATE.contains(&path)
 }

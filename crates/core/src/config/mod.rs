@@ -5,17 +5,21 @@
 //! configuration reference and the resolved configuration in every result.
 
 mod check;
+mod files;
 mod keys;
 mod size_mix;
 mod typed;
 pub mod units;
+mod workload;
 
-pub use keys::{GENERAL, RESERVED, all, shapes_state};
+pub use files::Files;
+pub use keys::{GENERAL, all, shapes_state};
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{
-    Arrival, Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, OutOfRange, Pattern,
-    Precondition, PreconditionKind, Replay, Settings, Synthetic, Workload,
+    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, Precondition, PreconditionKind,
+    Settings,
 };
+pub use workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,10 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
-use super::{SizeMix, Value, Values};
+use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
+use super::{Files, SizeMix, Value, Values};
 use crate::flash::variation::Variation;
-use serde::{Deserialize, Serialize};
+pub use crate::ftl::background::GcBackground;
+pub use crate::ftl::endurance::Endurance;
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,136 +35,6 @@ pub struct Settings {
     pub flash: Flash,
 }
 
-/// `[workload]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
-    /// Trace file, if any.
-    pub trace: Option<String>,
-    /// Layout of the trace.
-    pub format: String,
-    /// Window in which a repeat is dropped, ns; 0: off.
-    pub dedup_ns: u64,
-    /// Longest gap between arrivals, ns.
-    pub max_gap_ns: Option<u64>,
-    /// Lines that may fail to parse.
-    pub skip_bad: u64,
-    /// Passes over the trace.
-    pub repeat: u64,
-    /// Addresses beyond the user capacity.
-    pub out_of_range: OutOfRange,
-    /// Open or closed.
-    pub replay: Replay,
-    /// Arrival times are divided by this.
-    pub speed: f64,
-    /// ns per unit of a version 3 fio log.
-    pub fio_time_unit_ns: Option<u64>,
-    /// The generator, if chosen.
-    pub synthetic: Option<Synthetic>,
-}
-
-/// `[workload.synthetic]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Synthetic {
-    /// Requests to generate.
-    pub requests: u64,
-    /// Order of addresses.
-    pub pattern: Pattern,
-    /// Share of requests that begin where the one before ended, ppm.
-    pub sequential_ppm: u64,
-    /// Share of reads, ppm.
-    pub read_ppm: u64,
-    /// Share of trims, ppm.
-    pub trim_ppm: u64,
-    /// The shares hold exactly.
-    pub exact_mix: bool,
-    /// Sizes of reads.
-    pub read_sizes: SizeMix,
-    /// Sizes of writes and trims.
-    pub write_sizes: SizeMix,
-    /// What drawn addresses are multiples of, bytes; `None`: the smallest size.
-    pub align: Option<u64>,
-    /// Bytes addressed; `None`: the user capacity.
-    pub region: Option<u64>,
-    /// Process of arrivals.
-    pub arrival: Arrival,
-    /// Mean time between arrivals, with bursts within a burst, ns.
-    pub interarrival_ns: u64,
-}
-
-impl Synthetic {
-    /// The largest and the smallest size, bytes.
-    pub fn size_range(&self) -> (u64, u64) {
-        let (reads, writes) = (self.read_sizes.range(), self.write_sizes.range());
-        (reads.0.min(writes.0), reads.1.max(writes.1))
-    }
-
-    /// What drawn addresses are multiples of, bytes.
-    pub fn align_bytes(&self) -> u64 {
-        self.align.unwrap_or(self.size_range().0)
-    }
-}
-
-/// `workload.synthetic.pattern` with its keys.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pattern {
-    /// Uniform.
-    Random,
-    /// Consecutive.
-    Sequential,
-    /// Zipf-distributed.
-    Zipf {
-        /// Exponent.
-        theta: f64,
-    },
-    /// A share of the requests to a share of the region.
-    HotCold {
-        /// Share of requests, ppm.
-        share_ppm: u64,
-        /// Share of the region, ppm.
-        region_ppm: u64,
-    },
-}
-
-/// `workload.synthetic.arrival` with its keys.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Arrival {
-    /// A Poisson process.
-    Exponential,
-    /// At equal distances.
-    Constant,
-    /// On and off.
-    Bursts {
-        /// Mean requests in a burst.
-        length: f64,
-        /// Mean requests in a burst of reads, if bursts have one operation.
-        read_length: f64,
-        /// Mean time between bursts, ns.
-        gap_ns: u64,
-        /// All requests of a burst have one operation.
-        single: bool,
-    },
-}
-
-/// `workload.out_of_range`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutOfRange {
-    /// Refuse.
-    Error,
-    /// Page number modulo the user capacity.
-    Wrap,
-    /// Touched pages packed densely.
-    Compact,
-}
-
-/// `workload.replay`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replay {
-    /// Arrivals at recorded times.
-    Open,
-    /// `host.queue_depth` outstanding.
-    Closed,
-}
-
 /// `[host]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
@@ -176,6 +48,13 @@ pub struct Host {
     pub awareness: String,
     /// hp, rb, map, map+: alternate reads and writes.
     pub alternate: bool,
+    /// Most bytes of requests merged in the pending queue; `None`: the block layer's where requests come
+    /// from a page cache, 0 (no merging) elsewhere.
+    pub merge_limit: Option<u64>,
+    /// Requests are not merged across multiples of this; `None`: there is no boundary.
+    pub merge_boundary: Option<u64>,
+    /// File system and page cache.
+    pub files: Files,
 }
 
 /// `[device]`.
@@ -258,6 +137,18 @@ pub struct Ftl {
     pub batch_update: bool,
     /// Write back while nothing is pending.
     pub background_flush: bool,
+    /// Data programmed between two mapping flushes, bytes; `None`: mappings are written back by eviction.
+    pub flush_bytes: Option<u64>,
+    /// Data that garbage collection and wear levelling move counts towards it.
+    pub flush_counts_moved: bool,
+    /// A host's flush is a mapping flush too.
+    pub host_flush_mappings: bool,
+    /// msftl: bytes of a translation unit.
+    pub segment_bytes: u32,
+    /// Most blocks of translation units, of the device; `None`: what the layout leaves them.
+    pub translation_blocks: Option<u32>,
+    /// The user capacity is whole erase blocks.
+    pub whole_blocks: bool,
     /// Bytes of a logical page.
     pub logical_page_bytes: u32,
     /// A partly written logical page is read first.
@@ -288,26 +179,6 @@ pub struct Ftl {
     pub csm_threshold_ppm: u64,
 }
 
-/// `ftl.gc_background` and its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GcBackground {
-    /// Erased blocks of a chip below which it collects while it is idle.
-    pub normal_blocks: u32,
-    /// Pages programmed in a step.
-    pub step_pages: u32,
-}
-
-/// `flash.endurance`: when a block is retired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Endurance {
-    /// Never.
-    Unlimited,
-    /// After so many erases.
-    Cycles(u32),
-    /// When its errors exceed the ECC limit at the smallest ISPP step.
-    Ecc,
-}
-
 /// `[flash]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flash {
@@ -325,6 +196,8 @@ pub struct Flash {
     pub pages_per_block: u32,
     /// Bytes of a NAND page.
     pub page_bytes: u32,
+    /// Bytes that the error correction protects together.
+    pub ecc_unit_bytes: u32,
     /// Cell read, ns.
     pub read_ns: u64,
     /// Cell program, ns.
@@ -369,10 +242,20 @@ impl Flash {
 }
 
 impl Settings {
-    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down.
+    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down to
+    /// whole pages or erase blocks.
     pub fn user_pages(&self) -> u64 {
         let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
-        (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64
+        let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
+        let per_page = u64::from(self.flash.page_bytes / self.ftl.logical_page_bytes);
+        let step = if self.ftl.whole_blocks { per_page * u64::from(self.flash.pages_per_block) } else { 1 };
+        pages / step * step
+    }
+
+    /// Bytes of a translation unit: what the mapping reads and writes on flash as one. The NAND page
+    /// unless the FTL has smaller ones.
+    pub fn unit_bytes(&self) -> u32 {
+        crate::ftl::unit_bytes(self)
     }
 
     /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
@@ -409,22 +292,22 @@ impl Settings {
 }
 
 /// Typed access to values.
-struct Reader<'a>(&'a Values);
+pub(super) struct Reader<'a>(&'a Values);
 
 impl Reader<'_> {
-    fn text(&self, key: &str) -> Option<String> {
+    pub(super) fn text(&self, key: &str) -> Option<String> {
         match self.0.get(key)? {
             Value::Text(text) => Some(text.clone()),
             other => panic!("{key} holds {other:?}"),
         }
     }
 
-    fn name(&self, key: &str) -> String {
+    pub(super) fn name(&self, key: &str) -> String {
         self.text(key).unwrap_or_else(|| panic!("{key} has a default"))
     }
 
     /// `None` where the key is absent or holds one of its words.
-    fn whole(&self, key: &str) -> Option<u64> {
+    pub(super) fn whole(&self, key: &str) -> Option<u64> {
         match self.0.get(key)? {
             Value::Count(n) | Value::Bytes(n) | Value::Nanos(n) | Value::PicosPerByte(n) | Value::Ppm(n) => {
                 Some(*n)
@@ -446,7 +329,7 @@ impl Reader<'_> {
         self.whole(key).map_or(u32::MAX, |n| u32::try_from(n).expect("within the key's limits"))
     }
 
-    fn u64(&self, key: &str) -> u64 {
+    pub(super) fn u64(&self, key: &str) -> u64 {
         self.whole(key).unwrap_or_else(|| panic!("{key} has a default"))
     }
 
@@ -457,7 +340,7 @@ impl Reader<'_> {
         }
     }
 
-    fn flag(&self, key: &str) -> bool {
+    pub(super) fn flag(&self, key: &str) -> bool {
         matches!(self.0.get(key), Some(Value::Bool(true)))
     }
 
@@ -495,6 +378,8 @@ impl Reader<'_> {
             speed: self.number("workload.speed"),
             fio_time_unit_ns: self.whole("workload.fio_time_unit"),
             synthetic,
+            benchmark: self.benchmark(),
+            fio_job: self.text("workload.fio_job"),
         }
     }
 
@@ -543,6 +428,9 @@ impl Reader<'_> {
             deadline_ns: self.whole("host.deadline"),
             awareness: self.name("host.awareness"),
             alternate: self.flag("host.alternate"),
+            merge_limit: self.whole("host.merge_limit"),
+            merge_boundary: self.whole("host.merge_boundary"),
+            files: self.files(),
         }
     }
 
@@ -573,6 +461,12 @@ impl Reader<'_> {
             cache_policy: self.name("ftl.cache_policy"),
             batch_update: self.flag("ftl.batch_update"),
             background_flush: self.flag("ftl.background_flush"),
+            flush_bytes: self.whole("ftl.flush"),
+            flush_counts_moved: self.name("ftl.flush_counts") == "all",
+            host_flush_mappings: self.name("ftl.host_flush") == "mapping",
+            segment_bytes: self.u32("ftl.segment"),
+            translation_blocks: self.whole("ftl.translation_blocks").map(|n| n as u32),
+            whole_blocks: self.name("ftl.capacity_step") == "block",
             logical_page_bytes: self.whole("ftl.logical_page").map_or(page_bytes, |n| n as u32),
             read_modify_write: self.name("ftl.partial_write") == "rmw",
             over_provisioning_ppm: self.u64("ftl.over_provisioning"),
@@ -603,16 +497,13 @@ impl Reader<'_> {
             blocks_per_plane: self.u32("flash.blocks_per_plane"),
             pages_per_block: self.u32("flash.pages_per_block"),
             page_bytes,
+            ecc_unit_bytes: self.u32("flash.ecc_unit"),
             read_ns: self.u64("flash.read"),
             program_ns: self.u64("flash.program"),
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
             pe_cycles: self.u64("flash.pe_cycles"),
-            endurance: match self.0.get("flash.endurance") {
-                Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
-                Some(Value::Word("ecc")) => Endurance::Ecc,
-                _ => Endurance::Unlimited,
-            },
+            endurance: Endurance::of(self.0.get("flash.endurance")),
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),
                 growth_stddev: self.number("flash.variation.growth_stddev"),

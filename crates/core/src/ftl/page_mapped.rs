@@ -2,11 +2,13 @@
 
 use std::io;
 
-use super::log::{self, Log, Shape};
+use super::layout::shapes;
+use super::log::Log;
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
+use super::units::UnitSpace;
 use super::{FlashTranslation, Request, background, endurance, wear};
-use crate::config::{Contradiction, GcBackground, Settings};
+use crate::config::{GcBackground, Settings};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -14,118 +16,9 @@ use crate::util::{Bits, Divider, NONE};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What user data and translation pages may have of each chip's blocks. Translation pages may
-/// borrow any erased block; the data gets back what it needs up to its limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
-    data_limit: u32,
-    per_page: u32,
-    map_pages: u32,
-    slots_per_page: u32,
-}
-
-impl Layout {
-    /// Gives the data what it needs at least, then the translation pages, then lets both have
-    /// slack: a sixteenth of what is left, or as much again as they need, to translation pages.
-    ///
-    /// # Errors
-    /// Blocks needed per chip, and blocks there are.
-    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
-        let flash = &settings.flash;
-        let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
-        let per_page = flash.page_bytes / settings.ftl.entry_bytes;
-        let user = settings.user_pages();
-        let chips = u64::from(flash.chips());
-        let spare = u64::from(settings.ftl.spare_blocks);
-        let blocks = flash.blocks_per_chip().saturating_sub(spare);
-        let reserve = settings.ftl.gc_free_blocks;
-        let live = user.div_ceil(chips);
-        let data_least = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
-        let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
-        let map_pages = user.div_ceil(u64::from(per_page));
-        let map_live = map_pages.div_ceil(chips);
-        let map_least =
-            if on_flash { log::blocks_at_least(map_live, flash.pages_per_block, 1, 1) } else { 0 };
-        let needed = data_least + map_least;
-        if needed > blocks {
-            return Err((needed, blocks));
-        }
-        let map_blocks = if on_flash {
-            let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
-            map_least + (left / 16).max(left.min(map_least) / 2)
-        } else {
-            0
-        };
-        Ok(Layout {
-            data_limit: (blocks - map_blocks) as u32,
-            per_page,
-            map_pages: map_pages as u32,
-            slots_per_page,
-        })
-    }
-}
-
-fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
-    let mut more = settings.clone();
-    let mut fits = |percent: &u64| {
-        more.ftl.over_provisioning_ppm = percent * 10_000;
-        more.user_pages() > 0 && Layout::new(&more, on_flash).is_ok()
-    };
-    let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
-    let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
-    let pages = if on_flash { ", its translation pages" } else { "" };
-    let spare = match settings.ftl.spare_blocks {
-        0 => String::new(),
-        spare => format!(" beside {spare} spare ones (ftl.spare_blocks)"),
-    };
-    Contradiction {
-        key: "ftl.over_provisioning",
-        message: format!(
-            "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
-             {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
-            settings.ftl.kind, settings.ftl.gc_free_blocks,
-        ),
-    }
-}
-
-/// Checks that the geometry has the blocks this FTL needs.
-///
-/// # Errors
-/// [`Contradiction`] naming `ftl.over_provisioning`.
-pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
-    if settings.user_pages() == 0 {
-        return Err(Contradiction {
-            key: "ftl.over_provisioning",
-            message: "nothing is left for the user; withhold less or make the flash larger".into(),
-        });
-    }
-    match Layout::new(settings, on_flash) {
-        Ok(layout) => background::check(settings, layout.data_limit),
-        Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
-    }
-}
-
-/// The layout of checked settings, and the logs of user data and of translation pages.
-fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
-    let layout = Layout::new(settings, on_flash).expect("the settings were checked");
-    let data = Shape {
-        chips: settings.flash.chips(),
-        limit: layout.data_limit,
-        pages_per_block: settings.flash.pages_per_block,
-        slots_per_page: layout.slots_per_page,
-        owners: settings.user_pages() as u32,
-        reserve: settings.ftl.gc_free_blocks,
-        gc: Cause::Gc,
-    };
-    let map = Shape {
-        limit: u32::MAX,
-        slots_per_page: 1,
-        owners: if on_flash { layout.map_pages } else { 0 },
-        reserve: u32::from(on_flash),
-        gc: Cause::GcMap,
-        ..data
-    };
-    (layout, [data, map])
+/// Whether a host's flush is a mapping flush.
+fn flushes_mappings(settings: &Settings) -> bool {
+    settings.ftl.host_flush_mappings && settings.ftl.flush_bytes.is_some()
 }
 
 /// A page-mapped FTL with the mapping cache `T`.
@@ -136,6 +29,9 @@ pub struct PageMapped<T> {
     pool: BlockPool,
     translation: T,
     read_modify_write: bool,
+    /// A host's flush is a mapping flush, where the FTL has those.
+    host_flush_mappings: bool,
+    space: UnitSpace,
     lpns: u32,
     by_page: Divider,
     /// Logical pages the host wrote.
@@ -182,16 +78,18 @@ impl<T: Translation> PageMapped<T> {
             data: Log::new(data, settings, &mut pool, check),
             pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
             pool,
-            translation: translation(settings, layout.map_pages),
+            translation: translation(settings, layout.space.units),
             read_modify_write: settings.ftl.read_modify_write,
+            host_flush_mappings: flushes_mappings(settings),
+            space: if T::ON_FLASH { layout.space } else { UnitSpace::default() },
             lpns,
             by_page: Divider::new(layout.slots_per_page),
             host_slots: 0,
             read_only: false,
             refused: 0,
             background: None,
-            missing: Vec::with_capacity(layout.per_page as usize),
-            seen: Bits::new(layout.per_page as usize),
+            missing: Vec::with_capacity(layout.space.entries as usize),
+            seen: Bits::new(layout.space.entries as usize),
         };
         work.reset();
         ftl
@@ -223,9 +121,11 @@ impl<T: Translation> PageMapped<T> {
         // The full map has nothing on flash, so nothing there to compare with.
         let check_pages: Option<&IsDirty> = if check && T::ON_FLASH { Some(&dirty) } else { None };
         pages.load_map(map, data, check_pages, from)?;
-        // Reading partly written pages first is the run's, not the state's.
+        translation.restored(pages);
+        // What a run does with partly written pages and flushes is no part of the state.
         ftl.read_modify_write = settings.ftl.read_modify_write;
-        ftl.missing = Vec::with_capacity(layout.per_page as usize);
+        ftl.host_flush_mappings = flushes_mappings(settings);
+        ftl.missing = Vec::with_capacity(layout.space.entries as usize);
         Ok(ftl)
     }
 
@@ -313,13 +213,19 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             debug_assert_eq!(self.data.slot(lpn), NONE, "laid twice");
             let PageMapped { data, pages, pool, .. } = self;
             data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
-            pages.adopt(lpn, data);
+            pages.lay(lpn, data, pool, work);
             self.host_slots += 1;
             work.clear();
         }
+        if self.pages.log().is_serial() {
+            self.pages.finish_page(&mut self.pool, work);
+            work.clear();
+        }
+        self.translation.count_from(&work.counts().programs);
     }
 
     fn start(&mut self) {
+        self.translation.count_from(&[0; 8]);
         self.host_slots = 0;
         self.pages.stats = MapStats::default();
         self.pool.reset_counts();
@@ -397,7 +303,14 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         if self.read_only {
             return self.refuse();
         }
-        self.data.flush(&mut self.pool, work);
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        data.flush(pool, work);
+        if self.host_flush_mappings {
+            translation.flush(&mut Context { data, pages, pool, work });
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
@@ -415,7 +328,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             }
         }
         if !self.missing.is_empty() {
-            self.pages.stats.prefetches += 1;
+            // A unit that was never written is known from the directory.
+            self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
             let mut context =
                 Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
@@ -443,14 +357,15 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     fn collect_in_background(&mut self, how: GcBackground) {
         self.background = Some(how);
         self.data.collect_in_background();
-        if T::ON_FLASH {
+        // Blocks filled one at a time are collected when one is needed.
+        if T::ON_FLASH && !self.pages.log().is_serial() {
             self.pages.log_mut().collect_in_background();
         }
     }
 
     fn background_step(&mut self, chip: u32, work: &mut Work) -> bool {
         let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
-        let translation_pages = T::ON_FLASH.then(|| self.pages.log());
+        let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.is_serial());
         let Some(kind) =
             background::choose(chip, how.normal_blocks, &self.data, translation_pages, &self.pool)
         else {
@@ -516,6 +431,14 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         self.pages.of(lpn)
     }
 
+    fn updates_free(&self) -> bool {
+        self.translation.updates_free()
+    }
+
+    fn slot(&self, lpn: u32) -> u32 {
+        self.data.slot(lpn)
+    }
+
     fn logical_pages(&self) -> u32 {
         self.lpns
     }
@@ -540,6 +463,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn map_stats(&self) -> MapStats {
         self.pages.stats
+    }
+
+    fn units(&self) -> UnitSpace {
+        self.space
     }
 
     fn host_slots(&self) -> u64 {

@@ -53,6 +53,15 @@ pub struct Report {
     pub elapsed_ns: u64,
     /// Host bytes read and written, failed requests apart, per simulated second.
     pub throughput_bytes_per_s: f64,
+    /// What clients of a benchmark or a fio job saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<super::Benchmark>,
+    /// The page cache, of runs with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<super::PageCache>,
+    /// The file system, of runs with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<super::FileSystem>,
 }
 
 /// `trace`.
@@ -137,6 +146,13 @@ pub struct Mapping {
     pub map_bytes_programmed: u64,
     /// Entries that were new on flash / entries programmed (cause map); absent without programs.
     pub updated_ratio: Option<f64>,
+    /// Mapping flushes, where mappings are flushed by amount of data.
+    pub flushes: u64,
+    /// Bytes of a translation unit, what the mapping reads and writes on flash as one.
+    pub unit_bytes: u64,
+    /// Bytes of the directory (GTD, MSD): an entry for each unit, in RAM. Written to flash (cause dir)
+    /// where mappings are flushed by amount.
+    pub directory_bytes: u64,
 }
 
 /// `scheduler`.
@@ -331,7 +347,8 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Summary {
-    fn new(histogram: &Histogram) -> Summary {
+    /// The figures of a histogram.
+    pub fn new(histogram: &Histogram) -> Summary {
         let percentiles = if histogram.count() == 0 { &[][..] } else { &PERCENTILES[..] };
         Summary {
             count: histogram.count(),
@@ -356,7 +373,7 @@ impl Parts {
 
 impl Mapping {
     fn new(ftl: &Ftl, counts: &Counts, page_bytes: u64) -> Mapping {
-        let stats = with_ftl!(ftl, ftl => ftl.map_stats());
+        let (stats, units) = with_ftl!(ftl, ftl => (ftl.map_stats(), ftl.units()));
         let translations = stats.hits + stats.misses;
         let map_programs: u64 =
             [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
@@ -370,6 +387,9 @@ impl Mapping {
             translation_programs: counts.programs[Cause::Map as usize],
             map_bytes_programmed: map_programs * page_bytes,
             updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
+            flushes: stats.flushes,
+            unit_bytes: units.unit_bytes,
+            directory_bytes: units.directory_bytes,
         }
     }
 }
@@ -498,11 +518,10 @@ impl Report {
                 sources.elapsed_ns,
             ),
             elapsed_ns: sources.elapsed_ns,
-            throughput_bytes_per_s: if sources.elapsed_ns == 0 {
-                0.0
-            } else {
-                bytes as f64 * 1e9 / sources.elapsed_ns as f64
-            },
+            throughput_bytes_per_s: super::files::per_second(bytes, sources.elapsed_ns),
+            benchmark: None,
+            page_cache: None,
+            file_system: None,
         }
     }
 }

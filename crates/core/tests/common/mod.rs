@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::{
-    Device, Endurance, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
+    Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
 };
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
@@ -24,6 +24,8 @@ pub fn settings() -> Settings {
             speed: 1.0,
             fio_time_unit_ns: None,
             synthetic: None,
+            benchmark: None,
+            fio_job: None,
         },
         host: Host {
             scheduler: "noop".into(),
@@ -31,6 +33,9 @@ pub fn settings() -> Settings {
             deadline_ns: None,
             awareness: "full".into(),
             alternate: false,
+            merge_limit: None,
+            merge_boundary: None,
+            files: Files::NONE,
         },
         device: Device {
             scheduler: "noop".into(),
@@ -44,6 +49,12 @@ pub fn settings() -> Settings {
             cache_policy: "slru".into(),
             batch_update: true,
             background_flush: false,
+            flush_bytes: None,
+            flush_counts_moved: true,
+            host_flush_mappings: true,
+            segment_bytes: 1024,
+            translation_blocks: None,
+            whole_blocks: false,
             logical_page_bytes: 4096,
             read_modify_write: false,
             over_provisioning_ppm: 70_000,
@@ -67,6 +78,7 @@ pub fn settings() -> Settings {
             blocks_per_plane: 256,
             pages_per_block: 64,
             page_bytes: 4096,
+            ecc_unit_bytes: 1024,
             read_ns: 35_000,
             program_ns: 350_000,
             erase_ns: 1_500_000,

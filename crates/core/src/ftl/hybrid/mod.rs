@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endurance::Life;
 use super::merges::{MergeKind, MergeStats};
-use super::{BlockSize, FlashTranslation, Mark, Request, Standalone};
+use super::{BlockSize, FlashTranslation, Mark, Request, Standalone, UnitSpace};
 use crate::config::{Contradiction, GcBackground, Key, Kind, Settings};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
@@ -338,6 +338,18 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
 
     fn merges(&self) -> MergeStats {
         self.store.merges
+    }
+
+    fn updates_free(&self) -> bool {
+        true
+    }
+
+    fn slot(&self, lpn: u32) -> u32 {
+        self.store.page(lpn)
+    }
+
+    fn units(&self) -> UnitSpace {
+        UnitSpace::default()
     }
 
     fn has_data(&self, lpn: u32) -> bool {
