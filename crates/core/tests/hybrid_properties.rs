@@ -36,13 +36,15 @@ const AGEING: Variation = Variation {
 /// From roomy down to the least number of blocks and log blocks that is accepted.
 fn device() -> impl Strategy<Value = Settings> {
     let geometry = (0usize..2, 1u32..4, 1u32..3, 1u32..9, 1u32..24, 0u64..40);
-    (geometry, 0u64..30, 0u64..100, any::<bool>()).prop_filter_map(
+    (geometry, 0u64..30, 0u64..100, any::<bool>(), 1u32..3).prop_filter_map(
         "does not fit",
-        |((kind, channels, ways, pages, blocks, spare), logs, threshold, vary)| {
+        |((kind, channels, ways, pages, blocks, spare), logs, threshold, vary, dies)| {
             let mut settings = settings();
             settings.ftl.kind = KINDS[kind].into();
             settings.flash.channels = channels;
             settings.flash.chips_per_channel = ways;
+            settings.flash.dies_per_chip = dies;
+            settings.flash.parallel.interleave = dies > 1;
             settings.flash.pages_per_block = pages;
             settings.flash.page_bytes = 512;
             settings.ftl.logical_page_bytes = 512;
@@ -88,8 +90,8 @@ struct Pair {
 impl Pair {
     fn new(settings: &Settings, filled: bool) -> Pair {
         let mut driver = Driver::new(settings);
-        let chips = settings.flash.chips();
-        let blocks = settings.flash.blocks_per_chip() * u64::from(chips);
+        let chips = settings.flash.units();
+        let blocks = settings.flash.blocks_per_unit() * u64::from(chips);
         let logs = (blocks * settings.ftl.log_blocks_ppm).div_ceil(1_000_000) as usize;
         let each: Vec<_> = (0..chips as usize)
             .map(|chip| logs / chips as usize + usize::from(chip < logs % chips as usize))

@@ -312,11 +312,16 @@ registry! {
     Fast = fast: fast::Fast;
 }
 
-/// Neighbouring logical pages that static allocation puts on one chip before it goes on to the next.
+/// Whether the FTL of this name maps blocks, which lie on the units in turn whatever `ftl.allocation` says.
+pub fn is_hybrid(kind: &str) -> bool {
+    matches!(kind, bast::NAME | fast::NAME)
+}
+
+/// Neighbouring logical pages that static allocation puts on one unit before it goes on to the next.
 pub fn stripe(settings: &Settings) -> u32 {
-    match settings.ftl.kind.as_str() {
-        bast::NAME | fast::NAME => settings.flash.pages_per_block,
-        _ => settings.flash.page_bytes / settings.ftl.logical_page_bytes,
+    match is_hybrid(&settings.ftl.kind) {
+        true => settings.flash.pages_per_block,
+        false => settings.flash.page_bytes / settings.ftl.logical_page_bytes,
     }
 }
 

@@ -4,6 +4,7 @@
 use ftlab_core::config::{
     Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
 };
+use ftlab_core::flash::parallel::{Allocation, Parallel};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -69,6 +70,7 @@ pub fn settings() -> Settings {
             entry_bytes: 8,
             log_blocks_ppm: 50_000,
             csm_threshold_ppm: 500_000,
+            allocation: Allocation::CHANNEL_FIRST,
         },
         flash: Flash {
             channels: 1,
@@ -83,6 +85,8 @@ pub fn settings() -> Settings {
             program_ns: 350_000,
             erase_ns: 1_500_000,
             transfer_ps: 0,
+            command_ns: 0,
+            parallel: Parallel::default(),
             pe_cycles: 0,
             endurance: Endurance::Unlimited,
             variation: None,

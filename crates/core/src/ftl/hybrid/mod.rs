@@ -143,7 +143,7 @@ impl<L: Logs> Hybrid<L> {
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
             if partial && self.read_modify_write {
-                work.read_part(store.chip(part.logical), cause, 1);
+                store.read(lpn, cause, work);
             }
             if store.merging() == part.logical {
                 if write_cooperative(store, lpn, cause, work) {
@@ -234,7 +234,7 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
         let since_ns = work.counts().busy_ns[Cause::Pad as usize];
         for lpn in request.first..request.first + request.pages {
             work.chain_for(lpn);
-            work.read_part(self.store.chip(self.store.block_of(lpn)), cause, 1);
+            self.store.read(lpn, cause, work);
         }
         self.stats.hits += u64::from(request.pages);
         self.charge_padding(0, since_ns, work);

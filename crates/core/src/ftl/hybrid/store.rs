@@ -207,7 +207,8 @@ impl Store {
         self.blocks[block as usize].padded |= cause == Cause::Pad;
         self.host_pages += u64::from(cause == Cause::Host);
         let program_ns = self.pool.programmed(block, 1);
-        work.program(self.chip_of_block(block), cause, program_ns);
+        let page = block * self.shape.pages_per_block + offset;
+        work.at(page).program(self.chip_of_block(block), cause, program_ns);
     }
 
     /// Writes a new version into the next page of a log block.
@@ -238,6 +239,16 @@ impl Store {
         }
     }
 
+    /// Reads the newest version of a logical page; without one, where static allocation would put it.
+    #[inline]
+    pub fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
+        let chip = self.chip(self.block_of(lpn));
+        match self.page(lpn) {
+            NONE => work.read_part(chip, cause, 1),
+            page => work.at(page).read_part(chip, cause, 1),
+        }
+    }
+
     /// Gives a logical page up.
     pub fn trim(&mut self, lpn: u32) {
         if let Some(audit) = &mut self.audit {
@@ -262,6 +273,8 @@ impl Store {
                     audit.copy(page, first + offset);
                 }
                 self.put(block, offset, first + offset);
+                work.source(page);
+                work.targets(block * self.shape.pages_per_block + offset, 1);
                 copies += 1;
             }
         }
@@ -288,7 +301,7 @@ impl Store {
         self.pool.erased(chip, block);
         let successor = self.pool.successor(chip, block);
         self.pool.push(successor);
-        work.erase(chip, Cause::Merge);
+        work.at(block * self.shape.pages_per_block).erase(chip, Cause::Merge);
     }
 
     /// Makes a block the data block of its owner, and erases the one before it.
