@@ -29,6 +29,7 @@ macro_rules! each {
             Ftl::Cdftl($name) => $body,
             Ftl::Minipage($name) => $body,
             Ftl::Msftl($name) => $body,
+            _ => unreachable!("hybrid FTLs collect no garbage"),
         }
     };
 }

@@ -28,6 +28,7 @@ macro_rules! each {
             Ftl::Cdftl($name) => $body,
             Ftl::Minipage($name) => $body,
             Ftl::Msftl($name) => $body,
+            _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),
         }
     };
 }
