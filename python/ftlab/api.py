@@ -38,7 +38,7 @@ def run(
         set: overrides by dotted key, ``{"host.scheduler": "map+"}``.
         collect: keep every request (71 bytes each) for `Result.requests` and `Result.column`.
         check: verify every invariant after every operation (slow).
-        timeline: write what every channel and chip did to this file, for ui.perfetto.dev; what it
+        timeline: write what every channel, chip and die did to this file, for ui.perfetto.dev; what it
             holds stands in `Result.timeline`.
         timeline_window: the stretch of simulated time it shows, ``"10ms:20ms"``; without it the
             beginning of the run, up to a million events.

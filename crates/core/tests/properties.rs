@@ -47,7 +47,7 @@ macro_rules! each {
 impl Oracle {
     fn new(settings: &Settings) -> Oracle {
         let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
             each!(&mut ftl, ftl => ftl.choose_by_speed());
@@ -168,8 +168,10 @@ proptest! {
         settings.device.queue_depth = device_depth;
         settings.device.max_passed = max_passed;
         // Piq and vios go by static allocation.
-        let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
-        settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
+        settings.device.scheduler = device_scheduler.into();
+        if ftlab_core::device::sched::check(&settings).is_err() {
+            settings.device.scheduler = "noop".into();
+        }
         if settings.allocates_by_speed() {
             settings.ftl.wear_threshold = None;
         }

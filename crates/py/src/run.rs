@@ -88,10 +88,7 @@ pub fn run(
         };
         let csv = requests_csv.as_deref().map(RequestsCsv::create).transpose().map_err(no_csv)?;
         let timeline = timeline
-            .map(|path| {
-                let flash = &settings.flash;
-                Timeline::create(&path, flash.channels, flash.chips(), window, timeline::MOST_EVENTS)
-            })
+            .map(|path| Timeline::create(&path, sim::Tracks::new(settings), window, timeline::MOST_EVENTS))
             .transpose()
             .map_err(no_timeline)?;
         let rows = collect.then(Rows::default);

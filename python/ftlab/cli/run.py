@@ -37,7 +37,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     "--timeline",
     "timeline_path",
     metavar="FILE",
-    help="Write what every channel and chip did, when and for whom; open it in ui.perfetto.dev.",
+    help="Write what every channel, chip and die did, when and for whom; open it in ui.perfetto.dev.",
 )
 @click.option(
     "--timeline-window",

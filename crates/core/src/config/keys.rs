@@ -401,13 +401,13 @@ pub const GENERAL: &[Key] = &[
         "flash.dies_per_chip",
         count(1, 64),
         "1",
-        "Dies in each chip; they add capacity, a chip serves one operation at a time.",
+        "Dies in each chip; unless flash.interleave, they add capacity alone.",
     ),
     key(
         "flash.planes_per_die",
         count(1, 64),
         "1",
-        "Planes in each die; they add capacity, a chip serves one operation at a time.",
+        "Planes in each die; unless flash.multi_plane, they add capacity alone.",
     ),
     key("flash.blocks_per_plane", count(1, 1 << 24), "4096", "Erase blocks in each plane."),
     key("flash.pages_per_block", count(1, 65_536), "64", "Pages in each erase block."),
@@ -460,6 +460,7 @@ pub fn all() -> Vec<Key> {
     keys.extend_from_slice(crate::fs::KEYS);
     keys.extend(crate::device::sched::keys());
     keys.extend(crate::ftl::keys());
+    keys.extend_from_slice(crate::flash::parallel::KEYS);
     keys.extend_from_slice(crate::flash::variation::KEYS);
     keys
 }
@@ -474,10 +475,19 @@ const NO_STATE: &[&str] = &[
     "ftl.host_flush",
     "ftl.partial_write",
     "ftl.spare_threshold",
+    "flash.cache_program",
+    "flash.cache_read",
     "flash.capacity",
+    "flash.command",
     "flash.erase",
+    "flash.max_passed",
+    "flash.max_suspensions",
+    "flash.out_of_order",
     "flash.program",
     "flash.read",
+    "flash.resume_time",
+    "flash.suspend",
+    "flash.suspend_time",
     "flash.transfer",
 ];
 

@@ -6,6 +6,7 @@
 
 mod check;
 mod files;
+mod geometry;
 mod keys;
 mod size_mix;
 mod typed;

@@ -2,6 +2,7 @@
 
 use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 use super::{Files, SizeMix, Value, Values};
+use crate::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use crate::flash::variation::Variation;
 pub use crate::ftl::background::GcBackground;
 pub use crate::ftl::endurance::Endurance;
@@ -173,6 +174,8 @@ pub struct Ftl {
     pub spare_threshold_ppm: u64,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
+    /// Where pages go.
+    pub allocation: Allocation,
 }
 
 /// `[flash]`.
@@ -202,6 +205,10 @@ pub struct Flash {
     pub erase_ns: u64,
     /// Bus time per byte, ps.
     pub transfer_ps: u64,
+    /// Bus time of a command and its address, ns.
+    pub command_ns: u64,
+    /// What works side by side.
+    pub parallel: Parallel,
     /// Erases behind each block at time 0.
     pub pe_cycles: u64,
     /// When a block is retired.
@@ -210,60 +217,7 @@ pub struct Flash {
     pub variation: Option<Variation>,
 }
 
-impl Flash {
-    /// Chips in the device.
-    pub fn chips(&self) -> u32 {
-        self.channels * self.chips_per_channel
-    }
-
-    /// Erase blocks in one chip.
-    pub fn blocks_per_chip(&self) -> u64 {
-        u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
-    }
-
-    /// NAND pages in the device.
-    pub fn pages(&self) -> u64 {
-        u64::from(self.chips()) * self.blocks_per_chip() * u64::from(self.pages_per_block)
-    }
-
-    /// Bytes in the device, before over-provisioning.
-    pub fn raw_bytes(&self) -> u64 {
-        self.pages() * u64::from(self.page_bytes)
-    }
-
-    /// Bus time of `bytes`, ns, rounded to the nearest (half up).
-    pub fn transfer_ns(&self, bytes: u64) -> u64 {
-        (bytes * self.transfer_ps + 500) / 1000
-    }
-}
-
 impl Settings {
-    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down to
-    /// whole pages or erase blocks.
-    pub fn user_pages(&self) -> u64 {
-        let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
-        let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
-        let per_page = u64::from(self.flash.page_bytes / self.ftl.logical_page_bytes);
-        let step = if self.ftl.whole_blocks { per_page * u64::from(self.flash.pages_per_block) } else { 1 };
-        pages / step * step
-    }
-
-    /// Bytes of a translation unit: what the mapping reads and writes on flash as one. The NAND page
-    /// unless the FTL has smaller ones.
-    pub fn unit_bytes(&self) -> u32 {
-        crate::ftl::unit_bytes(self)
-    }
-
-    /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
-    pub fn allocates_by_speed(&self) -> bool {
-        self.flash.variation.is_some() && crate::device::sched::by_speed(&self.device.scheduler)
-    }
-
-    /// Bytes the user may address.
-    pub fn user_bytes(&self) -> u64 {
-        self.user_pages() * u64::from(self.ftl.logical_page_bytes)
-    }
-
     /// Reads the typed settings out of complete, individually checked values.
     ///
     /// # Errors
@@ -479,6 +433,30 @@ impl Reader<'_> {
             spare_blocks: self.u32("ftl.spare_blocks"),
             spare_threshold_ppm: self.u64("ftl.spare_threshold"),
             entry_bytes: self.u32("ftl.entry"),
+            allocation: Allocation::named(&self.name("ftl.allocation")),
+        }
+    }
+
+    fn parallel(&self) -> Parallel {
+        Parallel {
+            interleave: self.flag("flash.interleave"),
+            multi_plane: match self.name("flash.multi_plane").as_str() {
+                "same-offset" => MultiPlane::SameOffset,
+                "free" => MultiPlane::Free,
+                _ => MultiPlane::Off,
+            },
+            cache_program: self.flag("flash.cache_program"),
+            cache_read: self.flag("flash.cache_read"),
+            suspend: match self.name("flash.suspend").as_str() {
+                "erase" => Suspend::Erase,
+                "program-erase" => Suspend::ProgramErase,
+                _ => Suspend::Off,
+            },
+            suspend_ns: self.u64("flash.suspend_time"),
+            resume_ns: self.u64("flash.resume_time"),
+            max_suspensions: self.u32("flash.max_suspensions"),
+            out_of_order: self.flag("flash.out_of_order"),
+            max_passed: self.u32("flash.max_passed"),
         }
     }
 
@@ -496,6 +474,8 @@ impl Reader<'_> {
             program_ns: self.u64("flash.program"),
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
+            command_ns: self.u64("flash.command"),
+            parallel: self.parallel(),
             pe_cycles: self.u64("flash.pe_cycles"),
             endurance: Endurance::of(self.0.get("flash.endurance")),
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::bus::Bus;
+use super::steps::{Kept, Part, Queued, Span, Steps};
 use crate::clock::{Clock, NEVER};
 use crate::flash::{Label, Step};
 use crate::util::{Bits, NONE};
@@ -27,67 +29,6 @@ struct Chip {
     busy_ns: u64,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Channel {
-    /// The chip that has the bus, if any.
-    user: Option<u32>,
-    queue: VecDeque<u32>,
-    busy_ns: u64,
-}
-
-/// A step in a chip's queue.
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    step: Step,
-    owner: u32,
-    behind: u32,
-    /// Grows when the slot is freed, so that an old reference is known to be finished.
-    version: u32,
-    /// The step to wait for: slot and version.
-    after: (u32, u32),
-    /// The step that loads what is needed: slot and version.
-    needs: (u32, u32),
-    /// A chip is stalled on this step.
-    awaited: bool,
-}
-
-/// What worked on a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The bus, before the cells.
-    In,
-    /// The cells.
-    Cells,
-    /// The bus, after the cells.
-    Out,
-}
-
-/// A stretch of time in which a chip's cells, or its channel's bus, worked on a step.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// Chip.
-    pub chip: u32,
-    /// What the step is.
-    pub label: Label,
-    /// Whose it is.
-    pub(super) owner: u32,
-    /// What worked.
-    pub part: Part,
-    /// From, ns.
-    pub begin_ns: u64,
-    /// To, ns.
-    pub end_ns: u64,
-}
-
-/// What is kept for a timeline.
-#[derive(Clone, Debug, Default)]
-struct Kept {
-    /// What the steps are, by slot.
-    labels: Vec<Label>,
-    /// What has ended.
-    spans: Vec<Span>,
-}
-
 /// All chips and buses of a device. Resources of the clock: the chips, then the channels.
 #[derive(Clone, Debug)]
 pub struct Array {
@@ -96,15 +37,10 @@ pub struct Array {
     busy: Bits,
     /// How many times a chip ran out of work.
     rests: u64,
-    channels: Vec<Channel>,
+    channels: Vec<Bus>,
     clock: Clock,
-    steps: Vec<Queued>,
-    free: Vec<u32>,
+    steps: Steps<()>,
     stalled: VecDeque<u32>,
-    /// Loads under way: number, and the slot of the step.
-    loads: Vec<(u32, u32)>,
-    /// Slots of the steps being started, by index in their work.
-    started: Vec<u32>,
     active: u32,
     kept: Option<Box<Kept>>,
 }
@@ -117,13 +53,10 @@ impl Array {
             chips: vec![chip; chips as usize],
             busy: Bits::new(chips as usize),
             rests: 0,
-            channels: vec![Channel::default(); channels as usize],
+            channels: vec![Bus::default(); channels as usize],
             clock: Clock::new(chips + channels),
-            steps: Vec::with_capacity(1024),
-            free: Vec::with_capacity(1024),
+            steps: Steps::new(),
             stalled: VecDeque::with_capacity(chips as usize),
-            loads: Vec::with_capacity(1024),
-            started: Vec::with_capacity(1024),
             active: 0,
             kept: None,
         }
@@ -148,10 +81,8 @@ impl Array {
     /// Labels the steps just started.
     #[cold]
     pub fn label(&mut self, labels: &[Label]) {
-        let (Some(kept), Some(&any)) = (&mut self.kept, labels.first()) else { return };
-        kept.labels.resize(self.steps.len(), any);
-        for (&slot, &label) in self.started.iter().zip(labels) {
-            kept.labels[slot as usize] = label;
+        if let Some(kept) = &mut self.kept {
+            kept.label(&self.steps, labels);
         }
     }
 
@@ -160,14 +91,13 @@ impl Array {
     fn keep_span(&mut self, chip: u32, end_ns: u64) {
         let Some(kept) = &mut self.kept else { return };
         let Chip { phase, head, .. } = self.chips[chip as usize];
-        let Queued { step, owner, .. } = self.steps[head as usize];
+        let step = &self.steps[head].step;
         let (part, ns) = match phase {
             Phase::In => (Part::In, step.in_ns),
             Phase::Out => (Part::Out, step.out_ns),
             _ => (Part::Cells, step.cell_ns),
         };
-        let label = kept.labels[head as usize];
-        kept.spans.push(Span { chip, label, owner, part, begin_ns: end_ns - ns, end_ns });
+        kept.add(&self.steps, head, part, [end_ns - ns, end_ns]);
     }
 
     /// Whether a chip has nothing to do.
@@ -207,19 +137,15 @@ impl Array {
 
     /// Time each channel's bus was used, ns.
     pub fn channel_busy_ns(&self) -> impl Iterator<Item = u64> + '_ {
-        self.channels.iter().map(|channel| channel.busy_ns)
+        self.channels.iter().map(Bus::busy_ns)
     }
 
     /// Puts the steps of one owner into their chips' queues.
     #[inline]
     pub fn start(&mut self, owner: u32, steps: &[Step], now_ns: u64) {
-        self.started.clear();
+        self.steps.begin();
         for &step in steps {
-            let slot = self.store(step, owner);
-            self.started.push(slot);
-            if step.loads > 0 {
-                self.loads.push((step.loads, slot));
-            }
+            let slot = self.steps.store(step, owner, ());
             self.active += 1;
             let chip = &mut self.chips[step.chip as usize];
             if chip.head == NONE {
@@ -229,51 +155,17 @@ impl Array {
                 self.begin(step.chip, now_ns);
             } else {
                 let tail = std::mem::replace(&mut chip.tail, slot);
-                self.steps[tail as usize].behind = slot;
+                self.steps[tail].behind = slot;
             }
         }
-    }
-
-    #[inline(always)] // called in one place, for every step
-    fn store(&mut self, step: Step, owner: u32) -> u32 {
-        let after = match step.after {
-            NONE => (NONE, 0),
-            index => self.reference(self.started[index as usize]),
-        };
-        let needs = match step.needs {
-            0 => (NONE, 0),
-            wanted => match self.loads.iter().find(|&&(number, _)| number == wanted) {
-                Some(&(_, slot)) => self.reference(slot),
-                None => (NONE, 0),
-            },
-        };
-        let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false };
-        match self.free.pop() {
-            Some(slot) => {
-                let version = self.steps[slot as usize].version;
-                self.steps[slot as usize] = Queued { version, ..queued };
-                slot
-            }
-            None => {
-                self.steps.push(queued);
-                self.free.reserve(self.steps.len());
-                self.steps.len() as u32 - 1
-            }
-        }
-    }
-
-    fn reference(&self, slot: u32) -> (u32, u32) {
-        (slot, self.steps[slot as usize].version)
     }
 
     /// Begins the step at the head of a chip's queue, if what it waits for is finished.
     #[inline]
     fn begin(&mut self, chip: u32, now_ns: u64) {
-        let Queued { step, after, needs, .. } = self.steps[self.chips[chip as usize].head as usize];
-        let unfinished =
-            |&(slot, version): &(u32, u32)| slot != NONE && self.steps[slot as usize].version == version;
-        if let Some((awaited, _)) = [after, needs].into_iter().find(unfinished) {
-            self.steps[awaited as usize].awaited = true;
+        let Queued { step, after, needs, .. } = self.steps[self.chips[chip as usize].head];
+        if let Some((awaited, _)) = [after, needs].into_iter().find(|&wanted| self.steps.unfinished(wanted)) {
+            self.steps[awaited].awaited = true;
             self.chips[chip as usize].phase = Phase::Stalled;
             self.stalled.push_back(chip);
         } else if step.in_ns > 0 {
@@ -294,20 +186,17 @@ impl Array {
 
     fn request_bus(&mut self, chip: u32, now_ns: u64) {
         let channel = chip as usize % self.channels.len();
-        if self.channels[channel].user.is_some() {
-            self.channels[channel].queue.push_back(chip);
-        } else {
+        if self.channels[channel].ask(chip) {
             self.grant_bus(channel, chip, now_ns);
         }
     }
 
     fn grant_bus(&mut self, channel: usize, chip: u32, now_ns: u64) {
         let state = &mut self.chips[chip as usize];
-        let step = &self.steps[state.head as usize].step;
+        let step = &self.steps[state.head].step;
         let ns = if state.phase == Phase::In { step.in_ns } else { step.out_ns };
         state.busy_ns += ns;
-        self.channels[channel].user = Some(chip);
-        self.channels[channel].busy_ns += ns;
+        self.channels[channel].grant(chip, ns);
         self.clock.set(self.chips.len() as u32 + channel as u32, now_ns + ns);
     }
 
@@ -326,7 +215,7 @@ impl Array {
                 self.keep_span(resource, due_ns);
             }
             let head = self.chips[resource as usize].head;
-            if self.steps[head as usize].step.out_ns == 0 {
+            if self.steps[head].step.out_ns == 0 {
                 return Some(Some(self.finish(resource, now_ns)));
             }
             self.chips[resource as usize].phase = Phase::Out;
@@ -334,16 +223,16 @@ impl Array {
             return Some(None);
         }
         let channel = (resource - chips) as usize;
-        let chip = self.channels[channel].user.take().expect("the bus was in use");
+        let (chip, next) = self.channels[channel].release();
         if self.kept.is_some() {
             self.keep_span(chip, due_ns);
         }
-        if let Some(next) = self.channels[channel].queue.pop_front() {
+        if let Some(next) = next {
             self.grant_bus(channel, next, now_ns);
         }
         if self.chips[chip as usize].phase == Phase::In {
             let head = self.chips[chip as usize].head;
-            self.work_cells(chip, self.steps[head as usize].step.cell_ns, now_ns);
+            self.work_cells(chip, self.steps[head].step.cell_ns, now_ns);
             return Some(None);
         }
         Some(Some(self.finish(chip, now_ns)))
@@ -353,13 +242,7 @@ impl Array {
     #[inline]
     fn finish(&mut self, chip: u32, now_ns: u64) -> u32 {
         let slot = self.chips[chip as usize].head;
-        let Queued { step, owner, behind, awaited, .. } = self.steps[slot as usize];
-        if step.loads > 0 {
-            let at = self.loads.iter().position(|&(number, _)| number == step.loads);
-            self.loads.swap_remove(at.expect("a load under way is listed"));
-        }
-        self.steps[slot as usize].version = self.steps[slot as usize].version.wrapping_add(1);
-        self.free.push(slot);
+        let Queued { owner, behind, awaited, .. } = self.steps.finish(slot);
         self.active -= 1;
         self.chips[chip as usize].head = behind;
         if behind == NONE {

@@ -2,14 +2,15 @@
 //!
 //! **Idle** is a chip without a step in its queue that nothing the device holds waits for: no waiting
 //! request touches it, and no flush waits, which needs every chip. Where logical pages are smaller than
-//! NAND pages, the chips of a request are known only when it issues; there a chip is idle while nothing
-//! waits in the device at all. Requests that wait in the host are unknown to the device. A step that has
+//! NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
+//! chip is idle while nothing waits in the device at all. A plane is idle while its die is: planes of a
+//! die that begin at the same time may collect at once. Requests that wait in the host are unknown to the device. A step that has
 //! begun runs to its end: whoever arrives waits for that, and no longer.
 //!
 //! Steps have no owner among the requests, and they do not keep a request from being admitted. They
 //! end with the workload: none begins once the last request has completed.
 
-use super::{COLLECTION, Device};
+use super::{COLLECTION, Device, Touch};
 use crate::flash::Work;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
@@ -19,18 +20,19 @@ impl Device {
     /// Starts a step of garbage collection on every idle chip that the FTL wants collected.
     pub fn collect(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) {
         let waits = self.waiting > 0;
-        if self.flushes > 0 || (waits && self.slots_per_page.get() > 1) {
+        let unknown = self.slots_per_page.get() > 1 || self.touch == Touch::Unknown;
+        if self.flushes > 0 || (waits && unknown) {
             return;
         }
         for chip in 0..self.wanted.len() as u32 {
-            if self.wanted[chip as usize] > 0 || !self.array.is_idle(chip) {
+            if self.wanted[chip as usize] > 0 || !self.array.is_resting(chip) {
                 continue;
             }
             work.clear();
             if !with_ftl!(ftl, ftl => ftl.background_step(chip, work)) {
                 continue;
             }
-            self.array.start(COLLECTION, work.steps(), now_ns);
+            self.array.start(COLLECTION, work.steps(), false, now_ns);
             if self.array.keeps_spans() {
                 self.array.label(work.labels());
             }
@@ -38,6 +40,7 @@ impl Device {
                 self.turned_read_only(now_ns, ftl);
             }
         }
+        self.array.settle(now_ns);
     }
 
     /// Whether an operation is refused before it is queued.

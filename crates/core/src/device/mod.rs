@@ -4,7 +4,8 @@
 //! decides which may issue; issuing runs the FTL, whose steps then run on the
 //! chips in the order of emission. A chip serves one step at a time: data in over
 //! its channel's bus, cells, data out. A channel's bus serves chips first come,
-//! first served.
+//! first served. With the options of [`crate::flash::parallel`] dies and planes work side by side
+//! ([`dies`]).
 //!
 //! A step waits at its chip for the step of the same chain before it, even if that
 //! runs on another chip: so each block is programmed in the order the FTL decided,
@@ -12,17 +13,25 @@
 
 mod array;
 mod background;
+mod bus;
+pub mod dies;
+mod engine;
 pub mod sched;
+mod steps;
 
 use crate::config::Settings;
 use crate::flash::Work;
+use crate::flash::parallel::{Allocation, Place};
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::request::{Pool, Request, Window};
 use crate::util::{Divider, NONE};
 use crate::workload::Op;
-pub use array::{Array, Part, Span};
+pub use array::Array;
+pub use dies::Overlaps;
+pub use engine::Engine;
 use sched::Sched;
+pub use steps::{Part, Span};
 
 /// Owner of the steps of a background write-back.
 const BACKGROUND: u32 = u32::MAX - 1;
@@ -36,6 +45,17 @@ pub struct Conflicts {
     pub requests: [u64; 2],
 }
 
+/// How the chips that a request touches are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    /// They follow one another.
+    Window,
+    /// Page by page.
+    Each,
+    /// Under dynamic allocation writes go where there is room: where data lies is all there is to know.
+    Unknown,
+}
+
 /// The device.
 #[derive(Clone, Debug)]
 pub struct Device {
@@ -47,7 +67,10 @@ pub struct Device {
     /// Writes to a chip that more requests wait for are marked in their [`Work`].
     by_speed: bool,
     slots_per_page: Divider,
-    array: Array,
+    /// How the chips of a request are found.
+    touch: Touch,
+    places: Vec<Place>,
+    array: Engine,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
     /// Requests held that have not issued, and the flushes among them.
@@ -63,7 +86,12 @@ pub struct Device {
 impl Device {
     /// An idle device.
     pub fn new(settings: &Settings) -> Device {
-        let chips = settings.flash.chips();
+        let chips = settings.flash.units();
+        let touch = match settings.ftl.allocation {
+            Allocation::Dynamic => Touch::Unknown,
+            _ if settings.spread().in_turn() => Touch::Window,
+            _ => Touch::Each,
+        };
         Device {
             depth: settings.device.queue_depth,
             held: 0,
@@ -71,7 +99,9 @@ impl Device {
             wanted: vec![0; chips as usize],
             by_speed: settings.allocates_by_speed(),
             slots_per_page: Divider::new(settings.flash.page_bytes / settings.ftl.logical_page_bytes),
-            array: Array::new(chips, settings.flash.channels),
+            touch,
+            places: settings.spread().places(),
+            array: Engine::new(settings),
             background_steps: 0,
             waiting: 0,
             flushes: 0,
@@ -104,7 +134,7 @@ impl Device {
     }
 
     /// The chips and buses.
-    pub fn array(&self) -> &Array {
+    pub fn array(&self) -> &Engine {
         &self.array
     }
 
@@ -122,7 +152,7 @@ impl Device {
     /// The chips of a request's pages where static allocation puts them (VIOS, eq. (1)).
     #[inline]
     fn window(&self, pages: crate::ftl::Request, ftl: &Ftl) -> Window {
-        if pages.pages == 0 {
+        if pages.pages == 0 || self.touch != Touch::Window {
             return Window { first: 0, width: 0 };
         }
         let first = with_ftl!(ftl, ftl => ftl.home_chip(pages.first));
@@ -141,11 +171,13 @@ impl Device {
     }
 
     /// Hands out what chips and buses have done since the last call, each span with its request
-    /// (`None`: a write-back or garbage collection in the background). To be called before completed requests are released.
-    pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Option<&Request>)) {
-        for span in self.array.take_spans() {
-            take(&span, (span.owner < COLLECTION).then(|| &pool[span.owner]));
-        }
+    /// (`None`: a write-back or garbage collection in the background). To be called before completed
+    /// requests are released.
+    pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
+        self.array.take_spans(|span| {
+            let request = (span.owner < COLLECTION).then(|| &pool[span.owner]);
+            take(&span, self.places[span.unit as usize], request);
+        });
     }
 
     /// Takes a request into the queue.
@@ -159,14 +191,47 @@ impl Device {
         request.chips = window;
         let chips = self.wanted.len() as u32;
         let mut conflict = false;
+        let busy = self.array.busy();
         for chip in window.members(chips) {
             let wanted = &mut self.wanted[chip as usize];
-            conflict |= *wanted > 0 || !self.array.is_idle(chip);
+            conflict |= *wanted > 0 || busy.get(chip);
             *wanted += 1;
+        }
+        if self.touch != Touch::Window {
+            conflict = self.meets_others(request, ftl);
         }
         self.conflicts.requests[request.half() as usize] += u64::from(conflict);
         let touched = if request.op == Op::Flush { Window { first: 0, width: chips } } else { window };
         self.sched.admit(id, touched, pool);
+    }
+
+    /// Whether a request, whose chips do not follow one another, meets a busy or awaited one. Under
+    /// dynamic allocation, whether the chips of its data are busy, for a write whether all are.
+    #[cold]
+    fn meets_others(&mut self, request: &Request, ftl: &Ftl) -> bool {
+        let pages = request.pages.first..request.pages.first + request.pages.pages;
+        if self.touch == Touch::Unknown {
+            let reads = request.op == Op::Read;
+            let busy = |lpn| !self.array.is_idle(with_ftl!(ftl, ftl => ftl.read_chip(lpn)));
+            let all = || self.array.busy().count() == self.wanted.len() as u64;
+            return !pages.is_empty() && if reads { pages.into_iter().any(busy) } else { all() };
+        }
+        let home = |lpn| with_ftl!(ftl, ftl => ftl.home_chip(lpn));
+        let meets = |chip: u32| self.wanted[chip as usize] > 0 || !self.array.is_idle(chip);
+        let conflict = pages.clone().any(|lpn| meets(home(lpn)));
+        pages.for_each(|lpn| self.wanted[home(lpn) as usize] += 1);
+        conflict
+    }
+
+    /// A request whose chips do not follow one another begins.
+    #[cold]
+    fn begin_elsewhere(&mut self, pages: crate::ftl::Request, ftl: &Ftl, work: &mut Work) {
+        if self.touch == Touch::Unknown {
+            return work.set_busy(self.array.busy());
+        }
+        for lpn in pages.first..pages.first + pages.pages {
+            self.wanted[with_ftl!(ftl, ftl => ftl.home_chip(lpn)) as usize] -= 1;
+        }
     }
 
     /// Issues what may issue; ids of requests that completed at once go to `done`.
@@ -182,6 +247,7 @@ impl Device {
         while let Some(id) = self.sched.next(&self.array, ftl, pool) {
             self.begin(id, now_ns, pool, ftl, work, done);
         }
+        self.array.settle(now_ns);
     }
 
     /// Runs a request through the FTL and starts its steps.
@@ -205,6 +271,9 @@ impl Device {
                 work.hurry(chip);
             }
             *wanted -= 1;
+        }
+        if self.touch != Touch::Window {
+            self.begin_elsewhere(pages, ftl, work);
         }
         if prefetch && (op == Op::Read || !with_ftl!(ftl, ftl => ftl.updates_free())) {
             let Request { batch, translation_page, .. } = pool[id];
@@ -237,7 +306,7 @@ impl Device {
             self.held -= 1;
             done.push(id);
         } else {
-            self.array.start(id, work.steps(), now_ns);
+            self.array.start(id, work.steps(), op == Op::Read, now_ns);
             if self.array.keeps_spans() {
                 self.array.label(work.labels());
             }
@@ -254,10 +323,11 @@ impl Device {
         }
         self.held += 1;
         self.background_steps = work.steps().len() as u32;
-        self.array.start(BACKGROUND, work.steps(), now_ns);
+        self.array.start(BACKGROUND, work.steps(), false, now_ns);
         if self.array.keeps_spans() {
             self.array.label(work.labels());
         }
+        self.array.settle(now_ns);
         if with_ftl!(ftl, ftl => ftl.is_read_only()) {
             self.turned_read_only(now_ns, ftl);
         }

@@ -4,10 +4,11 @@
 //! a chip, a duration and a cause, and the device ([`crate::device`]) decides
 //! *when* each step runs.
 
+pub mod parallel;
 pub mod variation;
 
 use crate::config::Flash;
-use crate::util::NONE;
+use crate::util::{Bits, NONE};
 use serde::{Deserialize, Serialize};
 
 /// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
@@ -105,6 +106,8 @@ pub struct Timing {
     pub page_transfer_ns: u64,
     /// One logical page on the channel bus.
     pub logical_transfer_ns: u64,
+    /// A command and its address on the channel bus.
+    pub command_ns: u64,
 }
 
 impl Timing {
@@ -116,15 +119,23 @@ impl Timing {
             erase_ns: flash.erase_ns,
             page_transfer_ns: flash.transfer_ns(u64::from(flash.page_bytes)),
             logical_transfer_ns: flash.transfer_ns(u64::from(logical_page_bytes)),
+            command_ns: flash.command_ns,
         }
     }
 }
 
-/// One stretch of work on one chip: data in over the bus, then cells, then data out.
+/// One stretch of work on one chip: command and data in over the bus, then cells, then data out.
+///
+/// A chip is here, as everywhere above the device, the least part of the flash to which pages can be
+/// directed: a die or a plane where those work on their own ([`parallel`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Chip it runs on.
     pub chip: u32,
+    /// What it does; of merged steps, what the first does.
+    pub operation: Operation,
+    /// NAND page, counted over the device; of an erasure the block's first; [`NONE`]: not known.
+    pub page: u32,
     /// Index in the same [`Work`] of the step that must have finished before, or [`NONE`].
     pub after: u32,
     /// Number of the load (of any request) that must have finished before; 0: none.
@@ -169,13 +180,22 @@ pub struct Work {
     loads: Option<u32>,
     /// LPN the current chain is for, or [`NONE`].
     lpn: u32,
-    /// Not 0: the next step is not merged into the last one, which is waited for or has a label.
+    /// Not 0: the next step is not merged into the last one, which is waited for, or `each`.
     apart: u64,
+    /// Every flash operation is a step of its own.
+    each: bool,
+    /// NAND page of the next operation, or [`NONE`].
+    page: u32,
+    /// NAND pages that the next copy reads and programs, where every operation is a step.
+    sources: Vec<u32>,
+    targets: Vec<u32>,
     /// Label of each step, if that is wanted.
     labels: Option<Vec<Label>>,
     counts: Counts,
     /// By chip: the work in which requests behind the current one last waited for it.
     hurry: Vec<u64>,
+    /// Chips at work, where dynamic allocation asks for them.
+    busy: Option<Bits>,
     /// Number of the current request's work, from 1.
     current: u64,
 }
@@ -193,9 +213,14 @@ impl Work {
             loads: (chips > 1).then_some(0),
             lpn: NONE,
             apart: 0,
+            each: false,
+            page: NONE,
+            sources: Vec::new(),
+            targets: Vec::new(),
             labels: None,
             counts: Counts::default(),
             hurry: Vec::new(),
+            busy: None,
             current: 1,
         }
     }
@@ -203,7 +228,19 @@ impl Work {
     /// From now on every flash operation is a step of its own, with a label; no time changes.
     pub fn label(&mut self) {
         self.labels.get_or_insert_default();
+        self.keep_apart();
+    }
+
+    /// From now on every flash operation is a step of its own, and those of one chip need not run in
+    /// the order of emission.
+    pub fn keep_apart(&mut self) {
+        self.each = true;
         self.apart = 1;
+    }
+
+    /// Numbers loads on one chip too: what needs one could pass it.
+    pub fn number_loads(&mut self) {
+        self.loads.get_or_insert(0);
     }
 
     /// Operations emitted since the start of the run.
@@ -242,6 +279,51 @@ impl Work {
     /// Whether requests behind the current one wait for a chip.
     pub fn hurries(&self, chip: u32) -> bool {
         self.hurry.get(chip as usize) == Some(&self.current)
+    }
+
+    /// Says which chips are at work, for dynamic allocation.
+    pub fn set_busy(&mut self, busy: &Bits) {
+        match &mut self.busy {
+            Some(known) => known.copy_from(busy),
+            None => self.busy = Some(busy.clone()),
+        }
+    }
+
+    /// Whether a chip is at work, as far as that is known.
+    #[inline]
+    pub fn is_busy(&self, chip: u32) -> bool {
+        self.busy.as_ref().is_some_and(|busy| busy.get(chip))
+    }
+
+    /// The current request has work for a chip.
+    #[inline]
+    pub fn occupy(&mut self, chip: u32) {
+        if let Some(busy) = &mut self.busy {
+            busy.set(chip);
+        }
+    }
+
+    /// Names the NAND page, counted over the device, of the next operation.
+    #[inline]
+    pub fn at(&mut self, page: u32) -> &mut Work {
+        self.page = page;
+        self
+    }
+
+    /// Names a NAND page that the next [`Work::copy`] reads; in order.
+    #[inline]
+    pub fn source(&mut self, page: u32) {
+        if self.each {
+            self.sources.push(page);
+        }
+    }
+
+    /// Names consecutive NAND pages that the next [`Work::copy`] programs; in order.
+    #[inline]
+    pub fn targets(&mut self, first: u32, pages: u32) {
+        if self.each {
+            self.targets.extend(first..first + pages);
+        }
     }
 
     /// Forgets counts and steps: what came before is not part of the run.
@@ -329,7 +411,8 @@ impl Work {
             step.cell_ns += cell_ns;
         } else {
             let needs = std::mem::take(&mut self.needs);
-            self.steps.push(Step { chip, after: self.last, needs, loads: 0, in_ns, cell_ns, out_ns });
+            let (after, page) = (self.last, std::mem::replace(&mut self.page, NONE));
+            self.steps.push(Step { chip, operation, page, after, needs, loads: 0, in_ns, cell_ns, out_ns });
             if self.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
@@ -341,7 +424,7 @@ impl Work {
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
         match &mut self.labels {
-            None => self.apart = 0,
+            None => self.apart = u64::from(self.each),
             Some(labels) => {
                 labels.truncate(self.steps.len() - 1);
                 labels.push(Label { operation, cause, lpn: self.lpn });
@@ -352,9 +435,10 @@ impl Work {
     /// Reads one page; `out_ns` of bus time bring out what is wanted of it.
     #[inline]
     fn read_with(&mut self, chip: u32, cause: Cause, out_ns: u64) {
+        let Timing { command_ns, read_ns, .. } = self.timing;
         self.counts.reads[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += self.timing.read_ns + out_ns;
-        self.push(chip, Operation::Read, cause, [0, self.timing.read_ns, out_ns]);
+        self.counts.busy_ns[cause as usize] += command_ns + read_ns + out_ns;
+        self.push(chip, Operation::Read, cause, [command_ns, read_ns, out_ns]);
     }
 
     /// Reads a whole page.
@@ -379,28 +463,35 @@ impl Work {
     /// Programs a page of a block whose cells take `program_ns`.
     #[inline]
     pub fn program(&mut self, chip: u32, cause: Cause, program_ns: u64) {
+        let in_ns = self.timing.command_ns + self.timing.page_transfer_ns;
         self.counts.programs[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += program_ns + self.timing.page_transfer_ns;
-        let times = [self.timing.page_transfer_ns, program_ns, 0];
-        self.push(chip, Operation::Program, cause, times);
+        self.counts.busy_ns[cause as usize] += in_ns + program_ns;
+        self.push(chip, Operation::Program, cause, [in_ns, program_ns, 0]);
     }
 
     /// Reads `reads` pages and programs pages of the same chip, data through the controller.
     /// `programs` says how many, in order, and what the cells of each take, ns.
     pub fn copy(&mut self, chip: u32, cause: Cause, mut reads: u32, programs: &[(u32, u64)]) {
-        if self.timing.page_transfer_ns > 0 || self.labels.is_some() {
+        if self.timing.command_ns + self.timing.page_transfer_ns > 0 || self.each {
+            let (mut read, mut programmed) = (0, 0);
+            let named = |pages: &[u32], at: usize| pages.get(at).copied().unwrap_or(NONE);
             for &(pages, program_ns) in programs {
                 for _ in 0..pages {
                     if reads > 0 {
-                        self.read(chip, cause);
+                        self.at(named(&self.sources, read)).read(chip, cause);
                         reads -= 1;
+                        read += 1;
                     }
-                    self.program(chip, cause, program_ns);
+                    self.at(named(&self.targets, programmed)).program(chip, cause, program_ns);
+                    programmed += 1;
                 }
             }
             for _ in 0..reads {
-                self.read(chip, cause);
+                self.at(named(&self.sources, read)).read(chip, cause);
+                read += 1;
             }
+            self.sources.clear();
+            self.targets.clear();
             return;
         }
         let (mut pages, mut cell_ns) = (0, u64::from(reads) * self.timing.read_ns);
@@ -419,7 +510,8 @@ impl Work {
     /// Erases a block.
     pub fn erase(&mut self, chip: u32, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += self.timing.erase_ns;
-        self.push(chip, Operation::Erase, cause, [0, self.timing.erase_ns, 0]);
+        let Timing { command_ns, erase_ns, .. } = self.timing;
+        self.counts.busy_ns[cause as usize] += command_ns + erase_ns;
+        self.push(chip, Operation::Erase, cause, [command_ns, erase_ns, 0]);
     }
 }

@@ -32,6 +32,8 @@ fn flash(variation: Variation) -> Flash {
         program_ns: 600_000,
         erase_ns: 1_500_000,
         transfer_ps: 25_000,
+        command_ns: 0,
+        parallel: crate::flash::parallel::Parallel::default(),
         pe_cycles: 0,
         endurance: crate::config::Endurance::Unlimited,
         variation: Some(variation),

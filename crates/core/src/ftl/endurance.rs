@@ -126,7 +126,7 @@ impl BlockPool {
         if limit == Endurance::Unlimited && per_chip == 0 {
             return;
         }
-        let chips = settings.flash.chips();
+        let chips = settings.flash.units();
         let retired = Bits::new(self.count() as usize);
         *self.lives_mut() = Lives { limit, per_chip, spares: Vec::new(), retired, exhausted: false };
         for chip in 0..chips {
@@ -247,12 +247,12 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
                         .into(),
                 );
             };
-            let per_chip = flash.blocks_per_chip() as u32;
+            let per_chip = flash.blocks_per_unit() as u32;
             let worn_out = |chip: u32| {
                 let blocks = chip * per_chip..(chip + 1) * per_chip;
                 blocks.filter(|&block| speeds.beyond(block, flash.pe_cycles as u32)).count()
             };
-            let most = (0..flash.chips()).map(worn_out).max().unwrap_or(0);
+            let most = (0..flash.units()).map(worn_out).max().unwrap_or(0);
             if most > settings.ftl.spare_blocks as usize {
                 return fail(
                     "ftl.spare_blocks",

@@ -29,12 +29,11 @@ impl Layout {
     fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
-        let user = settings.user_pages();
-        let chips = u64::from(flash.chips());
+        let chips = u64::from(flash.units());
         let spare = u64::from(settings.ftl.spare_blocks);
-        let blocks = flash.blocks_per_chip().saturating_sub(spare);
+        let blocks = flash.blocks_per_unit().saturating_sub(spare);
         let reserve = settings.ftl.gc_free_blocks;
-        let live = user.div_ceil(chips);
+        let live = log::live_most(settings);
         let data_least = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
         let space = UnitSpace::new(settings);
@@ -63,13 +62,13 @@ impl Layout {
 /// Blocks of each chip that translation pages need.
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
-    let chips = u64::from(flash.chips());
+    let chips = u64::from(flash.units());
     if gathers(settings) {
         // The last block takes the directory while another is collected.
         let live = u64::from(space.units) + u64::from(space.directory_slots);
         (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(chips)
     } else {
-        log::blocks_at_least(u64::from(space.units).div_ceil(chips), flash.pages_per_block, 1, 1)
+        log::blocks_at_least(settings.spread().most(space.units.into()), flash.pages_per_block, 1, 1)
     }
 }
 
@@ -89,9 +88,11 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
-            "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
+            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, an open block and \
              {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
-            settings.ftl.kind, settings.ftl.gc_free_blocks,
+            settings.ftl.kind,
+            settings.flash.unit_name(),
+            settings.ftl.gc_free_blocks,
         ),
     }
 }
@@ -122,7 +123,7 @@ fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
     if !gathers(settings) {
         return Ok(());
     }
-    let chips = u64::from(settings.flash.chips());
+    let chips = u64::from(settings.flash.units());
     let least = map_blocks_at_least(settings, UnitSpace::new(settings));
     if u64::from(blocks).div_ceil(chips) >= least {
         return Ok(());
@@ -138,7 +139,8 @@ fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
 pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
     let layout = Layout::new(settings, on_flash).expect("the settings were checked");
     let data = Shape {
-        chips: settings.flash.chips(),
+        chips: settings.flash.units(),
+        dynamic: settings.ftl.allocation.is_dynamic(),
         limit: layout.data_limit,
         pages_per_block: settings.flash.pages_per_block,
         slots_per_page: layout.slots_per_page,
@@ -149,6 +151,7 @@ pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]
     };
     let serial = gathers(settings);
     let map = Shape {
+        dynamic: false,
         limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
         slots_per_page: layout.space.per_page,
         owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },

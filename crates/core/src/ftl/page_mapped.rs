@@ -66,8 +66,8 @@ impl<T: Translation> PageMapped<T> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let erases = flash.pe_cycles as u32;
         let mut pool = BlockPool::new(
-            flash.chips(),
-            flash.blocks_per_chip() as u32,
+            flash.units(),
+            flash.blocks_per_unit() as u32,
             erases,
             settings.ftl.wear_threshold,
             flash.program_ns,
@@ -141,10 +141,11 @@ impl<T: Translation> PageMapped<T> {
     /// Reads `count` logical pages that share the NAND page of `lpn`'s data.
     #[inline]
     fn read_data(&mut self, lpn: u32, count: u32, work: &mut Work) {
-        match self.data.slot(lpn) {
-            NONE => work.read_part(self.data.home(lpn), Cause::Host, count),
-            slot if self.data.buffered(slot) => (),
-            slot => work.read_part(self.data.slot_chip(slot), Cause::Host, count),
+        let data = &self.data;
+        match data.slot(lpn) {
+            NONE => work.read_part(data.home(lpn), Cause::Host, count),
+            slot if data.buffered(slot) => (),
+            slot => work.at(data.slot_page(slot)).read_part(data.slot_chip(slot), Cause::Host, count),
         }
     }
 
@@ -162,6 +163,7 @@ impl<T: Translation> PageMapped<T> {
     fn write_data(&mut self, lpn: u32, work: &mut Work) {
         self.host_slots += 1;
         let PageMapped { data, pages, pool, translation, .. } = self;
+        data.aim(work);
         if T::ON_FLASH {
             let chip = data.write_chip(lpn);
             if data.wants_block(chip) && pool.free(chip) == 0 {
@@ -212,6 +214,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         for lpn in lpns {
             debug_assert_eq!(self.data.slot(lpn), NONE, "laid twice");
             let PageMapped { data, pages, pool, .. } = self;
+            data.aim(work);
             data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
             pages.lay(lpn, data, pool, work);
             self.host_slots += 1;

@@ -184,7 +184,10 @@ impl TranslationPages {
     pub(super) fn load_unit(&mut self, unit: u32, work: &mut Work) -> u32 {
         match self.log.slot(unit) {
             NONE => 0,
-            slot => work.load_share(self.log.slot_chip(slot), Cause::Map, 1, self.log.shape().slots_per_page),
+            slot => {
+                let of = self.log.shape().slots_per_page;
+                work.at(self.log.slot_page(slot)).load_share(self.log.slot_chip(slot), Cause::Map, 1, of)
+            }
         }
     }
 
@@ -229,7 +232,8 @@ impl TranslationPages {
                 self.gathering.read.set(beside);
                 units += 1;
             }
-            work.read_share(self.log.slot_chip(slot), Cause::Map, units, self.log.shape().slots_per_page);
+            let of = self.log.shape().slots_per_page;
+            work.at(self.log.slot_page(slot)).read_share(self.log.slot_chip(slot), Cause::Map, units, of);
         }
         self.gathering.read.clear(unit);
     }

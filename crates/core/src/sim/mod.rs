@@ -23,7 +23,7 @@ use files::FileHost;
 use host::Host;
 pub use prepare::Prepared;
 pub use state::{FORMAT, Identity, StateError};
-pub use timeline::{Activity, Dispatch};
+pub use timeline::{Activity, Dispatch, Track, Tracks};
 
 /// A finished request, as the per-request file shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,8 @@ pub trait Observer {
     }
 
     /// A chip or a bus has worked; called when it ends, before the completion it leads to. Activities
-    /// of one chip do not overlap, nor do those of one bus.
+    /// of one chip (die, plane) do not overlap, nor do those of one bus; with cache operations
+    /// the cells of one and its transfers may ([`Tracks::overlap`]).
     fn activity(&mut self, _activity: &Activity) {}
 
     /// So many requests are in the scheduler's pending queue from `now_ns` on; called while activity
@@ -183,6 +184,10 @@ fn run_fed(
         check: check.then_some(Checker { lpns, next_whole: 1 }),
         reported_ns: observer.wants_activity().then_some(0),
     };
+    if run.device.array().overlaps_steps() {
+        run.work.keep_apart();
+        run.work.number_loads();
+    }
     if run.reported_ns.is_some() {
         run.device.keep_spans();
         run.work.label();
@@ -201,6 +206,7 @@ fn run_fed(
         counts: run.work.counts(),
         elapsed_ns: run.last_ns.saturating_sub(first_ns),
         page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
+        dies_per_chip: settings.flash.dies_per_chip,
         program_ns: settings.flash.program_ns,
         spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
     });
@@ -323,8 +329,8 @@ impl Run<'_> {
     fn report_activity(&mut self, observer: &mut dyn Observer) {
         let since_ns = self.reported_ns.replace(self.now_ns).unwrap_or(0);
         observer.pending(since_ns, self.host.waiting());
-        self.device.take_spans(&self.host.pool, |span, request| {
-            observer.activity(&Activity::of(span, request));
+        self.device.take_spans(&self.host.pool, |span, place, request| {
+            observer.activity(&Activity::of(span, place, request));
         });
     }
 

@@ -43,7 +43,7 @@ impl Prepared {
     /// If the settings were not checked.
     pub fn new(settings: &Settings, observer: &mut dyn Observer, check: bool) -> Result<Prepared, RunError> {
         let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
         let ftl = Ftl::new(settings, check, &mut work);
         let done = Preconditioning::new(settings.device.precondition.kind.name());
         let mut prepared = Prepared { ftl, work, done, check };

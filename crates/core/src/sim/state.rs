@@ -22,7 +22,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// Most differing keys that a message names.
 const MOST_NAMED: usize = 8;
@@ -110,7 +110,7 @@ impl Prepared {
         let ftl = Ftl::load(settings, check, &mut from)?;
         from.end()?;
         let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
         work.number_loads_from(header.last_load);
         let prepared = Prepared { ftl, work, done: header.done, check };
         prepared.verify("in the saved state").map_err(StateError::Check)?;

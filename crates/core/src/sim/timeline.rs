@@ -1,6 +1,8 @@
 //! What a run tells whoever draws its timeline.
 
+use crate::config::Settings;
 use crate::device::{Part, Span};
+use crate::flash::parallel::{MultiPlane, Parallel, Place};
 use crate::flash::{Cause, Operation};
 use crate::request::Request;
 use crate::util::NONE;
@@ -48,8 +50,12 @@ impl Dispatch {
 /// once for each transfer of its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// Chip; its channel is chip mod channels.
+    /// Chip.
     pub chip: u32,
+    /// Its channel.
+    pub channel: u32,
+    /// Track: the chip, die or plane at work, in the order of [`Tracks::units`].
+    pub unit: u32,
     /// The cells, or the bus before or after them.
     pub part: Part,
     /// What the chip does.
@@ -68,10 +74,12 @@ pub struct Activity {
 }
 
 impl Activity {
-    pub(super) fn of(span: &Span, request: Option<&Request>) -> Activity {
+    pub(super) fn of(span: &Span, place: Place, request: Option<&Request>) -> Activity {
         let label = &span.label;
         Activity {
-            chip: span.chip,
+            chip: place.chip,
+            channel: place.channel,
+            unit: span.unit,
             part: span.part,
             operation: label.operation,
             cause: label.cause,
@@ -79,6 +87,51 @@ impl Activity {
             request: request.map(Dispatch::of),
             begin_ns: span.begin_ns,
             end_ns: span.end_ns,
+        }
+    }
+}
+
+/// Whatever works at one thing at a time: a chip, or a die or plane where those work on their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// Channel.
+    pub channel: u32,
+    /// "chip 3", "chip 3 die 1" or "chip 3 die 1 plane 0".
+    pub name: String,
+    /// Its place among those of its channel.
+    pub rank: u32,
+}
+
+/// The tracks of a device's timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracks {
+    /// Channels.
+    pub channels: u32,
+    /// Chips, dies or planes.
+    pub units: Vec<Track>,
+    /// Cells and transfers of one of them may overlap.
+    pub overlap: bool,
+}
+
+impl Tracks {
+    /// The tracks of a device.
+    pub fn new(settings: &Settings) -> Tracks {
+        let flash = &settings.flash;
+        let Parallel { cache_program, cache_read, multi_plane, interleave, .. } = flash.parallel;
+        let track = |place: &Place| {
+            let chip = format!("chip {}", place.chip);
+            let die = format!("{chip} die {}", place.die % flash.dies_per_chip);
+            let name = match (multi_plane, interleave) {
+                (MultiPlane::Off, false) => chip,
+                (MultiPlane::Off, true) => die,
+                _ => format!("{die} plane {}", place.plane % flash.planes_per_die),
+            };
+            Track { channel: place.channel, name, rank: place.plane }
+        };
+        Tracks {
+            channels: flash.channels,
+            units: settings.spread().places().iter().map(track).collect(),
+            overlap: cache_program || cache_read,
         }
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::Settings;
+use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;
 use proptest::prelude::*;
@@ -28,6 +29,34 @@ pub const AGEING: Variation = Variation {
     max_step: 0.6,
     step_decrement: 0.03,
 };
+
+/// Orders of static allocation, and dynamic allocation.
+pub fn allocations() -> impl Strategy<Value = Allocation> {
+    let orders = Just([Level::Channel, Level::Way, Level::Die, Level::Plane]).prop_shuffle();
+    prop_oneof![2 => Just(Allocation::CHANNEL_FIRST), 2 => orders.prop_map(Allocation::Static), 1 => Just(Allocation::Dynamic)]
+}
+
+/// Every option of parallel operation.
+pub fn parallel() -> impl Strategy<Value = Parallel> {
+    let options = (any::<bool>(), 0u8..3, any::<bool>(), any::<bool>(), any::<bool>());
+    (options, (0u8..3, 0u64..3, 0u64..3, 1u32..4, 0u32..5)).prop_map(
+        |(
+            (interleave, planes, cache_program, cache_read, out_of_order),
+            (suspend, to, back, most, passed),
+        )| Parallel {
+            interleave,
+            multi_plane: [MultiPlane::Off, MultiPlane::SameOffset, MultiPlane::Free][planes as usize],
+            cache_program,
+            cache_read,
+            suspend: [Suspend::Off, Suspend::Erase, Suspend::ProgramErase][suspend as usize],
+            suspend_ns: to * 9_000,
+            resume_ns: back * 7_000,
+            max_suspensions: most,
+            out_of_order,
+            max_passed: passed,
+        },
+    )
+}
 
 /// A geometry, from roomy down to the least number of blocks that is accepted, and a policy.
 pub fn device() -> impl Strategy<Value = Settings> {
@@ -62,21 +91,29 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
 }
 
 fn geometry() -> impl Strategy<Value = Settings> {
+    let parts = (1u32..3, 1u32..3, parallel(), allocations(), any::<bool>());
     let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
     let cache =
         (0usize..KINDS.len(), prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
-    (geometry, cache, 1u32..3, any::<bool>()).prop_filter_map(
+    (geometry, cache, 1u32..3, any::<bool>(), parts).prop_filter_map(
         "needs more blocks",
         |(
             (channels, ways, slots, pages_per_block, entries, spare),
             (kind, cache, lru, batch),
             reserve,
             vary,
+            (dies, planes, parallel, allocation, plain),
         )| {
             let mut settings = settings();
             settings.ftl.kind = KINDS[kind].into();
             settings.flash.channels = channels;
             settings.flash.chips_per_channel = ways;
+            if !plain {
+                settings.flash.dies_per_chip = dies;
+                settings.flash.planes_per_die = planes;
+                settings.flash.parallel = parallel;
+                settings.ftl.allocation = allocation;
+            }
             settings.flash.pages_per_block = pages_per_block;
             settings.flash.page_bytes = 512 * slots;
             settings.ftl.logical_page_bytes = 512;
@@ -88,7 +125,8 @@ fn geometry() -> impl Strategy<Value = Settings> {
                 // Blocks differ at once and age quickly; under vios they are chosen by speed.
                 settings.flash.pe_cycles = 500;
                 settings.flash.variation = Some(AGEING);
-                if slots == 1 {
+                if slots == 1 && settings.spread().in_turn() && settings.ftl.allocation != Allocation::Dynamic
+                {
                     settings.device.scheduler = "vios".into();
                 }
             }

@@ -4,6 +4,7 @@
 use ftlab_core::config::{
     Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
 };
+use ftlab_core::flash::parallel::{Allocation, Parallel};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -67,6 +68,7 @@ pub fn settings() -> Settings {
             spare_blocks: 0,
             spare_threshold_ppm: 100_000,
             entry_bytes: 8,
+            allocation: Allocation::CHANNEL_FIRST,
         },
         flash: Flash {
             channels: 1,
@@ -81,6 +83,8 @@ pub fn settings() -> Settings {
             program_ns: 350_000,
             erase_ns: 1_500_000,
             transfer_ps: 0,
+            command_ns: 0,
+            parallel: Parallel::default(),
             pe_cycles: 0,
             endurance: Endurance::Unlimited,
             variation: None,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::atomic::{OutputError, OutputFile};
 use encoder::Message;
 use ftlab_core::device::Part;
-use ftlab_core::sim::{Activity, Completion, Dispatch};
+use ftlab_core::sim::{Activity, Completion, Dispatch, Tracks};
 use perfetto::{Arg, Args, Category, Name, Track};
 pub use window::Window;
 
@@ -56,8 +56,7 @@ pub struct Timeline {
     out: Option<OutputFile>,
     error: Option<OutputError>,
     message: Message,
-    channels: u64,
-    chips: u64,
+    tracks: Tracks,
     window: Window,
     most: u64,
     drawn: Drawn,
@@ -68,15 +67,13 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Starts the file `path` for a device of so many channels and chips, chips spread over the
-    /// channels in turn. Without a window it ends after `most` events, or a few more.
+    /// Starts the file `path` for a device with these tracks. Without a window it ends after `most` events, or a few more.
     ///
     /// # Errors
     /// If it cannot be created.
     pub fn create(
         path: &Path,
-        channels: u32,
-        chips: u32,
+        tracks: Tracks,
         window: Option<Window>,
         most: u64,
     ) -> Result<Timeline, OutputError> {
@@ -85,8 +82,7 @@ impl Timeline {
             out: Some(OutputFile::create(path)?),
             error: None,
             message: Message::default(),
-            channels: channels.into(),
-            chips: chips.into(),
+            tracks,
             window: window.unwrap_or_default(),
             most: if window.is_some() { u64::MAX } else { most },
             drawn: Drawn { events: 0, cut_ns: None },
@@ -120,7 +116,7 @@ impl Timeline {
 
     /// A chip or a bus has worked.
     pub fn activity(&mut self, activity: &Activity) {
-        let Activity { chip, part, begin_ns, end_ns, .. } = *activity;
+        let Activity { unit, channel, part, begin_ns, end_ns, .. } = *activity;
         self.bound(end_ns);
         if let Some(request) = &activity.request {
             self.begin_request(request, end_ns);
@@ -135,8 +131,8 @@ impl Timeline {
                 (Name::Cells(activity.operation, activity.cause), Category::Cells(activity.operation))
             }
         };
-        let on_bus = (part != Part::Cells).then(|| self.bus_track(u64::from(chip) % self.channels));
-        for track in [Some(self.chip_track(u64::from(chip))), on_bus].into_iter().flatten() {
+        let on_bus = (part != Part::Cells).then(|| self.bus_track(u64::from(channel)));
+        for track in [Some(self.unit_track(u64::from(unit), part)), on_bus].into_iter().flatten() {
             self.drawn.events += 1;
             perfetto::begin(&mut self.message, from_ns, track, (name, category), |args| {
                 describe(activity, args);
@@ -259,7 +255,8 @@ impl Timeline {
     /// Writes what every timeline begins with.
     fn announce(&mut self) {
         perfetto::names(&mut self.message);
-        let (channels, chips) = (self.channels, self.chips);
+        let Tracks { channels, units, overlap } = &self.tracks;
+        let channels = u64::from(*channels);
         let mut add = |uuid, parent, name: &str, rank, counter| {
             perfetto::track(&mut self.message, &Track { uuid, parent, name, rank, counter });
         };
@@ -271,24 +268,31 @@ impl Timeline {
             add(group, DEVICE, &format!("channel {channel}"), channel, false);
             add(group + channels, group, "bus", 0, false);
         }
-        for chip in 0..chips {
-            let parent = FIRST + chip % channels;
-            let uuid = FIRST + 2 * channels + chip;
-            add(uuid, parent, &format!("chip {chip}"), 1 + chip / channels, false);
+        for (unit, track) in (0..).zip(units) {
+            let parent = FIRST + u64::from(track.channel);
+            let rank = 1 + 2 * u64::from(track.rank);
+            let uuid = FIRST + 2 * channels + unit;
+            add(uuid, parent, &track.name, rank, false);
+            if *overlap {
+                add(uuid + units.len() as u64, parent, &format!("{} data", track.name), rank + 1, false);
+            }
         }
         self.write();
     }
 
     fn bus_track(&self, channel: u64) -> u64 {
-        FIRST + self.channels + channel
+        FIRST + u64::from(self.tracks.channels) + channel
     }
 
-    fn chip_track(&self, chip: u64) -> u64 {
-        FIRST + 2 * self.channels + chip
+    /// Track of a unit; of its transfers, if they may overlap with its cells' work.
+    fn unit_track(&self, unit: u64, part: Part) -> u64 {
+        let data = self.tracks.overlap && part != Part::Cells;
+        let behind = if data { self.tracks.units.len() as u64 } else { 0 };
+        FIRST + 2 * u64::from(self.tracks.channels) + behind + unit
     }
 
     fn lane_track(&self, lane: u64) -> u64 {
-        FIRST + 2 * self.channels + self.chips + lane
+        FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.units.len() as u64 + lane
     }
 
     /// Passes on what has been encoded.
@@ -360,10 +364,15 @@ mod tests {
     use ftlab_core::flash::{Cause, Operation};
     use ftlab_core::workload::Op;
 
+    fn one_chip() -> Tracks {
+        let chip = ftlab_core::sim::Track { channel: 0, name: "chip 0".into(), rank: 0 };
+        Tracks { channels: 1, units: vec![chip], overlap: false }
+    }
+
     #[test]
     fn ends_once_it_has_grown_to_its_bound() {
         let path = std::env::temp_dir().join(format!("ftlab-timeline-{}", std::process::id()));
-        let mut timeline = Timeline::create(&path, 1, 1, None, 100).unwrap();
+        let mut timeline = Timeline::create(&path, one_chip(), None, 100).unwrap();
         for at in 0..1_000_u64 {
             let (begin_ns, end_ns) = (at * 10, at * 10 + 10);
             let request = Dispatch {
@@ -378,6 +387,8 @@ mod tests {
             };
             timeline.activity(&Activity {
                 chip: 0,
+                channel: 0,
+                unit: 0,
                 part: Part::Cells,
                 operation: Operation::Read,
                 cause: Cause::Host,

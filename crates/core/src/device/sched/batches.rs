@@ -26,7 +26,7 @@
 //! something waiting are looked at.
 
 use crate::config::{Key, Kind, Settings};
-use crate::device::Array;
+use crate::device::Engine;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
@@ -105,6 +105,8 @@ struct ChannelBatch {
 pub(super) struct Batches<const CHANNELS: bool> {
     chips: u32,
     channels: u32,
+    /// Channel of each chip, where it is not chip mod channels.
+    channel_of: Option<Vec<u32>>,
     /// Words of a set of chips, and of channels.
     words: usize,
     channel_words: usize,
@@ -194,11 +196,14 @@ impl HalfQueue {
 
 impl<const CHANNELS: bool> Batches<CHANNELS> {
     pub fn new(settings: &Settings) -> Batches<CHANNELS> {
-        let (chips, channels) = (settings.flash.chips(), settings.flash.channels);
+        let (chips, channels) = (settings.flash.units(), settings.flash.channels);
         let (words, channel_words) = (chips.div_ceil(64) as usize, channels.div_ceil(64) as usize);
+        let channel_of: Vec<u32> = settings.spread().places().iter().map(|place| place.channel).collect();
+        let in_turn = channel_of.iter().enumerate().all(|(chip, &channel)| chip as u32 % channels == channel);
         Batches {
             chips,
             channels,
+            channel_of: (!in_turn).then_some(channel_of),
             words,
             channel_words,
             halves: [HalfQueue::new(chips, words), HalfQueue::new(chips, words)],
@@ -293,8 +298,23 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
     /// Number of the first channel batch without a channel conflict in a chip batch, which gets the
     /// channels; of a new one, if none.
     fn join_channel_batch(&mut self, half: usize, place: u64, chips: Window) -> u32 {
-        let channels = Window { first: chips.first % self.channels, width: chips.width.min(self.channels) };
-        fill(&mut self.channel_mask, channels, self.channels);
+        match &self.channel_of {
+            None => {
+                let width = chips.width.min(self.channels);
+                fill(
+                    &mut self.channel_mask,
+                    Window { first: chips.first % self.channels, width },
+                    self.channels,
+                );
+            }
+            Some(channel_of) => {
+                self.channel_mask.fill(0);
+                for chip in chips.members(self.chips) {
+                    let channel = channel_of[chip as usize];
+                    self.channel_mask[channel as usize / 64] |= 1 << (channel % 64);
+                }
+            }
+        }
         let words = self.channel_words;
         let queue = &mut self.halves[half];
         let batch = &mut queue.batches[(place - queue.base) as usize];
@@ -331,7 +351,7 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
 
     /// Takes out the request that issues now, if one may.
     #[inline]
-    pub fn next(&mut self, array: &Array, pool: &mut Pool) -> Option<u32> {
+    pub fn next(&mut self, array: &Engine, pool: &mut Pool) -> Option<u32> {
         if self.nothing_since == Some(array.rests()) {
             return None;
         }

@@ -10,8 +10,9 @@
 
 mod batches;
 
-use super::Array;
+use super::Engine;
 use crate::config::{Choice, Contradiction, Key, Settings};
+use crate::flash::parallel::Allocation;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
 
@@ -30,7 +31,7 @@ pub trait Scheduler: Sized {
     fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool);
 
     /// Takes out a request that may issue now.
-    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32>;
+    fn next(&mut self, array: &Engine, ftl: &Ftl, pool: &mut Pool) -> Option<u32>;
 
     /// Batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
     /// without batches.
@@ -74,7 +75,7 @@ macro_rules! registry {
 
             /// See [`Scheduler::next`].
             #[inline]
-            pub fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+            pub fn next(&mut self, array: &Engine, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
                 match self { $(Sched::$variant(s) => s.next(array, ftl, pool)),* }
             }
 
@@ -118,6 +119,7 @@ macro_rules! registry {
 
 registry! {
     Noop = noop::Noop;
+    Direct = direct::Direct;
     Piq = piq::Piq;
     Vios = vios::Vios;
 }
@@ -150,11 +152,25 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
              are written wherever a page buffer is open; set ftl.logical_page to \"page\", or choose noop"
         ));
     }
-    if settings.flash.chips() > batches::MOST_CHIPS {
+    if settings.ftl.allocation == Allocation::Dynamic {
         return fail(format!(
-            "{name} keeps its queues for at most {} chips; there are {} ([flash]); choose noop",
+            "{name} goes by the chips of static allocation, which ftl.allocation dynamic leaves open; \
+             set an order of the levels there, or choose noop or direct"
+        ));
+    }
+    if !settings.spread().in_turn() {
+        return fail(format!(
+            "{name} expects consecutive pages on consecutive chips, but ftl.allocation puts some on one chip \
+             in succession; let it begin with c and w, or switch flash.interleave and flash.multi_plane on, \
+             or choose noop or direct"
+        ));
+    }
+    if settings.flash.units() > batches::MOST_CHIPS {
+        return fail(format!(
+            "{name} keeps its queues for at most {} {unit}s; there are {} ([flash]); choose noop or direct",
             batches::MOST_CHIPS,
-            settings.flash.chips()
+            settings.flash.units(),
+            unit = settings.flash.unit_name(),
         ));
     }
     Ok(())

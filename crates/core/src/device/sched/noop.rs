@@ -3,11 +3,16 @@
 //! Source: the baseline of Cui et al., NPC 2016 (VIOS): a request may issue when no chip it touches
 //! serves another request, and only the oldest request may issue, so that it blocks those behind it.
 //!
-//! Read into it: a flush touches every chip, so that what was issued before has completed.
+//! Read into it: a flush touches every chip, so that what was issued before has completed. With the
+//! options of [`crate::flash::parallel`] a chip (die, plane) at work may still take up the request: a
+//! read where reads are served out of order or where it would interrupt what goes on, and the next
+//! operation of the same kind where cache operations overlap two. Under dynamic allocation a
+//! write may issue when any chip is idle.
 
 use super::Scheduler;
 use crate::config::{Key, Settings};
-use crate::device::Array;
+use crate::device::Engine;
+use crate::flash::parallel::Allocation;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::request::{Ages, Pool, Request, Window};
@@ -22,11 +27,14 @@ pub(super) const KEYS: &[Key] = &[];
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
     waiting: Ages,
+    /// Under dynamic allocation, how many chips (dies, planes) there are.
+    dynamic: Option<u64>,
 }
 
 impl Scheduler for Noop {
-    fn new(_settings: &Settings) -> Noop {
-        Noop { waiting: Ages::default() }
+    fn new(settings: &Settings) -> Noop {
+        let dynamic = settings.ftl.allocation == Allocation::Dynamic;
+        Noop { waiting: Ages::default(), dynamic: dynamic.then(|| u64::from(settings.flash.units())) }
     }
 
     #[inline]
@@ -35,26 +43,49 @@ impl Scheduler for Noop {
     }
 
     #[inline]
-    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Engine, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
         let id = self.waiting.head();
-        if id == NONE || !may_issue(&pool[id], array, ftl) {
+        if id == NONE || !self.may_issue(&pool[id], array, ftl) {
             return None;
         }
         self.waiting.pop(pool)
     }
 }
 
-/// Whether the oldest waiting request may issue now.
-#[inline]
-fn may_issue(request: &Request, array: &Array, ftl: &Ftl) -> bool {
-    if array.all_idle() {
-        return true;
+impl Noop {
+    /// Whether the oldest waiting request may issue now.
+    #[inline]
+    fn may_issue(&self, request: &Request, array: &Engine, ftl: &Ftl) -> bool {
+        let Engine::Chips(chips) = array else { return self.may_overlap(request, array, ftl) };
+        if chips.all_idle() {
+            return true;
+        }
+        let first = request.pages.first;
+        let mut pages = 0..request.pages.pages;
+        with_ftl!(ftl, ftl => match request.op {
+            Op::Read => pages.all(|page| chips.is_idle(ftl.read_chip(first + page))),
+            Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
+            Op::Write | Op::Trim => pages.all(|page| chips.is_idle(ftl.write_chip(first, page))),
+            Op::Flush => false,
+        })
     }
-    let first = request.pages.first;
-    let mut pages = 0..request.pages.pages;
-    with_ftl!(ftl, ftl => match request.op {
-        Op::Read => pages.all(|page| array.is_idle(ftl.read_chip(first + page))),
-        Op::Write | Op::Trim => pages.all(|page| array.is_idle(ftl.write_chip(first, page))),
-        Op::Flush => false,
-    })
+
+    #[cold]
+    fn any_is_idle(&self, array: &Engine) -> bool {
+        self.dynamic.is_some_and(|chips| array.busy().count() < chips)
+    }
+
+    /// The same where chips take up more than one thing at a time.
+    #[cold]
+    fn may_overlap(&self, request: &Request, array: &Engine, ftl: &Ftl) -> bool {
+        let first = request.pages.first;
+        let mut pages = 0..request.pages.pages;
+        array.all_idle()
+            || with_ftl!(ftl, ftl => match request.op {
+                Op::Read => pages.all(|page| array.takes(ftl.read_chip(first + page), true)),
+                Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
+                Op::Write | Op::Trim => pages.all(|page| array.takes(ftl.write_chip(first, page), false)),
+                Op::Flush => false,
+            })
+    }
 }

@@ -101,7 +101,7 @@ impl Log {
             }
             self.valid.clear(live);
             if self.chips[chip as usize].next == self.chips[chip as usize].end {
-                self.note_copies(chip, &mut here, pool);
+                self.note_copies(chip, &mut here, pool, work);
                 self.next_for_copies(chip, pool);
             }
             self.place(chip, owner);
@@ -109,12 +109,15 @@ impl Log {
             self.close_if_full(chip);
             moved(owner);
             let page = self.by_page.div(live);
-            pages_read += u32::from(page != last_page);
+            if page != last_page {
+                pages_read += 1;
+                work.source(page);
+            }
             last_page = page;
             slot = live + 1;
         }
         self.chips[chip as usize].live -= copies;
-        self.note_copies(chip, &mut here, pool);
+        self.note_copies(chip, &mut here, pool, work);
         // Copies are programmed before the block they come from is erased.
         if self.pad(chip) {
             self.close_if_full(chip);
@@ -124,10 +127,12 @@ impl Log {
     }
 
     /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
-    fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool) {
+    fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool, work: &mut Work) {
         if *slots > 0 {
             let pages = std::mem::take(slots).div_ceil(self.shape.slots_per_page);
-            let block = self.by_block.div(self.chips[chip as usize].next - 1);
+            let last = self.chips[chip as usize].next - 1;
+            let block = self.by_block.div(last);
+            work.targets(self.slot_page(last) + 1 - pages, pages);
             self.copied.push((pages, pool.programmed(block, pages)));
         }
     }
@@ -150,7 +155,7 @@ impl Log {
         pool: &mut BlockPool,
         work: &mut Work,
     ) {
-        work.erase(chip, cause);
+        work.at(self.slot_page(block * self.slots_per_block)).erase(chip, cause);
         if let Some(audit) = &mut self.audit {
             let first = block * self.slots_per_block;
             audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));

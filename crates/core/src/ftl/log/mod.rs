@@ -44,6 +44,7 @@ use speed::{Partly, Speed};
 use super::gc::{Policy, Space};
 use super::pool::BlockPool;
 use crate::config::Settings;
+use crate::flash::parallel::Allocation;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE};
 use serde::{Deserialize, Serialize};
@@ -51,8 +52,11 @@ use serde::{Deserialize, Serialize};
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Chips it spans.
+    /// Chips it spans: units of [`crate::flash::parallel`], which are dies or planes where those work
+    /// on their own.
     pub chips: u32,
+    /// Pages go to the next idle chip, not where their number says.
+    pub dynamic: bool,
     /// Most blocks it may have on each chip, the reserve included.
     pub limit: u32,
     /// NAND pages per erase block.
@@ -118,6 +122,19 @@ fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
     u64::from(pages_per_block * slots_per_page - (slots_per_page - 1))
 }
 
+/// Logical pages of the user that one chip must have room for, at most.
+pub fn live_most(settings: &Settings) -> u64 {
+    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
+    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.units()));
+    match settings.ftl.allocation {
+        Allocation::Static(_) if whole_pages => settings.spread().most(user),
+        // One more keeps a chip with room for the next page in reach, see `Log::aim`.
+        Allocation::Dynamic if whole_pages => user.div_ceil(chips) + 1,
+        // Pages go round the chips as they fill.
+        _ => user.div_ceil(chips),
+    }
+}
+
 /// Blocks below which a chip with `live` slots could not collect garbage.
 pub fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
     // One page more than the live slots, see `Log::room`.
@@ -145,6 +162,9 @@ pub struct Log {
     by_group: Divider,
     by_page: Divider,
     chip_of: Divider,
+    /// Chip of each page of a cycle, where the chips do not take turns page by page.
+    cycle: Vec<u32>,
+    cycle_of: Divider,
     /// Saved apart, see [`state`].
     #[serde(skip)]
     map: Vec<u32>,
@@ -160,7 +180,10 @@ pub struct Log {
     space: Space,
     /// Writes, copies not counted.
     writes: u64,
-    /// Chip whose page buffer is filled next, where slots are smaller than pages.
+    /// Writes go where the cursor is: slots are smaller than pages, or allocation is dynamic.
+    by_cursor: bool,
+    /// Chip whose page buffer is filled next, where slots are smaller than pages; or that dynamic
+    /// allocation looks at first.
     cursor: u32,
     serial: Option<Serial>,
     /// Partly written blocks beside the frontier, where writes choose their block by speed: only in a
@@ -200,6 +223,8 @@ impl Log {
             aside_next: 0,
             aside_end: 0,
         };
+        let spread = settings.spread();
+        let cycle = if spread.in_turn() { Vec::new() } else { spread.cycle() };
         let mut log = Log {
             shape,
             slots_per_block,
@@ -208,6 +233,8 @@ impl Log {
             by_group: Divider::new(slots / groups),
             by_page: Divider::new(shape.slots_per_page),
             chip_of: Divider::new(shape.chips),
+            cycle_of: Divider::new(cycle.len().max(1) as u32),
+            cycle,
             map: vec![NONE; shape.owners as usize],
             spare: vec![0; slots as usize],
             valid: Bits::new(slots as usize),
@@ -216,6 +243,7 @@ impl Log {
             victims: Policy::new(settings, space, shape.gc.name()),
             space,
             writes: 0,
+            by_cursor: shape.slots_per_page > 1 || shape.dynamic,
             cursor: 0,
             serial: shape.serial.then(|| Serial::new(shape.chips, shape.limit)),
             by_speed: None,
@@ -281,26 +309,56 @@ impl Log {
         self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
     }
 
-    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)).
+    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)), unless
+    /// another order is set.
     #[inline]
     pub fn home(&self, owner: u32) -> u32 {
-        self.chip_of.rem(self.by_page.div(owner))
+        let page = self.by_page.div(owner);
+        if self.cycle.is_empty() { self.chip_of.rem(page) } else { self.place_in_cycle(page) }
     }
 
-    /// Chip the next write of this owner goes to. Where slots are smaller than pages, pages go
-    /// round the chips as they fill (model, "The stack"), else allocation is static.
+    #[cold]
+    fn place_in_cycle(&self, page: u32) -> u32 {
+        self.cycle[self.cycle_of.rem(page) as usize]
+    }
+
+    /// Chip the next write of this owner goes to; under dynamic allocation, once [`Log::aim`] has
+    /// been called for it. Where slots are smaller than pages, pages go round the chips as they fill
+    /// (model, "The stack").
     #[inline]
     pub fn write_chip(&self, owner: u32) -> u32 {
-        if self.shape.slots_per_page == 1 { self.home(owner) } else { self.cursor }
+        if self.by_cursor { self.cursor } else { self.home(owner) }
+    }
+
+    /// Under dynamic allocation, chooses the chip of the next page.
+    #[inline(always)]
+    pub fn aim(&mut self, work: &mut Work) {
+        if self.shape.dynamic {
+            self.take_aim(work);
+        }
+    }
+
+    /// Turns to the next idle chip, or just the next if none is, that can take data and still collect
+    /// its garbage. A page buffer is filled first.
+    #[cold]
+    fn take_aim(&mut self, work: &mut Work) {
+        if self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
+            let mut turn =
+                (self.cursor..self.shape.chips).chain(0..self.cursor).filter(|&chip| self.has_room(chip));
+            let next = turn.clone().find(|&chip| !work.is_busy(chip)).or_else(|| turn.next());
+            self.cursor = next.expect("the user capacity leaves room on some chip");
+            work.occupy(self.cursor);
+        }
     }
 
     /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as
     /// that is known now.
     #[inline]
     pub fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
-        if self.shape.slots_per_page == 1 {
-            return self.home(owner);
-        }
+        if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
+    }
+
+    fn cursor_ahead(&self, ahead: u32) -> u32 {
         let filled = self.by_page.rem(self.chips[self.cursor as usize].next);
         self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
     }
@@ -350,10 +408,13 @@ impl Log {
         }
         let (slot, block) = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
-            work.program(chip, cause, pool.programmed(block, 1));
+            work.at(slot).program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
+            if self.shape.dynamic {
+                self.advance_cursor();
+            }
         } else if self.by_page.rem(slot + 1) == 0 {
-            work.program(chip, cause, pool.programmed(block, 1));
+            work.at(self.slot_page(slot)).program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
             self.advance_cursor();
         }
@@ -377,8 +438,9 @@ impl Log {
             for chip in 0..self.shape.chips {
                 if self.pad(chip) {
                     work.chain();
-                    let block = self.by_block.div(self.chips[chip as usize].next - 1);
-                    work.program(chip, Cause::Pad, pool.programmed(block, 1));
+                    let last = self.chips[chip as usize].next - 1;
+                    let block = self.by_block.div(last);
+                    work.at(self.slot_page(last)).program(chip, Cause::Pad, pool.programmed(block, 1));
                     self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();
@@ -403,14 +465,19 @@ impl Log {
         true
     }
 
-    /// Moves the cursor to the next chip that can take data and still collect its garbage.
-    fn advance_cursor(&mut self) {
+    /// Whether a chip can take a page of data and still collect its garbage.
+    fn has_room(&self, chip: u32) -> bool {
         let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
         let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page);
+        u64::from(self.chips[chip as usize].live + slots_per_page) <= room
+    }
+
+    /// Moves the cursor to the next chip that can take data and still collect its garbage.
+    fn advance_cursor(&mut self) {
         for _ in 0..self.shape.chips {
             self.cursor = (self.cursor + 1) % self.shape.chips;
-            if u64::from(self.chips[self.cursor as usize].live + slots_per_page) <= room {
+            if self.has_room(self.cursor) {
                 return;
             }
         }

@@ -112,7 +112,7 @@ impl Log {
     fn place_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         let (slot, block) = self.place(0, owner);
         if self.by_page.rem(slot + 1) == 0 {
-            work.program(self.slot_chip(slot), cause, pool.programmed(block, 1));
+            work.at(self.slot_page(slot)).program(self.slot_chip(slot), cause, pool.programmed(block, 1));
             self.close_if_full(0);
         }
     }
@@ -122,7 +122,7 @@ impl Log {
         if self.pad(0) {
             let last = self.chips[0].next - 1;
             let block = self.by_block.div(last);
-            work.program(self.slot_chip(last), cause, pool.programmed(block, 1));
+            work.at(self.slot_page(last)).program(self.slot_chip(last), cause, pool.programmed(block, 1));
             self.close_if_full(0);
         }
     }
@@ -154,7 +154,7 @@ impl Log {
             let page = self.by_page.div(live);
             if page != last_page {
                 let wanted = self.owners_beside(live).count() as u32;
-                work.read_share(chip, cause, wanted, self.shape.slots_per_page);
+                work.at(page).read_share(chip, cause, wanted, self.shape.slots_per_page);
                 last_page = page;
             }
             let owner = self.spare[live as usize];
@@ -176,7 +176,7 @@ impl Log {
     }
 
     fn erase_next(&mut self, chip: u32, block: u32, pool: &mut BlockPool, work: &mut Work) {
-        work.erase(chip, self.shape.gc);
+        work.at(self.slot_page(block * self.slots_per_block)).erase(chip, self.shape.gc);
         if let Some(audit) = &mut self.audit {
             let first = block * self.slots_per_block;
             audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));

@@ -1,0 +1,249 @@
+//! Which step a die takes up next, and which steps of other planes go with it.
+//!
+//! In order: each unit's steps in the order of emission; of its units' first steps a die takes the
+//! oldest that waits for nothing. Out of order, and to interrupt an operation and while one is
+//! suspended, reads pass programs and erasures that wait: the oldest read goes that waits for nothing.
+//! Out of order, when `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure,
+//! that one goes. A read waits for the programs and erasures of its own block that were emitted before
+//! it, a program or erasure for all of its unit's steps emitted before it.
+//!
+//! A multi-plane operation takes, from every other plane of the same die, the step that this plane
+//! would take up, if it does the same, and has the same page number in its block where that is asked
+//! for; erasures need not have the same. Nothing waits for company.
+
+use super::{Dies, Group};
+use crate::flash::Operation;
+use crate::flash::parallel::MultiPlane;
+use crate::util::NONE;
+
+/// Steps of a unit that have not begun, in the order of emission: all, or the reads and the others where
+/// reads may pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lines {
+    ends: [[u32; 2]; 2],
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines { ends: [[NONE; 2]; 2] }
+    }
+}
+
+/// Which steps are looked for.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// Reads, or everything else.
+    reads: bool,
+    /// Reads that pass waiting programs and erasures.
+    passing: bool,
+    /// Only steps with smaller numbers, of the same operation.
+    before: u64,
+    operation: Option<Operation>,
+    /// Only this page number within a block.
+    offset: Option<u32>,
+    /// Only reads that may interrupt this operation.
+    interrupts: Option<Group>,
+}
+
+impl Dies {
+    fn line_of(&self, slot: u32) -> usize {
+        usize::from(self.passing && self.steps[slot].step.operation != Operation::Read)
+    }
+
+    /// Any reads, or other steps. With `before` they are reads while an operation is suspended.
+    fn wanted(&self, reads: bool, before: Option<u64>) -> Wanted {
+        let passing = self.options.out_of_order || before.is_some();
+        let before = before.unwrap_or(u64::MAX);
+        Wanted { reads, passing, before, operation: None, offset: None, interrupts: None }
+    }
+
+    /// Puts a step at the end of its line.
+    pub(super) fn enqueue(&mut self, slot: u32) {
+        let line = self.line_of(slot);
+        let [head, tail] = &mut self.units[self.steps[slot].step.chip as usize].lines.ends[line];
+        let last = std::mem::replace(tail, slot);
+        match last {
+            NONE => *head = slot,
+            last => self.steps[last].behind = slot,
+        }
+        self.steps[slot].extra.ahead = last;
+    }
+
+    /// Takes a step out of its line.
+    pub(super) fn unlink(&mut self, slot: u32) {
+        let line = self.line_of(slot);
+        let (ahead, behind) = (self.steps[slot].extra.ahead, self.steps[slot].behind);
+        let [head, tail] = &mut self.units[self.steps[slot].step.chip as usize].lines.ends[line];
+        match ahead {
+            NONE => *head = behind,
+            ahead => self.steps[ahead].behind = behind,
+        }
+        match behind {
+            NONE => *tail = ahead,
+            behind => self.steps[behind].extra.ahead = ahead,
+        }
+    }
+
+    /// The step a die takes up next, if one can begin; while an operation is suspended, of the reads
+    /// with numbers below `before`.
+    pub(super) fn choose(&mut self, die: u32, before: Option<u64>) -> Option<u32> {
+        let mut best = [NONE; 2];
+        let (first, end) = self.dies[die as usize].units;
+        for at in first..end {
+            let unit = self.order[at as usize];
+            for (kind, best) in best.iter_mut().enumerate().take(if before.is_some() { 1 } else { 2 }) {
+                let wanted = self.wanted(kind == 0, before);
+                let found = self.candidate(unit, wanted);
+                if found != NONE && (*best == NONE || self.number(found) < self.number(*best)) {
+                    *best = found;
+                }
+            }
+        }
+        let [read, other] = best;
+        let read_goes = other == NONE
+            || read != NONE
+                && if self.options.out_of_order {
+                    self.number(read) < self.number(other)
+                        || self.dies[die as usize].passed < self.options.max_passed
+                } else {
+                    self.number(read) < self.number(other)
+                };
+        let chosen = if read_goes { read } else { other };
+        (chosen != NONE).then_some(chosen)
+    }
+
+    fn number(&self, slot: u32) -> u64 {
+        self.steps[slot].extra.number
+    }
+
+    /// The step that a unit would take up, of those wanted, or [`NONE`]. A die that has to wait for a
+    /// step elsewhere is served again when that has finished.
+    fn candidate(&mut self, unit: u32, wanted: Wanted) -> u32 {
+        let [[first, _], [first_other, _]] = self.units[unit as usize].lines.ends;
+        let (mut slot, rival) = match (self.passing, wanted.reads) {
+            (false, _) => (first, NONE),
+            (true, true) => (first, if wanted.passing { NONE } else { first_other }),
+            (true, false) => (first_other, first),
+        };
+        // Nothing else of the unit may be older.
+        let turn = |slot| rival == NONE || self.number(slot) < self.number(rival);
+        if slot == NONE || !turn(slot) {
+            return NONE;
+        }
+        while slot != NONE && self.number(slot) < wanted.before {
+            let is_read = self.steps[slot].step.operation == Operation::Read;
+            if is_read == wanted.reads && self.fits(slot, wanted) && self.can_begin(unit, slot) {
+                return slot;
+            }
+            if !(wanted.passing && wanted.reads) {
+                return NONE;
+            }
+            slot = self.steps[slot].behind;
+        }
+        NONE
+    }
+
+    fn fits(&self, slot: u32, wanted: Wanted) -> bool {
+        let step = &self.steps[slot].step;
+        let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
+        wanted.operation.is_none_or(|operation| operation == step.operation)
+            && wanted.offset.is_none_or(|wanted| wanted != NONE && wanted == offset(step.page))
+            && wanted.interrupts.is_none_or(|group| self.interrupts(&group, slot))
+    }
+
+    /// Whether all that a step waits for has finished.
+    fn can_begin(&mut self, unit: u32, slot: u32) -> bool {
+        let queued = self.steps[slot];
+        let mut waits = [queued.after, queued.needs, queued.extra.change].into_iter();
+        if let Some((awaited, _)) = waits.find(|&wanted| self.steps.unfinished(wanted)) {
+            self.steps[awaited].awaited = true;
+            let die = self.units[unit as usize].die;
+            if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
+                self.stalled.push_back(die);
+            }
+            return false;
+        }
+        let suspended = &self.dies[self.units[unit as usize].die as usize].suspended;
+        !suspended.is_some_and(|suspended| self.shares_block(&suspended.group, slot))
+    }
+
+    /// Whether a step concerns a block that an operation programs or erases.
+    fn shares_block(&self, group: &Group, slot: u32) -> bool {
+        let block = |page| if page == NONE { NONE } else { self.pages_per_block.div(page) };
+        let wanted = block(self.steps[slot].step.page);
+        let mut at = group.head;
+        while at != NONE && (wanted == NONE || block(self.steps[at].step.page) != wanted) {
+            at = self.steps[at].behind;
+        }
+        at != NONE
+    }
+
+    /// Whether a read waits that may interrupt an operation.
+    pub(super) fn interrupted(&mut self, die: u32, group: Group) -> bool {
+        let (first, end) = self.dies[die as usize].units;
+        let wanted = Wanted { interrupts: Some(group), ..self.wanted(true, Some(u64::MAX)) };
+        (first..end).any(|at| self.candidate(self.order[at as usize], wanted) != NONE)
+    }
+
+    /// Whether a read may interrupt an operation: it belongs to a request that reads, and the
+    /// operation to another one, and it does not concern the same block.
+    fn interrupts(&self, group: &Group, slot: u32) -> bool {
+        let read = &self.steps[slot];
+        read.extra.urgent && !self.shares_block(group, slot) && !self.belongs(group, read.owner)
+    }
+
+    fn belongs(&self, group: &Group, owner: u32) -> bool {
+        let mut at = group.head;
+        while at != NONE && self.steps[at].owner != owner {
+            at = self.steps[at].behind;
+        }
+        at != NONE
+    }
+
+    /// Counts a read that goes ahead of an older program or erasure.
+    pub(super) fn count_passed(&mut self, die: u32, slot: u32) {
+        if !self.passing {
+            return;
+        }
+        let (first, end) = self.dies[die as usize].units;
+        let number = self.number(slot);
+        let older = |&unit: &u32| {
+            let [head, _] = self.units[unit as usize].lines.ends[1];
+            head != NONE && self.number(head) < number
+        };
+        let passes = self.steps[slot].step.operation == Operation::Read
+            && self.order[first as usize..end as usize].iter().any(older);
+        let passed = &mut self.dies[die as usize].passed;
+        *passed = if passes { passed.saturating_add(1) } else { 0 };
+        self.overlaps.passed += u64::from(passes);
+    }
+
+    /// Links steps of the other planes of the die behind a step that begins; whether there are any.
+    pub(super) fn gather(&mut self, die: u32, slot: u32, before: Option<u64>) -> bool {
+        let step = self.steps[slot].step;
+        let package = self.units[step.chip as usize].package;
+        let same = self.options.multi_plane == MultiPlane::SameOffset && step.operation != Operation::Erase;
+        let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
+        let wanted = Wanted {
+            operation: Some(step.operation),
+            offset: same.then(|| offset(step.page)),
+            ..self.wanted(step.operation == Operation::Read, before)
+        };
+        let (first, end) = self.dies[die as usize].units;
+        let mut last = slot;
+        for at in first..end {
+            let unit = self.order[at as usize];
+            if unit == step.chip || self.units[unit as usize].package != package {
+                continue;
+            }
+            let found = self.candidate(unit, wanted);
+            if found != NONE {
+                self.unlink(found);
+                self.steps[last].behind = found;
+                self.steps[found].behind = NONE;
+                last = found;
+            }
+        }
+        last != slot
+    }
+}

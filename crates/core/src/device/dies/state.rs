@@ -1,0 +1,159 @@
+//! What is kept of dies, their units and their operations.
+
+use super::choice::Lines;
+use crate::device::steps::Reference;
+use crate::flash::Operation;
+use crate::util::NONE;
+
+/// How often operations overlapped or passed each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overlaps {
+    /// Operations on more than one plane: reads, programs, erasures.
+    pub multi_plane: [u64; 3],
+    /// Operations that began while the one before was under way: reads, programs.
+    pub cached: [u64; 2],
+    /// Suspensions of programs and of erasures.
+    pub suspensions: [u64; 2],
+    /// Reads that passed an older program or erasure.
+    pub passed: u64,
+}
+
+/// What is kept of a step beside the step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extra {
+    /// Grows with every step.
+    pub number: u64,
+    /// Step before it in its line, or [`NONE`].
+    pub ahead: u32,
+    /// Where reads may pass: the last program or erasure of the same block before it.
+    pub change: Reference,
+    /// It belongs to a request that reads.
+    pub urgent: bool,
+}
+
+/// What an operation is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// There is none.
+    Idle,
+    /// Commands and data go in.
+    In,
+    /// They are in; the cells work on another one.
+    Ready,
+    Cells,
+    Suspending,
+    Resuming,
+    /// The cells have worked; the cache register has the data of another one.
+    Held,
+    /// Data go out.
+    Out,
+}
+
+/// An operation of a die, on one step or on one of each of several planes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub phase: Phase,
+    pub operation: Operation,
+    /// Its first step; the others are linked behind it.
+    pub head: u32,
+    /// The step that uses the bus next.
+    pub at: u32,
+    /// When its cells began to work, or to be suspended; when they end.
+    pub since_ns: u64,
+    pub until_ns: u64,
+    pub suspensions: u32,
+}
+
+pub(super) const NO_GROUP: Group = Group {
+    phase: Phase::Idle,
+    operation: Operation::Read,
+    head: NONE,
+    at: NONE,
+    since_ns: 0,
+    until_ns: 0,
+    suspensions: 0,
+};
+
+/// An operation put aside for reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspended {
+    pub group: Group,
+    pub left_ns: u64,
+    /// Reads with smaller numbers go first.
+    pub before: u64,
+}
+
+/// Time during which at least one thing goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Busy {
+    pub things: u32,
+    pub since_ns: u64,
+    pub ns: u64,
+}
+
+impl Busy {
+    pub fn begin(&mut self, now_ns: u64) {
+        if self.things == 0 {
+            self.since_ns = now_ns;
+        }
+        self.things += 1;
+    }
+
+    pub fn end(&mut self, now_ns: u64) {
+        self.things -= 1;
+        if self.things == 0 {
+            self.ns += now_ns - self.since_ns;
+        }
+    }
+}
+
+/// A die, or a chip whose dies do not work on their own.
+#[derive(Clone, Debug)]
+pub(super) struct Die {
+    /// Its number chip by chip; the chip's where dies do not work on their own.
+    pub number: u32,
+    pub chip: u32,
+    pub channel: u32,
+    /// Its units, by place in [`Dies::order`].
+    pub units: (u32, u32),
+    pub groups: [Group; 2],
+    /// Which of the groups is the older.
+    pub front: usize,
+    /// Which of them its cells work on.
+    pub cells: Option<usize>,
+    pub suspended: Option<Suspended>,
+    /// Reads served ahead of the oldest waiting program or erasure.
+    pub passed: u32,
+    pub stalled: bool,
+    pub busy: Busy,
+}
+
+impl Die {
+    /// An idle one.
+    pub fn new(number: u32, chip: u32, channels: u32, units: (u32, u32)) -> Die {
+        Die {
+            number,
+            chip,
+            channel: chip % channels,
+            units,
+            groups: [NO_GROUP; 2],
+            front: 0,
+            cells: None,
+            suspended: None,
+            passed: 0,
+            stalled: false,
+            busy: Busy::default(),
+        }
+    }
+}
+
+/// A unit, with the steps that wait for it.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    pub die: u32,
+    /// The real die: planes of one work together.
+    pub package: u32,
+    pub lines: Lines,
+    /// Unfinished steps: reads, and others.
+    pub held: [u32; 2],
+}

@@ -1,0 +1,184 @@
+//! The steps in the device, by slot, and what waits for what.
+
+use crate::flash::{Label, Step};
+use crate::util::NONE;
+
+/// A slot and its version: the step that was there then. It has finished once the version differs.
+pub(super) type Reference = (u32, u32);
+
+/// No step.
+pub(super) const NO_STEP: Reference = (NONE, 0);
+
+/// A step in a queue, with what an engine keeps beside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued<X> {
+    pub step: Step,
+    pub owner: u32,
+    pub behind: u32,
+    /// Grows when the slot is freed, so that an old reference is known to be finished.
+    version: u32,
+    /// The step to wait for.
+    pub after: Reference,
+    /// The step that loads what is needed.
+    pub needs: Reference,
+    /// Something waits for this step.
+    pub awaited: bool,
+    pub extra: X,
+}
+
+/// All steps that have not finished.
+#[derive(Clone, Debug)]
+pub(super) struct Steps<X> {
+    steps: Vec<Queued<X>>,
+    free: Vec<u32>,
+    /// Loads under way: number, and the slot of the step.
+    loads: Vec<(u32, u32)>,
+    /// Slots of the steps being started, by index in their work.
+    started: Vec<u32>,
+}
+
+impl<X: Copy> Steps<X> {
+    pub fn new() -> Steps<X> {
+        Steps {
+            steps: Vec::with_capacity(1024),
+            free: Vec::with_capacity(1024),
+            loads: Vec::with_capacity(1024),
+            started: Vec::with_capacity(1024),
+        }
+    }
+
+    /// The steps of another work are coming.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.started.clear();
+    }
+
+    /// Stores the next step of the work; its slot.
+    #[inline(always)] // called in one place of each engine, for every step
+    pub fn store(&mut self, step: Step, owner: u32, extra: X) -> u32 {
+        let after = match step.after {
+            NONE => NO_STEP,
+            index => self.reference(self.started[index as usize]),
+        };
+        let needs = match step.needs {
+            0 => NO_STEP,
+            wanted => match self.loads.iter().find(|&&(number, _)| number == wanted) {
+                Some(&(_, slot)) => self.reference(slot),
+                None => NO_STEP,
+            },
+        };
+        let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false, extra };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                let version = self.steps[slot as usize].version;
+                self.steps[slot as usize] = Queued { version, ..queued };
+                slot
+            }
+            None => {
+                self.steps.push(queued);
+                self.free.reserve(self.steps.len());
+                self.steps.len() as u32 - 1
+            }
+        };
+        self.started.push(slot);
+        if step.loads > 0 {
+            self.loads.push((step.loads, slot));
+        }
+        slot
+    }
+
+    #[inline]
+    pub fn reference(&self, slot: u32) -> Reference {
+        (slot, self.steps[slot as usize].version)
+    }
+
+    /// Whether there is a step that has not finished.
+    #[inline]
+    pub fn unfinished(&self, (slot, version): Reference) -> bool {
+        slot != NONE && self.steps[slot as usize].version == version
+    }
+
+    /// Ends a step and frees its slot.
+    #[inline]
+    pub fn finish(&mut self, slot: u32) -> Queued<X> {
+        let queued = self.steps[slot as usize];
+        if queued.step.loads > 0 {
+            let at = self.loads.iter().position(|&(number, _)| number == queued.step.loads);
+            self.loads.swap_remove(at.expect("a load under way is listed"));
+        }
+        self.steps[slot as usize].version = queued.version.wrapping_add(1);
+        self.free.push(slot);
+        queued
+    }
+}
+
+impl<X> std::ops::Index<u32> for Steps<X> {
+    type Output = Queued<X>;
+
+    #[inline]
+    fn index(&self, slot: u32) -> &Queued<X> {
+        &self.steps[slot as usize]
+    }
+}
+
+impl<X> std::ops::IndexMut<u32> for Steps<X> {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut Queued<X> {
+        &mut self.steps[slot as usize]
+    }
+}
+
+/// What worked on a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The bus, before the cells.
+    In,
+    /// The cells.
+    Cells,
+    /// The bus, after the cells.
+    Out,
+}
+
+/// A stretch of time in which cells, or a channel's bus, worked on a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Unit the step ran on: [`crate::flash::parallel`].
+    pub unit: u32,
+    /// What the step is.
+    pub label: Label,
+    /// Whose it is.
+    pub(super) owner: u32,
+    /// What worked.
+    pub part: Part,
+    /// From, ns.
+    pub begin_ns: u64,
+    /// To, ns.
+    pub end_ns: u64,
+}
+
+/// What is kept for a timeline.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    /// What the steps are, by slot.
+    labels: Vec<Label>,
+    /// What has ended.
+    pub spans: Vec<Span>,
+}
+
+impl Kept {
+    /// Labels the steps started last.
+    pub fn label<X>(&mut self, steps: &Steps<X>, labels: &[Label]) {
+        let Some(&any) = labels.first() else { return };
+        self.labels.resize(steps.steps.len(), any);
+        for (&slot, &label) in steps.started.iter().zip(labels) {
+            self.labels[slot as usize] = label;
+        }
+    }
+
+    /// Keeps what has just ended.
+    pub fn add<X>(&mut self, steps: &Steps<X>, slot: u32, part: Part, [begin_ns, end_ns]: [u64; 2]) {
+        let Queued { step, owner, .. } = &steps.steps[slot as usize];
+        let label = self.labels[slot as usize];
+        self.spans.push(Span { unit: step.chip, label, owner: *owner, part, begin_ns, end_ns });
+    }
+}

@@ -1,0 +1,330 @@
+//! What of a device works side by side, and in which order pages are spread over it.
+//!
+//! Sources: the levels channel, way (chip of a channel), die and plane, and the 24 orders of static
+//! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim
+//! (Tavakkol et al., FAST 2018): `cwdp` goes round the channels first, then the ways, the dies, the
+//! planes. Eq. (1) of VIOS is `cwdp`. Multi-plane, interleaved and cache operations are ONFI's.
+//!
+//! A **unit** is the least part of the flash to which the FTL can direct a page, with an open block and
+//! erased blocks of its own: the plane with multi-plane operations, else the die with die interleaving,
+//! else the chip. Units are numbered in the order of allocation, so that consecutive pages go to
+//! consecutive units. Levels inside a unit still take their turn in the order: with `pcwd` and chips for
+//! units as many consecutive pages go to one chip as a die has planes. Which die or plane inside
+//! the unit has them is of no consequence there, and not kept.
+
+use crate::config::{Choice, Flash, Key, Kind};
+
+/// A level of the flash over which pages are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Channel.
+    Channel,
+    /// Chip of a channel.
+    Way,
+    /// Die of a chip.
+    Die,
+    /// Plane of a die.
+    Plane,
+}
+
+/// Where the next page goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// By its number, over the levels in this order, the first varies fastest.
+    Static([Level; 4]),
+    /// To the next idle unit.
+    Dynamic,
+}
+
+/// Operations on several planes of a die at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MultiPlane {
+    /// None.
+    Off,
+    /// Of pages with the same number in their blocks.
+    SameOffset,
+    /// Of any pages.
+    Free,
+}
+
+/// What a read may interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspend {
+    /// Nothing.
+    Off,
+    /// Erasures.
+    Erase,
+    /// Programs and erasures.
+    ProgramErase,
+}
+
+/// The options of parallel operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parallel {
+    /// Dies of a chip work at the same time.
+    pub interleave: bool,
+    /// Operations on several planes of a die.
+    pub multi_plane: MultiPlane,
+    /// Data of the next program go in while the cells program.
+    pub cache_program: bool,
+    /// The next page is sensed while the data of the one before go out.
+    pub cache_read: bool,
+    /// What a read may interrupt.
+    pub suspend: Suspend,
+    /// From the decision until the first read may begin, ns.
+    pub suspend_ns: u64,
+    /// From the end of the last read until the operation goes on, ns.
+    pub resume_ns: u64,
+    /// Interruptions of one operation.
+    pub max_suspensions: u32,
+    /// Reads pass programs and erasures that wait.
+    pub out_of_order: bool,
+    /// Reads that may pass the oldest of them; `u32::MAX`: any number.
+    pub max_passed: u32,
+}
+
+impl Default for Parallel {
+    fn default() -> Parallel {
+        Parallel {
+            interleave: false,
+            multi_plane: MultiPlane::Off,
+            cache_program: false,
+            cache_read: false,
+            suspend: Suspend::Off,
+            suspend_ns: 20_000,
+            resume_ns: 20_000,
+            max_suspensions: 8,
+            out_of_order: false,
+            max_passed: 128,
+        }
+    }
+}
+
+/// Where a unit lies; numbers count over the whole device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Channel.
+    pub channel: u32,
+    /// Chip; its channel is chip mod channels.
+    pub chip: u32,
+    /// Die, chip by chip; the chip's first where dies do not work on their own.
+    pub die: u32,
+    /// Plane, die by die; the first one where planes do not work on their own.
+    pub plane: u32,
+}
+
+const ORDERS: [&str; 24] = [
+    "cwdp", "cwpd", "cdwp", "cdpw", "cpwd", "cpdw", "wcdp", "wcpd", "wdcp", "wdpc", "wpcd", "wpdc", "dcwp",
+    "dcpw", "dwcp", "dwpc", "dpcw", "dpwc", "pcwd", "pcdw", "pwcd", "pwdc", "pdcw", "pdwc",
+];
+
+fn allocations() -> Vec<Choice> {
+    let order = |&name| Choice { name, doc: "by page number, round each level in this order" };
+    let dynamic = Choice { name: "dynamic", doc: "the next idle chip (die, plane), in the order cwdp" };
+    ORDERS.iter().map(order).chain([dynamic]).collect()
+}
+
+fn multi_planes() -> Vec<Choice> {
+    vec![
+        Choice { name: "off", doc: "a die works on one page at a time" },
+        Choice { name: "same-offset", doc: "pages with the same number in their blocks" },
+        Choice { name: "free", doc: "any page of each plane" },
+    ]
+}
+
+fn suspends() -> Vec<Choice> {
+    vec![
+        Choice { name: "off", doc: "a read waits" },
+        Choice { name: "erase", doc: "a read interrupts an erasure of its die" },
+        Choice { name: "program-erase", doc: "a read interrupts a program or an erasure of its die" },
+    ]
+}
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { path, kind, default, words: &[], doc }
+}
+
+const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
+
+/// Keys it reads.
+pub const KEYS: &[Key] = &[
+    key(
+        "ftl.allocation",
+        Kind::Choice(allocations),
+        "cwdp",
+        "Where pages go: the order of channel, way (chip), die and plane, first letter fastest; or the next idle one.",
+    ),
+    key("flash.command", OPERATION, "0ns", "Time of a command and its address on the channel bus."),
+    key("flash.interleave", Kind::Bool, "false", "The dies of a chip work at the same time."),
+    key(
+        "flash.multi_plane",
+        Kind::Choice(multi_planes),
+        "off",
+        "The planes of a die work at the same time on operations of one kind.",
+    ),
+    key(
+        "flash.cache_program",
+        Kind::Bool,
+        "false",
+        "The data of the next program go into the die while its cells program.",
+    ),
+    key(
+        "flash.cache_read",
+        Kind::Bool,
+        "false",
+        "The die senses the next page while the data of the one before go out.",
+    ),
+    key("flash.suspend", Kind::Choice(suspends), "off", "What a read interrupts at its die."),
+    key("flash.suspend_time", OPERATION, "20us", "Time to interrupt an operation, before the read."),
+    key("flash.resume_time", OPERATION, "20us", "Time to take it up again, after the last read."),
+    key(
+        "flash.max_suspensions",
+        Kind::Count { min: 1, max: 1 << 30 },
+        "8",
+        "Interruptions of one program or erasure, after which it is left to end.",
+    ),
+    key(
+        "flash.out_of_order",
+        Kind::Bool,
+        "false",
+        "At a die, reads pass the programs and erasures that wait, those of the same block excepted.",
+    ),
+    Key {
+        path: "flash.max_passed",
+        kind: Kind::Count { min: 0, max: 1 << 30 },
+        default: "128",
+        words: &["unlimited"],
+        doc: "Reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.",
+    },
+];
+
+impl Allocation {
+    /// Eq. (1) of VIOS.
+    pub const CHANNEL_FIRST: Allocation =
+        Allocation::Static([Level::Channel, Level::Way, Level::Die, Level::Plane]);
+
+    /// The allocation of this name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn named(name: &str) -> Allocation {
+        if name == "dynamic" {
+            return Allocation::Dynamic;
+        }
+        let level = |letter| match letter {
+            b'c' => Level::Channel,
+            b'w' => Level::Way,
+            b'd' => Level::Die,
+            b'p' => Level::Plane,
+            _ => panic!("{name} is no order of allocation"),
+        };
+        let letters: [u8; 4] = name.as_bytes().try_into().expect("an order of four levels");
+        Allocation::Static(letters.map(level))
+    }
+
+    /// Whether a page goes to the next idle unit.
+    pub fn is_dynamic(self) -> bool {
+        self == Allocation::Dynamic
+    }
+
+    /// Levels in order; dynamic allocation takes its turn in the order of eq. (1).
+    fn order(self) -> [Level; 4] {
+        match (self, Allocation::CHANNEL_FIRST) {
+            (Allocation::Static(order), _) | (Allocation::Dynamic, Allocation::Static(order)) => order,
+            _ => unreachable!("the default is static"),
+        }
+    }
+}
+
+/// How pages are spread over the units of a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// Levels in the order of allocation: which, its size, and whether units differ in it.
+    levels: [(Level, u64, bool); 4],
+    dies_per_chip: u32,
+    planes_per_die: u32,
+    channels: u32,
+}
+
+impl Spread {
+    /// The spread of a geometry, its options and the allocation.
+    pub fn new(flash: &Flash, allocation: Allocation) -> Spread {
+        let levels = allocation.order().map(|level| {
+            let (size, apart) = match level {
+                Level::Channel => (flash.channels, true),
+                Level::Way => (flash.chips_per_channel, true),
+                Level::Die => (flash.dies_per_chip, flash.units_per_chip() > 1),
+                Level::Plane => (flash.planes_per_die, flash.parallel.multi_plane != MultiPlane::Off),
+            };
+            (level, u64::from(size), apart || size == 1)
+        });
+        let Flash { dies_per_chip, planes_per_die, channels, .. } = *flash;
+        Spread { levels, dies_per_chip, planes_per_die, channels }
+    }
+
+    /// Where each unit lies.
+    pub fn places(&self) -> Vec<Place> {
+        let units = self.levels.iter().filter(|level| level.2).map(|level| level.1).product();
+        let place = |unit: u64| {
+            let (mut rest, mut at) = (unit, [0; 4]);
+            for &(level, size, _) in self.levels.iter().filter(|level| level.2) {
+                at[level as usize] = (rest % size) as u32;
+                rest /= size;
+            }
+            let [channel, way, die, plane] = at;
+            let chip = way * self.channels + channel;
+            let die = chip * self.dies_per_chip + die;
+            Place { channel, chip, die, plane: die * self.planes_per_die + plane }
+        };
+        (0..units).map(place).collect()
+    }
+
+    /// Whether the units take turns page by page: unit(page) = page mod units.
+    pub fn in_turn(&self) -> bool {
+        let inside = |level: &&(Level, u64, bool)| !level.2;
+        let last = self.levels.iter().rposition(|level| level.2 && level.1 > 1);
+        last.is_none_or(|last| self.levels[..last].iter().find(inside).is_none())
+    }
+
+    /// Unit of each page, up to where they repeat.
+    pub fn cycle(&self) -> Vec<u32> {
+        let pages = self.levels.iter().map(|level| level.1).product();
+        let unit = |page: u64| {
+            let (mut rest, mut unit, mut stride) = (page, 0, 1);
+            for &(_, size, apart) in &self.levels {
+                if apart {
+                    unit += rest % size * stride;
+                    stride *= size;
+                }
+                rest /= size;
+            }
+            unit as u32
+        };
+        (0..pages).map(unit).collect()
+    }
+
+    /// Most of `pages` pages that static allocation puts on one unit.
+    pub fn most(&self, pages: u64) -> u64 {
+        let product = |levels: &[(Level, u64, bool)], inside: bool| -> u64 {
+            levels.iter().filter(|level| !inside || !level.2).map(|level| level.1).product()
+        };
+        let cycle = product(&self.levels, false);
+        let mut most = pages / cycle * product(&self.levels, true);
+        // Of a part of a cycle no unit has more than the first.
+        let mut rest = pages % cycle;
+        for (at, &(_, _, apart)) in self.levels.iter().enumerate().rev() {
+            let digit = rest / product(&self.levels[..at], false);
+            rest %= product(&self.levels[..at], false);
+            let below = product(&self.levels[..at], true);
+            if apart && digit > 0 {
+                return most + below;
+            }
+            most += digit * below;
+        }
+        most
+    }
+}
+
+#[cfg(test)]
+#[path = "parallel_tests.rs"]
+mod tests;

@@ -1,0 +1,668 @@
+//! Exact timing of dies and planes that work side by side: not ready at t-1, ready at t. Reads 35 us,
+//! programs 350 us, erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte. Suspending an
+//! operation and resuming it take 20 us each.
+//!
+//! The device is driven without a host, so that every request reaches it at its own time, and under the
+//! scheduler `direct` its dies, unless a test says otherwise.
+
+mod common;
+#[path = "common/devices.rs"]
+mod devices;
+
+use common::{checked, settings};
+use devices::{device, parallel};
+use ftlab_core::config::Settings;
+use ftlab_core::device::Device;
+use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
+use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::{self, Ftl};
+use ftlab_core::request::{Pool, Request};
+use ftlab_core::workload::{Op, Record};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+const READ: u64 = 35_000;
+const PROGRAM: u64 = 350_000;
+const ERASE: u64 = 1_500_000;
+const BUS: u64 = 40_960;
+const US: u64 = 1_000;
+
+/// One chip with so many dies and planes, without bus time.
+fn chip(dies: u32, planes: u32, parallel: Parallel) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = "page".into();
+    settings.device.scheduler = "direct".into();
+    settings.device.queue_depth = u32::MAX;
+    settings.flash.dies_per_chip = dies;
+    settings.flash.planes_per_die = planes;
+    settings.flash.blocks_per_plane = 16;
+    settings.flash.parallel = parallel;
+    settings
+}
+
+fn with_bus(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    settings.flash.transfer_ps = 10_000;
+    settings
+}
+
+const PLAIN: fn() -> Parallel = Parallel::default;
+
+fn interleaved() -> Parallel {
+    Parallel { interleave: true, ..PLAIN() }
+}
+
+fn planes(multi_plane: MultiPlane) -> Parallel {
+    Parallel { multi_plane, ..PLAIN() }
+}
+
+fn suspending(suspend: Suspend) -> Parallel {
+    Parallel { suspend, ..PLAIN() }
+}
+
+/// A request of one page: when it comes, what it is, its page.
+type Ask = (u64, Op, u32);
+
+const fn read(lpn: u32) -> Ask {
+    (0, Op::Read, lpn)
+}
+
+const fn write(lpn: u32) -> Ask {
+    (0, Op::Write, lpn)
+}
+
+const fn at(time_ns: u64, (_, op, lpn): Ask) -> Ask {
+    (time_ns, op, lpn)
+}
+
+/// A device on its own.
+struct Bench {
+    device: Device,
+    ftl: Ftl,
+    work: Work,
+    pool: Pool,
+    done: Vec<u32>,
+}
+
+impl Bench {
+    fn new(settings: &Settings) -> Bench {
+        let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
+        let mut work = Work::new(timing, settings.flash.units());
+        let ftl = Ftl::new(settings, true, &mut work);
+        let device = Device::new(settings);
+        if device.array().overlaps_steps() {
+            work.keep_apart();
+            work.number_loads();
+        }
+        Bench { device, ftl, work, pool: Pool::default(), done: Vec::new() }
+    }
+
+    fn ask(&mut self, (time_ns, op, lpn): Ask) -> u32 {
+        let pages = ftl::Request { first: lpn, pages: 1, head_partial: false, tail_partial: false };
+        let id = self.pool.insert(Request::new(1, time_ns, op, 0, 4096, pages));
+        self.device.accept(id, &mut self.pool, &self.ftl);
+        id
+    }
+
+    fn issue(&mut self, now_ns: u64) {
+        let Bench { device, ftl, work, pool, done } = self;
+        device.issue(now_ns, pool, ftl, work, done);
+    }
+
+    /// Lets all happen that is due up to `until_ns`.
+    fn run(&mut self, until_ns: u64) {
+        while self.device.next_ns() <= until_ns {
+            let now_ns = self.device.next_ns();
+            self.device.advance(now_ns, &mut self.pool, &mut self.done);
+            self.issue(now_ns);
+        }
+    }
+}
+
+/// Each request is not ready at t-1 and ready at t.
+fn ready(settings: &Settings, asks: &[Ask], expected: &[u64]) {
+    assert_eq!(asks.len(), expected.len());
+    for (wanted, &ready_ns) in expected.iter().enumerate() {
+        let mut bench = Bench::new(settings);
+        let mut times: Vec<u64> = asks.iter().map(|&(time_ns, ..)| time_ns).collect();
+        times.dedup();
+        let mut ids = Vec::new();
+        for time_ns in times {
+            // What ends at the instant at which something comes ends first.
+            bench.run(time_ns.min(ready_ns - 1));
+            if time_ns < ready_ns {
+                ids.extend(asks.iter().filter(|ask| ask.0 == time_ns).map(|&ask| bench.ask(ask)));
+                bench.issue(time_ns);
+            }
+        }
+        bench.run(ready_ns - 1);
+        assert!(!bench.done.contains(&ids[wanted]), "request {wanted} is ready before {ready_ns} ns");
+        bench.run(ready_ns);
+        assert!(bench.done.contains(&ids[wanted]), "request {wanted} is not ready at {ready_ns} ns");
+    }
+}
+
+#[test]
+fn two_dies_serve_one_operation_at_a_time_unless_interleaved() {
+    let serial = chip(2, 1, PLAIN());
+    ready(&serial, &[read(0), read(1)], &[READ, 2 * READ]);
+    ready(&serial, &[write(0), write(1)], &[PROGRAM, 2 * PROGRAM]);
+    let both = chip(2, 1, interleaved());
+    ready(&both, &[read(0), read(1), read(2)], &[READ, READ, 2 * READ]);
+    ready(&both, &[write(0), write(1), read(3)], &[PROGRAM, PROGRAM, PROGRAM + READ]);
+    // One die is as before.
+    ready(&chip(1, 1, interleaved()), &[read(0), read(1)], &[READ, 2 * READ]);
+}
+
+#[test]
+fn interleaved_dies_share_their_channels_bus() {
+    let both = with_bus(&chip(2, 1, interleaved()));
+    ready(&both, &[read(0), read(1)], &[READ + BUS, READ + 2 * BUS]);
+    ready(&both, &[write(0), write(1)], &[BUS + PROGRAM, 2 * BUS + PROGRAM]);
+    // The second die's data wait for those that are going in.
+    ready(&both, &[read(0), write(1)], &[2 * BUS, BUS + PROGRAM]);
+    // The dies of two chips on one channel as well: four dies, one bus.
+    let mut four = with_bus(&chip(2, 1, interleaved()));
+    four.flash.chips_per_channel = 2;
+    let asks = [read(0), read(1), read(2), read(3)];
+    ready(&four, &asks, &[READ + BUS, READ + 2 * BUS, READ + 3 * BUS, READ + 4 * BUS]);
+    // On two channels, two and two.
+    four.flash.chips_per_channel = 1;
+    four.flash.channels = 2;
+    ready(&four, &asks, &[READ + BUS, READ + BUS, READ + 2 * BUS, READ + 2 * BUS]);
+}
+
+/// A device whose next write of LPN 0 (and its neighbours on other units) collects a block with one
+/// valid page: see `collection_delays_the_write_that_needs_a_block` of `device_timing.rs`.
+fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
+    let mut settings = settings.clone();
+    let units = settings.flash.units();
+    // Four blocks of each unit.
+    let planes =
+        settings.flash.dies_per_chip * settings.flash.planes_per_die / settings.flash.units_per_chip();
+    settings.flash.blocks_per_plane = 4 / planes;
+    settings.flash.pages_per_block = 4;
+    settings.ftl.over_provisioning_ppm = 500_000;
+    let order = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 4];
+    let asks: Vec<Ask> =
+        order.iter().flat_map(|&page| (0..units).map(move |unit| write(page * units + unit))).collect();
+    // Long after all that has ended.
+    (settings, asks, 100_000_000)
+}
+
+/// When requests at `start` end, counted from there, after the writes of [`collecting`].
+fn ready_after(settings: &Settings, asks: &[Ask], expected: &[u64]) {
+    let (settings, all, start_ns) = collecting(settings);
+    let mut bench = Bench::new(&settings);
+    for &ask in &all {
+        bench.ask(ask);
+    }
+    bench.issue(0);
+    bench.run(start_ns);
+    assert!(bench.device.is_idle());
+    bench.done.clear();
+    let mut ids = Vec::new();
+    for (index, &(time_ns, op, lpn)) in asks.iter().enumerate() {
+        bench.run(start_ns + time_ns);
+        ids.push(bench.ask((start_ns + time_ns, op, lpn)));
+        if asks.get(index + 1).is_none_or(|next| next.0 > time_ns) {
+            bench.issue(start_ns + time_ns);
+        }
+    }
+    let mut times = expected.to_vec();
+    times.sort_unstable();
+    times.dedup();
+    for ready_ns in times {
+        for (until_ns, done) in [(ready_ns - 1, false), (ready_ns, true)] {
+            bench.run(start_ns + until_ns);
+            for (index, id) in ids.iter().enumerate().filter(|&(index, _)| expected[index] == ready_ns) {
+                assert_eq!(bench.done.contains(id), done, "request {index} at {until_ns} ns");
+            }
+        }
+    }
+}
+
+/// Copies, the erasure, then the write itself.
+const COLLECTION: u64 = READ + PROGRAM + ERASE + PROGRAM;
+
+#[test]
+fn one_die_reads_while_the_other_erases() {
+    let both = chip(2, 1, interleaved());
+    // LPN 1 lies on the other die.
+    ready_after(&both, &[write(0), at(400 * US, read(1))], &[COLLECTION, 400 * US + READ]);
+    // Without interleaving the two dies are one unit, and the read waits for the chip.
+    let serial = chip(2, 1, PLAIN());
+    ready_after(&serial, &[write(0), at(400 * US, read(5))], &[COLLECTION, COLLECTION + READ]);
+}
+
+#[test]
+fn planes_work_at_once_on_operations_of_one_kind() {
+    let free = chip(1, 2, planes(MultiPlane::Free));
+    ready(&free, &[write(0), write(1), write(2)], &[PROGRAM, PROGRAM, 2 * PROGRAM]);
+    ready(&free, &[read(0), read(1)], &[READ, READ]);
+    // A read and a write do not go together; the older one goes first.
+    ready(&free, &[write(0), read(1)], &[PROGRAM, PROGRAM + READ]);
+    let off = chip(1, 2, PLAIN());
+    ready(&off, &[write(0), write(1)], &[PROGRAM, 2 * PROGRAM]);
+}
+
+#[test]
+fn the_data_of_a_multi_plane_operation_go_one_after_the_other() {
+    let free = with_bus(&chip(1, 2, planes(MultiPlane::Free)));
+    ready(&free, &[write(0), write(1)], &[2 * BUS + PROGRAM, 2 * BUS + PROGRAM]);
+    ready(&free, &[read(0), read(1)], &[READ + BUS, READ + 2 * BUS]);
+    // A third read begins when all data are out.
+    ready(&free, &[read(0), read(1), read(2)], &[READ + BUS, READ + 2 * BUS, 2 * READ + 3 * BUS]);
+}
+
+#[test]
+fn the_same_offset_is_asked_for_unless_planes_are_free() {
+    // Plane 0 is at page 1 of its block when plane 1 is at page 0.
+    let asks = [write(0), at(PROGRAM, write(0)), at(PROGRAM, write(1))];
+    let same = chip(1, 2, planes(MultiPlane::SameOffset));
+    ready(&same, &asks, &[PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
+    ready(&chip(1, 2, planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
+    // From the start they are level, in reading too.
+    ready(&same, &[write(0), write(1)], &[PROGRAM, PROGRAM]);
+    let level = [write(0), write(1), at(PROGRAM, read(0)), at(PROGRAM, read(1))];
+    ready(&same, &level, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
+}
+
+#[test]
+fn planes_erase_at_once() {
+    // Both planes collect: a copy, an erasure and a program each, all of them together.
+    let free = chip(1, 2, planes(MultiPlane::Free));
+    ready_after(&free, &[write(0), write(1)], &[COLLECTION, COLLECTION]);
+    let same = chip(1, 2, planes(MultiPlane::SameOffset));
+    ready_after(&same, &[write(0), write(1)], &[COLLECTION, COLLECTION]);
+}
+
+#[test]
+fn planes_of_different_dies_are_no_multi_plane_operation() {
+    let apart = chip(2, 1, planes(MultiPlane::Free));
+    ready(&apart, &[read(0), read(1)], &[READ, 2 * READ]);
+    // With interleaving they work at the same time all the same; with both, all four planes.
+    let all = Parallel { interleave: true, ..planes(MultiPlane::Free) };
+    ready(&chip(2, 1, all), &[read(0), read(1)], &[READ, READ]);
+    ready(&chip(2, 2, all), &[write(0), write(1), write(2), write(3)], &[PROGRAM; 4]);
+    let off = chip(2, 2, planes(MultiPlane::Free));
+    // Dies in turn: LPN 0 and 2 lie on die 0, 1 and 3 on die 1.
+    let asks = [write(0), write(1), write(2), write(3)];
+    ready(&off, &asks, &[PROGRAM, 2 * PROGRAM, PROGRAM, 2 * PROGRAM]);
+}
+
+#[test]
+fn data_of_the_next_program_go_in_while_the_cells_program() {
+    let cached = with_bus(&chip(1, 1, Parallel { cache_program: true, ..PLAIN() }));
+    let asks = [write(0), write(1), write(2)];
+    ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);
+    let plain = with_bus(&chip(1, 1, PLAIN()));
+    ready(&plain, &asks, &[BUS + PROGRAM, 2 * (BUS + PROGRAM), 3 * (BUS + PROGRAM)]);
+    // On a slow bus the cells wait for the data: 409.6 us a page.
+    let mut slow = cached.clone();
+    slow.flash.transfer_ps = 100_000;
+    let bus = 10 * BUS;
+    ready(&slow, &asks, &[bus + PROGRAM, 2 * bus + PROGRAM, 3 * bus + PROGRAM]);
+    // Two dies: their data take turns on the bus, their cells overlap.
+    let two = with_bus(&chip(2, 1, Parallel { interleave: true, cache_program: true, ..PLAIN() }));
+    let asks = [write(0), write(1), write(2), write(3)];
+    let (first, second) = (BUS + PROGRAM, 2 * BUS + PROGRAM);
+    ready(&two, &asks, &[first, second, first + PROGRAM, second + PROGRAM]);
+}
+
+#[test]
+fn the_next_page_is_sensed_while_data_go_out() {
+    let cached = with_bus(&chip(1, 1, Parallel { cache_read: true, ..PLAIN() }));
+    let asks = [read(0), read(1), read(2)];
+    // Sensing (35 us) is shorter than a transfer (40.96 us): the bus is the bottleneck.
+    ready(&cached, &asks, &[READ + BUS, READ + 2 * BUS, READ + 3 * BUS]);
+    // Transfers of 10.24 us: the cells are.
+    let mut fast = cached.clone();
+    fast.flash.transfer_ps = 2_500;
+    let bus = BUS / 4;
+    ready(&fast, &asks, &[READ + bus, 2 * READ + bus, 3 * READ + bus]);
+    let plain = with_bus(&chip(1, 1, PLAIN()));
+    ready(&plain, &asks, &[READ + BUS, 2 * (READ + BUS), 3 * (READ + BUS)]);
+    // A write does not overlap a read.
+    ready(&cached, &[read(0), write(1)], &[READ + BUS, READ + BUS + BUS + PROGRAM]);
+}
+
+#[test]
+fn a_read_interrupts_a_program_at_its_cost() {
+    let on = chip(1, 1, suspending(Suspend::ProgramErase));
+    let interrupted = 20 * US + READ + 20 * US;
+    let asks = [write(0), at(100 * US, read(1))];
+    ready(&on, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
+    // Under noop as well.
+    let mut noop = on.clone();
+    noop.device.scheduler = "noop".into();
+    ready(&noop, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
+    for suspend in [Suspend::Off, Suspend::Erase] {
+        ready(&chip(1, 1, suspending(suspend)), &asks, &[PROGRAM, PROGRAM + READ]);
+    }
+    // At no cost.
+    let free = Parallel { suspend_ns: 0, resume_ns: 0, ..suspending(Suspend::ProgramErase) };
+    ready(&chip(1, 1, free), &asks, &[PROGRAM + READ, 100 * US + READ]);
+}
+
+#[test]
+fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
+    let on = chip(1, 1, suspending(Suspend::ProgramErase));
+    let first = 100 * US + 20 * US + READ;
+    let two = [write(0), at(100 * US, read(1)), at(100 * US, read(2))];
+    ready(&on, &two, &[PROGRAM + 40 * US + 2 * READ, first, first + READ]);
+    // The second comes while the first is read: the program is resumed, then interrupted again.
+    let later = [write(0), at(100 * US, read(1)), at(140 * US, read(2))];
+    ready(&on, &later, &[PROGRAM + 2 * (40 * US + READ), first, first + 20 * US + 20 * US + READ]);
+    // One suspension at most: it waits for the program.
+    let once = Parallel { max_suspensions: 1, ..suspending(Suspend::ProgramErase) };
+    let end = PROGRAM + 40 * US + READ;
+    ready(&chip(1, 1, once), &later, &[end, first, end + READ]);
+}
+
+#[test]
+fn what_ends_soon_or_is_the_reads_own_block_is_not_interrupted() {
+    let on = chip(1, 1, suspending(Suspend::ProgramErase));
+    // 20 us before the end the suspension would take as long; a nanosecond earlier it is worth it.
+    ready(&on, &[write(0), at(330 * US, read(1))], &[PROGRAM, PROGRAM + READ]);
+    let early = 330 * US - 1;
+    ready(&on, &[write(0), at(early, read(1))], &[PROGRAM + 40 * US + READ, early + 20 * US + READ]);
+    ready(&on, &[write(0), at(100 * US, read(0))], &[PROGRAM, PROGRAM + READ]);
+}
+
+#[test]
+fn an_erasure_is_interrupted_too() {
+    for suspend in [Suspend::Erase, Suspend::ProgramErase] {
+        // The erasure runs from 385 us on; the read comes at 500 us. LPN 5 lies elsewhere.
+        let asks = [write(0), at(500 * US, read(5))];
+        let on = chip(1, 1, suspending(suspend));
+        ready_after(&on, &asks, &[COLLECTION + 40 * US + READ, 500 * US + 20 * US + READ]);
+    }
+    ready_after(&chip(1, 1, PLAIN()), &[write(0), at(500 * US, read(5))], &[COLLECTION, COLLECTION + READ]);
+}
+
+#[test]
+fn a_suspended_die_leaves_the_other_alone() {
+    let two = chip(2, 1, Parallel { interleave: true, ..suspending(Suspend::ProgramErase) });
+    let asks = [write(0), write(1), at(100 * US, read(2))];
+    ready(&two, &asks, &[PROGRAM + 40 * US + READ, PROGRAM, 100 * US + 20 * US + READ]);
+}
+
+#[test]
+fn reads_pass_what_waits_at_a_die() {
+    let asks = [write(0), write(1), at(US, read(2))];
+    let in_order = chip(1, 1, PLAIN());
+    ready(&in_order, &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
+    let passing = chip(1, 1, Parallel { out_of_order: true, ..PLAIN() });
+    ready(&passing, &asks, &[PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ]);
+    // Not what is under way, nor what concerns the same block.
+    let same = [write(0), write(1), at(US, read(1))];
+    ready(&passing, &same, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
+    // One read may pass at most: then the oldest write goes.
+    let one = chip(1, 1, Parallel { out_of_order: true, max_passed: 1, ..PLAIN() });
+    let asks = [write(0), write(1), at(US, read(2)), at(US, read(3))];
+    let passed = PROGRAM + READ;
+    ready(&one, &asks, &[PROGRAM, passed + PROGRAM, passed, passed + PROGRAM + READ]);
+    // Two dies: each keeps its own order.
+    let two = chip(2, 1, Parallel { interleave: true, out_of_order: true, ..PLAIN() });
+    let asks = [write(0), write(1), write(2), write(3), at(US, read(4))];
+    ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM + READ, 2 * PROGRAM, PROGRAM + READ]);
+}
+
+#[test]
+fn a_command_takes_the_bus_before_the_cells() {
+    let mut plain = with_bus(&chip(1, 1, PLAIN()));
+    plain.flash.command_ns = 2 * US;
+    ready(&plain, &[read(0)], &[2 * US + READ + BUS]);
+    ready(&plain, &[write(0)], &[2 * US + BUS + PROGRAM]);
+    let mut planes = with_bus(&chip(1, 2, planes(MultiPlane::Free)));
+    planes.flash.command_ns = 2 * US;
+    ready(&planes, &[write(0), write(1)], &[2 * (2 * US + BUS) + PROGRAM; 2]);
+    ready(&planes, &[read(0), read(1)], &[2 * 2 * US + READ + BUS, 2 * 2 * US + READ + 2 * BUS]);
+    // Two chips of a channel: the second command waits for the first.
+    let mut two = chip(1, 1, PLAIN());
+    two.flash.command_ns = 2 * US;
+    two.flash.chips_per_channel = 2;
+    ready(&two, &[read(0), read(1)], &[2 * US + READ, 4 * US + READ]);
+    // A collection has four commands.
+    let mut one = chip(1, 1, PLAIN());
+    one.flash.command_ns = 2 * US;
+    ready_after(&one, &[write(0)], &[COLLECTION + 4 * 2 * US]);
+}
+
+#[test]
+fn static_allocation_follows_its_order() {
+    let device = |order: &str, parallel| {
+        let mut settings = with_bus(&chip(2, 2, parallel));
+        settings.flash.channels = 2;
+        settings.flash.chips_per_channel = 2;
+        settings.ftl.allocation = Allocation::named(order);
+        settings
+    };
+    let asks = [read(0), read(1)];
+    // Two channels, two chips of a channel, two dies of a chip, one die.
+    let full = Parallel { interleave: true, ..PLAIN() };
+    ready(&device("cwdp", full), &asks, &[READ + BUS, READ + BUS]);
+    ready(&device("wcdp", full), &asks, &[READ + BUS, READ + 2 * BUS]);
+    ready(&device("dcwp", full), &asks, &[READ + BUS, READ + 2 * BUS]);
+    ready(&device("pcwd", full), &asks, &[READ + BUS, 2 * (READ + BUS)]);
+    let planes = Parallel { multi_plane: MultiPlane::Free, ..full };
+    ready(&device("pcwd", planes), &asks, &[READ + BUS, READ + 2 * BUS]);
+    // Dies do not work on their own: both pages go to one chip.
+    ready(&device("dcwp", PLAIN()), &asks, &[READ + BUS, 2 * (READ + BUS)]);
+    ready(&device("cdwp", PLAIN()), &asks, &[READ + BUS, READ + BUS]);
+}
+
+#[test]
+fn dynamic_allocation_takes_the_next_idle_chip() {
+    let mut two = chip(1, 1, PLAIN());
+    two.flash.channels = 2;
+    for scheduler in ["direct", "noop"] {
+        two.device.scheduler = scheduler.into();
+        two.ftl.allocation = Allocation::CHANNEL_FIRST;
+        // LPN 0 and 2 belong on chip 0.
+        ready(&two, &[write(0), write(2)], &[PROGRAM, 2 * PROGRAM]);
+        two.ftl.allocation = Allocation::Dynamic;
+        ready(&two, &[write(0), write(2)], &[PROGRAM, PROGRAM]);
+        let asks = [write(0), write(2), at(PROGRAM, read(0)), at(PROGRAM, read(2))];
+        ready(&two, &asks, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
+        // Chip 0 is at a read (of LPN 4, never written): the write goes to chip 1, the next one waits.
+        let asks = [read(4), write(0), write(2)];
+        // Chip 0 is idle first, or the next in turn: it writes once it has read.
+        ready(&two, &asks, &[READ, PROGRAM, READ + PROGRAM]);
+    }
+}
+
+#[test]
+fn results_name_what_was_busy() {
+    let mut both = with_bus(&chip(2, 1, interleaved()));
+    both.flash.channels = 2;
+    let page = |lpn: u64, op| Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0 };
+    // Chips 0 and 1 on their channels, two dies each: LPN 2 is on die 1 of chip 0.
+    let (report, _) = checked(&both, vec![page(0, Op::Read), page(2, Op::Write)]);
+    let used = &report.utilization;
+    assert_eq!(used.die_busy_ns, [READ + BUS, BUS + PROGRAM, 0, 0]);
+    // The data of the read wait for those of the write (from 0 on); both dies work until 2 * BUS.
+    assert_eq!(used.chip_busy_ns, [BUS + PROGRAM, 0]);
+    assert_eq!(used.channel_busy_ns, [2 * BUS, 0]);
+    let bottleneck = used.bottleneck.as_ref().expect("something was busy");
+    assert_eq!((bottleneck.name.as_str(), bottleneck.utilization), ("chip 0 die 1", 1.0));
+    let (report, _) = checked(&chip(2, 1, PLAIN()), vec![page(0, Op::Read)]);
+    assert!(report.utilization.die_busy_ns.is_empty());
+    assert_eq!(report.utilization.bottleneck.expect("something was busy").name, "chip 0");
+}
+
+#[test]
+fn results_count_what_overlapped() {
+    let all = Parallel {
+        interleave: true,
+        cache_program: true,
+        cache_read: true,
+        suspend: Suspend::ProgramErase,
+        out_of_order: true,
+        ..planes(MultiPlane::Free)
+    };
+    let settings = with_bus(&chip(1, 2, all));
+    let page = |time_ns, lpn: u64, op| Record { time_ns, op, offset: lpn * 4096, size: 4096, line: 0 };
+    let trace = vec![
+        page(0, 0, Op::Write),
+        page(0, 1, Op::Write),
+        page(0, 2, Op::Write),
+        page(10 * US, 40, Op::Read),
+        page(10 * US, 41, Op::Read),
+        page(10 * US, 42, Op::Read),
+        page(1_500 * US, 44, Op::Write),
+        page(1_650 * US, 45, Op::Read),
+    ];
+    let (report, _) = checked(&settings, trace);
+    let p = &report.parallel;
+    assert_eq!((p.multi_plane.program, p.multi_plane.read, p.multi_plane.erase), (1, 1, 0));
+    assert_eq!((p.cached.read, p.suspensions.program, p.suspensions.erase), (1, 1 + 1, 0));
+    assert_eq!(p.passed, 2);
+}
+
+/// Requests at random times, and a device scheduler that the settings allow.
+fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
+    let user = settings.user_bytes();
+    let mut time_ns = 0;
+    let record = |&(op, at, size, gap): &(u8, u32, u64, u64)| {
+        time_ns += if op % 3 == 0 { gap } else { 0 };
+        let size = size.min(user);
+        let op = match op {
+            0..4 => Op::Read,
+            4..8 => Op::Write,
+            8 => Op::Trim,
+            _ => Op::Flush,
+        };
+        let offset = u64::from(at) % (user - size + 1);
+        Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0 }
+    };
+    steps.iter().map(record).collect()
+}
+
+/// A device whose chips are one die of one plane, without options.
+fn plain(mut settings: Settings) -> Settings {
+    settings.flash.blocks_per_plane *= settings.flash.dies_per_chip * settings.flash.planes_per_die;
+    settings.flash.dies_per_chip = 1;
+    settings.flash.planes_per_die = 1;
+    settings.flash.parallel = Parallel::default();
+    if settings.ftl.allocation != Allocation::Dynamic {
+        settings.ftl.allocation = Allocation::CHANNEL_FIRST;
+    }
+    settings
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u8, u32, u64, u64)>> {
+    proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..2_000_000), 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 192,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
+        ..ProptestConfig::default()
+    })]
+
+    /// The engine with the options is the one without them, to the nanosecond, where there is one die of
+    /// one plane in each chip: whole reports and completions.
+    #[test]
+    fn one_die_and_plane_are_a_chip(
+        settings in device(),
+        scheduler in prop::sample::select(vec!["noop", "direct", "piq", "vios"]),
+        host in prop::sample::select(vec!["noop", "rb", "map+"]),
+        (depth, transfer, command) in (1u32..12, 0u64..3, 0u64..3),
+        background: bool,
+        steps in steps(),
+    ) {
+        let mut one = plain(settings);
+        prop_assume!(ftl::check(&one).is_ok());
+        one.device.queue_depth = depth;
+        one.host.scheduler = host.into();
+        one.flash.transfer_ps = transfer * 10_000;
+        one.flash.command_ns = command * 700;
+        one.ftl.background_flush = background;
+        one.device.scheduler = scheduler.into();
+        if one.allocates_by_speed() {
+            one.ftl.wear_threshold = None;
+        }
+        if ftlab_core::device::sched::check(&one).is_err() {
+            one.device.scheduler = "noop".into();
+        }
+        let mut other = one.clone();
+        other.flash.parallel.interleave = true;
+        other.flash.parallel.multi_plane = MultiPlane::Free;
+        let (mut expected, rows) = checked(&one, trace(&one, &steps));
+        let (report, other_rows) = checked(&other, trace(&other, &steps));
+        prop_assert_eq!(rows, other_rows);
+        // A die is named where dies have options.
+        prop_assert_eq!(&report.utilization.die_busy_ns, &report.utilization.chip_busy_ns);
+        expected.utilization = report.utilization.clone();
+        prop_assert_eq!(format!("{:?}", report), format!("{:?}", expected));
+    }
+
+    /// One channel, one chip, queue depth 1, no bus time and no variation: the serial device, whatever
+    /// the options. A request's flash operations follow one another without a gap.
+    #[test]
+    fn nothing_overlaps_at_queue_depth_1_on_one_die(
+        settings in device(),
+        options in parallel(),
+        background: bool,
+        steps in steps(),
+    ) {
+        let mut one = plain(settings);
+        one.flash.blocks_per_plane *= one.flash.chips();
+        one.flash.channels = 1;
+        one.flash.chips_per_channel = 1;
+        one.flash.variation = None;
+        one.device.scheduler = "noop".into();
+        one.ftl.background_flush = background;
+        prop_assume!(ftl::check(&one).is_ok());
+        let mut other = one.clone();
+        other.flash.parallel = options;
+        prop_assert_eq!(checked(&one, trace(&one, &steps)).1, checked(&other, trace(&other, &steps)).1);
+    }
+
+    /// Whatever the options: every request completes, no resource is busy for longer than the run, every
+    /// invariant of check mode holds, and the same run again gives the same.
+    #[test]
+    fn all_options_together_keep_every_invariant(
+        settings in device(),
+        options in parallel(),
+        scheduler in prop::sample::select(vec!["noop", "direct", "piq", "vios"]),
+        (dies, planes, depth, transfer, command) in (1u32..4, 1u32..4, 1u32..40, 0u64..3, 0u64..3),
+        steps in steps(),
+    ) {
+        let mut all = settings;
+        all.flash.dies_per_chip = dies;
+        all.flash.planes_per_die = planes;
+        all.flash.parallel = options;
+        while ftl::check(&all).is_err() && all.flash.blocks_per_plane < 80 {
+            all.flash.blocks_per_plane += 1;
+        }
+        prop_assume!(ftl::check(&all).is_ok());
+        all.device.queue_depth = depth;
+        all.flash.transfer_ps = transfer * 10_000;
+        all.flash.command_ns = command * 700;
+        all.device.scheduler = scheduler.into();
+        if all.allocates_by_speed() {
+            all.ftl.wear_threshold = None;
+        }
+        if ftlab_core::device::sched::check(&all).is_err() {
+            all.device.scheduler = "direct".into();
+        }
+        let (report, rows) = checked(&all, trace(&all, &steps));
+        prop_assert_eq!(rows.len(), steps.len());
+        let used = &report.utilization;
+        for busy_ns in used.chip_busy_ns.iter().chain(&used.die_busy_ns).chain(&used.channel_busy_ns) {
+            prop_assert!(*busy_ns <= report.elapsed_ns);
+        }
+        // Each operation of flash costs its time somewhere: no die is busy for less than its share.
+        if options.multi_plane == MultiPlane::Off && !options.cache_read && !options.cache_program {
+            let busy: u64 = if options.interleave { &used.die_busy_ns } else { &used.chip_busy_ns }.iter().sum();
+            let suspended = (report.parallel.suspensions.program + report.parallel.suspensions.erase)
+                * (options.suspend_ns + options.resume_ns);
+            prop_assert_eq!(busy, report.flash.busy_ns.values().sum::<u64>() + suspended);
+        }
+        prop_assert_eq!(checked(&all, trace(&all, &steps)).1, rows);
+    }
+}
