@@ -1,10 +1,11 @@
 //! The host's block layer: the pending queue with admission, merging and deadline, the scheduler.
 
 use super::arrivals::Arrivals;
+use super::blocks::{Blocks, Surroundings};
 use super::merge::Merging;
 use crate::config::Settings;
 use crate::coop::{Awareness, DeviceView};
-use crate::request::{Ages, Pool, Queue};
+use crate::request::{Ages, Pool, Queue, Request};
 use crate::sched::{Decision, Sched};
 use crate::util::NONE;
 use crate::workload::{Op, SourceError};
@@ -36,12 +37,18 @@ pub struct Host {
     /// A regular dispatch has been made since the deadlines were looked at.
     deadlines_due: bool,
     merging: Option<Merging>,
+    /// For a scheduler by flash blocks.
+    blocks: Option<Blocks>,
 }
 
 impl Host {
     /// An empty host; `files`: its requests come from a page cache.
     pub fn new(settings: &Settings, device: DeviceView, files: bool) -> Host {
-        let sched = Sched::new(&settings.host);
+        let mut sched = Sched::new(&settings.host);
+        let blocks = sched.by_blocks().then(|| Blocks::new(settings, device));
+        if let Some(blocks) = &blocks {
+            sched.set_block_size(blocks.pages());
+        }
         Host {
             pool: Pool::default(),
             awareness: Awareness::new(&settings.host.awareness, device),
@@ -53,7 +60,8 @@ impl Host {
             ages: Ages::default(),
             feed: Feed::Nothing,
             deadlines_due: false,
-            merging: Merging::new(settings, files),
+            merging: Merging::new(settings, files, blocks.as_ref().map(Blocks::bytes)),
+            blocks,
         }
     }
 
@@ -86,6 +94,9 @@ impl Host {
         arrivals: &mut Arrivals,
         device: DeviceView,
     ) -> Result<Option<u32>, SourceError> {
+        if self.is_held() {
+            return Ok(None);
+        }
         let id = match self.feed() {
             Some(id) => id,
             None => {
@@ -93,14 +104,35 @@ impl Host {
                 if std::mem::take(&mut self.deadlines_due) {
                     self.collect_expired(now_ns);
                 }
-                let Some(id) = self.feed().or_else(|| self.choose()) else { return Ok(None) };
+                let Some(id) = self.feed().or_else(|| self.choose(now_ns, arrivals, device)) else { return Ok(None) };
                 id
             }
         };
         let request = &mut self.pool[id];
         request.dispatch_ns = now_ns;
         self.awareness.dispatched(request.pages);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.handed_over(id, &mut self.pool);
+        }
         Ok(Some(id))
+    }
+
+    /// Whether the next request of what was chosen waits for the device; nothing is admitted meanwhile.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        match (&self.blocks, &self.feed) {
+            (Some(blocks), Feed::Batch(queue)) => blocks.holds(&self.pool[queue.head()]),
+            _ => false,
+        }
+    }
+
+    /// A request that was handed over is done; the workload's request that completes with it, if any.
+    #[inline]
+    pub fn finish(&mut self, id: u32) -> Option<u32> {
+        match &mut self.blocks {
+            None => Some(id),
+            Some(blocks) => blocks.finish(id, &mut self.pool),
+        }
     }
 
     /// The next request of what was chosen before.
@@ -137,6 +169,7 @@ impl Host {
             let updates = request.op != Op::Read;
             let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
             request.hit = cached && request.pages.pages > 0;
+            let Some(request) = self.cut(request) else { continue };
             let id = self.pool.insert(request);
             if let Some(merging) = &mut self.merging {
                 merging.enter(id, &self.pool);
@@ -146,6 +179,18 @@ impl Host {
             self.sched.admit(id, &mut self.pool);
         }
         Ok(())
+    }
+
+    /// Admits the parts of a write that has several, or gives it back. None of them merges.
+    #[inline]
+    fn cut(&mut self, request: Request) -> Option<Request> {
+        let Some(blocks) = &self.blocks else { return Some(request) };
+        let Host { sched, ages, pending, .. } = self;
+        blocks.cut(request, &mut self.pool, |id, pool| {
+            *pending += 1;
+            ages.push(id, pool);
+            sched.admit(id, pool);
+        })
     }
 
     /// Takes every pending request that has waited for the deadline or longer, oldest first.
@@ -173,8 +218,16 @@ impl Host {
 
     /// A regular decision.
     #[inline]
-    fn choose(&mut self) -> Option<u32> {
-        let id = match self.sched.choose(&mut self.pool) {
+    fn choose(&mut self, now_ns: u64, arrivals: &mut Arrivals, device: DeviceView) -> Option<u32> {
+        let decision = match &mut self.blocks {
+            None => self.sched.choose(&mut self.pool),
+            Some(blocks) => {
+                let (ages, pending) = (&mut self.ages, &mut self.pending);
+                let mut around = Surroundings { blocks, arrivals, device, ages, pending, now_ns };
+                self.sched.choose_around(&mut self.pool, &mut around)
+            }
+        };
+        let id = match decision {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);
@@ -187,6 +240,9 @@ impl Host {
                     id = self.pool.behind(id);
                 }
                 self.feed = Feed::Batch(queue);
+                if self.is_held() {
+                    return None;
+                }
                 self.feed()?
             }
         };
