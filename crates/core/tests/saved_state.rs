@@ -136,7 +136,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
 /// Every byte of a state changed, and the state cut at every length: always an error in words.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
-    for kind in ["page", "dftl", "cdftl", "msftl"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl", "msftl"] {
         let (settings, bytes) = state(kind);
         assert!(load(&settings, &bytes, true).is_ok());
         for at in 0..bytes.len() {
@@ -257,7 +257,7 @@ fn golden() {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })
     };
-    let kinds = ["page", "dftl", "cdftl", "msftl"].map(|kind| sum(&filled(kind)));
+    let kinds = ["page", "dftl", "cdftl", "tpftl", "msftl"].map(|kind| sum(&filled(kind)));
     assert_eq!(
         (FORMAT, kinds),
         (6, [15671776159176352745, 8796674095570695843, 3165917815664693672, 10376373172926096139])
