@@ -61,6 +61,16 @@ const CASES: &[Case] = &[
         doc: "as dftl, scheduler map+ with 128 pending",
         keys: &[("host.scheduler", "map+"), ROOMY, QUARTER],
     },
+    Case {
+        name: "bast",
+        doc: "one log block for one data block, one chip, 5 % log blocks: a merge for nearly every write",
+        keys: &[("host.scheduler", "noop"), ("ftl.kind", "bast"), ("flash.blocks_per_plane", "4096")],
+    },
+    Case {
+        name: "fast",
+        doc: "as bast, log blocks shared by all data blocks",
+        keys: &[("host.scheduler", "noop"), ("ftl.kind", "fast"), ("flash.blocks_per_plane", "4096")],
+    },
 ];
 
 /// The preset map-plus with the keys that every case has and these.
@@ -120,10 +130,12 @@ fn measure(case: &Case, requests: u64) {
     let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
     let cpu = cpu_seconds();
     let physical = settings.flash.pages();
+    let operations: u64 = report.flash.reads.values().chain(report.flash.programs.values()).sum();
     println!(
-        "{:8} {:10.0} requests/CPU-s  {:6.3} CPU-s  {:6.1} MB peak ({:4.1} B/page + 10 MB allowed: {})  WAF {:.3}  {}",
+        "{:8} {:10.0} requests/CPU-s  {:6.1} M flash operations/CPU-s  {:6.3} CPU-s  {:6.1} MB peak ({:4.1} B/page + 10 MB allowed: {})  WAF {:.3}  {}",
         case.name,
         requests as f64 / cpu,
+        operations as f64 / cpu / 1e6,
         cpu,
         peak_bytes() as f64 / 1e6,
         (peak_bytes() as f64 - 10e6).max(0.0) / physical as f64,

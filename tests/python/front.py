@@ -114,7 +114,9 @@ def make_result(scheduler: str, factor: float = 1.0, cache: str = "16KiB") -> di
             "erases": {},
             "busy_ns": {"host": 75_000_000_000, "map": 25_000_000_000},
         },
-        "merges": {merge: {"count": 0, "pages_copied": 0, "busy_ns": 0} for merge in merges},
+        "merges": {
+            merge: {"count": 0, "pages_copied": 0, "busy_ns": 0, "cost_ratio": 0.0} for merge in merges
+        },
         "waf": {"total": 1.07, "gc": 0.0, "map": 0.07, "merge": 0.0, "pad": 0.0},
         "wear": {"min": 0, "mean": 0.0, "max": 0, "stddev": 0.0},
         "health": {

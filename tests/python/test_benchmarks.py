@@ -71,7 +71,7 @@ def test_the_report_shows_what_the_clients_saw(cli: Cli) -> None:
     for key, value in {"workload.benchmark.kind": "dbench", **SMALLER["dbench"]}.items():
         sets += ["--set", f"{key}={value}"]
     text = cli.ok("run", "map-plus", *sets)
-    assert "benchmark: dbench: clients 4, files 114, file_size 23MB, duration 500ms, ageing 100ms" in text
+    assert "benchmark: dbench: clients 4, files 114, file_size 23MB, duration 0.5s, ageing 0.1s" in text
     assert "operations/s" in text
     assert "fsync (" in text
     assert "page cache: 512 MiB, hit ratio" in text

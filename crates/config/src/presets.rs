@@ -28,6 +28,16 @@ const PRESETS: &[Preset] = &[
         doc: "VIOS (Cui et al., NPC 2016): 64 chips on 8 channels, 128 GiB, blocks of different speed",
         text: include_str!("../presets/vios.toml"),
     },
+    Preset {
+        name: "coop-bast",
+        doc: "COOP (Shim et al., TC 2014): 512 MiB OneNAND, BAST, 5 % log blocks",
+        text: include_str!("../presets/coop-bast.toml"),
+    },
+    Preset {
+        name: "coop-fast",
+        doc: "COOP (Shim et al., TC 2014): 512 MiB OneNAND, FAST, 5 % log blocks",
+        text: include_str!("../presets/coop-fast.toml"),
+    },
 ];
 
 /// Every preset, in the order in which `ftlab presets` shows them.

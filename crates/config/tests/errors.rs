@@ -315,7 +315,11 @@ fn options_are_named_as_the_user_gave_them() {
         (set("", "x"), "--set =x: no key; write KEY=VALUE, host.scheduler=noop for example"),
         (set("seed", ""), "--set seed=: empty; expected a whole number such as 128"),
         (set("seed", "1e3"), "--set seed=1e3: not a whole number"),
-        (set("preset", "coop"), "--set preset=coop: no preset is called \"coop\""),
+        (set("preset", "nothing"), "--set preset=nothing: no preset is called \"nothing\""),
+        (
+            set("preset", "coop"),
+            "--set preset=coop: no preset is called \"coop\"; did you mean \"coop-bast\"?",
+        ),
         (
             option("--dedup 50", "workload.dedup", "50"),
             "--dedup 50: workload.dedup: no unit; write 50us or 50ms",

@@ -1,11 +1,11 @@
 //! Cooperation: what the device lets the host ask, and how the host uses it.
 //!
 //! The host asks through [`DeviceView`] alone; what it may advise (the prefetch of a batch's
-//! mappings) travels with the request. An opaque device is `awareness = "none"` or `"lru"`.
+//! mappings; begin and end of a block issue, [`crate::ftl::Mark`]) travels with the request. An opaque device is `awareness = "none"` or `"lru"`.
 
 use crate::config::Choice;
 use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl, Request};
+use crate::ftl::{BlockSize, FlashTranslation, Ftl, Request};
 use crate::util::{Bits, List, Lru, NONE};
 
 /// Names for `host.awareness`.
@@ -59,6 +59,17 @@ impl<'a> DeviceView<'a> {
     /// Is the map in RAM whole, so that every mapping counts as cached?
     pub fn map_complete(self) -> bool {
         with_ftl!(self.0, ftl => ftl.map_complete())
+    }
+
+    /// COOP_Query (Shim et al., TC 2014, Table 1): which logical blocks would a block issue of so many
+    /// pages from an LPN on have merged, fully or partially? `set` holds them afterwards, ascending.
+    pub fn coop_query(self, first: u32, pages: u32, set: &mut Vec<u32>) {
+        with_ftl!(self.0, ftl => ftl.coop_query(first, pages, set));
+    }
+
+    /// COOP_GetSize: how large are logical blocks and pages? `None` if data is not mapped by blocks.
+    pub fn coop_size(self) -> Option<BlockSize> {
+        with_ftl!(self.0, ftl => ftl.block_size())
     }
 
     /// How many LPNs are there?

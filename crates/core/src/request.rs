@@ -68,6 +68,8 @@ pub struct Request {
     pub expired: bool,
     /// First of a batch: the device prefetches for it and those linked behind it.
     pub prefetch: bool,
+    /// What its scheduler tells the device of it beside that.
+    pub mark: ftl::Mark,
     /// Number of its batch in the host's scheduler, from 1; 0: none.
     pub batch: u64,
     /// Where its scheduler keeps that batch.
@@ -165,6 +167,7 @@ impl Request {
             prioritized: false,
             expired: false,
             prefetch: false,
+            mark: ftl::Mark::default(),
             batch: 0,
             batch_slot: NONE,
             chips: Window { first: 0, width: 0 },

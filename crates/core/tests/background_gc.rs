@@ -30,6 +30,7 @@ macro_rules! each {
             Ftl::Tpftl($name) => $body,
             Ftl::Minipage($name) => $body,
             Ftl::Msftl($name) => $body,
+            _ => unreachable!("hybrid FTLs collect no garbage"),
         }
     };
 }

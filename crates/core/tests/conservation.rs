@@ -68,6 +68,8 @@ impl Device {
             Ftl::Tpftl(ftl) => Box::new(ftl),
             Ftl::Minipage(ftl) => Box::new(ftl),
             Ftl::Msftl(ftl) => Box::new(ftl),
+            Ftl::Bast(ftl) => Box::new(ftl),
+            Ftl::Fast(ftl) => Box::new(ftl),
         };
         work.label();
         let slots = vec![u32::MAX; settings.user_pages() as usize];

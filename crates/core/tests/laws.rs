@@ -39,6 +39,7 @@ fn small(kind: &str, chips: u32) -> Settings {
     settings.flash.chips_per_channel = chips.div_ceil(2);
     settings.flash.blocks_per_plane = 32;
     settings.flash.pages_per_block = 16;
+    settings.ftl.log_blocks_ppm = 62_500;
     settings.ftl.over_provisioning_ppm = 200_000;
     settings.host.deadline_ns = Some(10_000_000);
     settings
@@ -46,7 +47,7 @@ fn small(kind: &str, chips: u32) -> Settings {
 
 #[test]
 fn every_request_completes_once_and_latency_is_wait_plus_access() {
-    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl", "bast", "fast"] {
         for scheduler in SCHEDULERS {
             for (chips, depth, transfer_ps, device) in [
                 (1, 1, 0, "noop"),

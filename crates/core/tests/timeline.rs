@@ -76,7 +76,13 @@ fn devices() -> Vec<(String, Settings)> {
     let mut all = Vec::new();
     for (channels, chips, transfer_ps) in [(1, 1, 0), (1, 1, 2_500), (2, 2, 0), (2, 2, 2_500), (3, 1, 10_000)]
     {
-        for (kind, scheduler, depth) in [("page", "noop", 8), ("dftl", "map+", 8), ("cdftl", "map", 1)] {
+        for (kind, scheduler, depth) in [
+            ("page", "noop", 8),
+            ("dftl", "map+", 8),
+            ("cdftl", "map", 1),
+            ("bast", "noop", 8),
+            ("fast", "row", 1),
+        ] {
             let mut one = settings();
             one.flash.channels = channels;
             one.flash.chips_per_channel = chips;
@@ -86,6 +92,7 @@ fn devices() -> Vec<(String, Settings)> {
             one.flash.transfer_ps = transfer_ps;
             one.ftl.kind = kind.into();
             one.ftl.over_provisioning_ppm = 450_000;
+            one.ftl.log_blocks_ppm = 150_000;
             one.ftl.mapping_cache_bytes = Some(8192);
             one.ftl.background_flush = kind == "dftl";
             one.host.scheduler = scheduler.into();

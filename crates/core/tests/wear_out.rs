@@ -29,6 +29,7 @@ macro_rules! each {
             Ftl::Tpftl($name) => $body,
             Ftl::Minipage($name) => $body,
             Ftl::Msftl($name) => $body,
+            _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),
         }
     };
 }

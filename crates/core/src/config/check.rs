@@ -139,7 +139,7 @@ fn mapping_cache(settings: &Settings) -> Result<(), Contradiction> {
     let Some(cache) = settings.ftl.mapping_cache_bytes else { return Ok(()) };
     let entry = u64::from(settings.ftl.entry_bytes);
     // A kind without a cache ignores the key, except for a zero that nobody can mean.
-    let has_cache = settings.ftl.kind != "page";
+    let has_cache = crate::ftl::maps_on_flash(&settings.ftl.kind);
     if cache == 0 || (has_cache && cache < entry) {
         let message = format!(
             "{} holds no mapping entry of {} (ftl.entry); give at least {}, or \"unlimited\"",

@@ -221,6 +221,40 @@ fn generators_must_be_possible() {
     );
 }
 
+/// Hybrid FTLs: what they need beside the user's blocks is said with its number and its key.
+#[test]
+fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
+    let fits = |kind, keys: &[(&'static str, Value)]| {
+        let base = [("ftl.kind", text(kind)), ("flash.blocks_per_plane", Value::Count(100))];
+        Settings::from_values(&self::with(&[&base[..], keys].concat()))
+    };
+    let fault = |kind, keys: &[(&'static str, Value)]| fits(kind, keys).unwrap_err().to_string();
+    let logs = |percent: u64| ("ftl.log_blocks", Value::Ppm(percent * 10_000));
+    let withheld = |percent: u64| ("ftl.over_provisioning", Value::Ppm(percent * 10_000));
+    assert!(fits("bast", &[logs(5), withheld(7)]).is_ok());
+    assert_eq!(
+        fault("bast", &[logs(5), withheld(6)]),
+        "ftl.over_provisioning: too little is withheld: bast needs 94 data blocks, 5 log blocks (ftl.log_blocks) \
+         and 2 erased ones for merges on each chip, of 100 there are; withhold 7%, lower ftl.log_blocks, or raise \
+         flash.blocks_per_plane"
+    );
+    assert_eq!(
+        fault("bast", &[logs(0)]),
+        "ftl.log_blocks: that share of 100 blocks is 0 log blocks; bast needs 1 on each of 1 chips: give at least 1%"
+    );
+    assert!(fits("fast", &[logs(2)]).is_ok());
+    let chips = || ("flash.channels", Value::Count(4));
+    assert_eq!(
+        fault("fast", &[logs(1), chips()]),
+        "ftl.log_blocks: that share of 400 blocks is 4 log blocks; fast needs 2 on each of 4 chips: give at least 2%"
+    );
+    assert!(fits("fast", &[logs(2), chips()]).is_ok());
+    let small = ("ftl.logical_page", Value::Bytes(2048));
+    assert!(fault("fast", &[small]).starts_with("ftl.logical_page: fast maps blocks of whole NAND pages"));
+    // Nor does the preset's mapping cache matter to them.
+    assert!(fits("bast", &[("ftl.mapping_cache", Value::Bytes(1))]).is_ok());
+}
+
 #[test]
 fn benchmarks_must_fit() {
     let bench = |more: &[(&'static str, Value)]| {

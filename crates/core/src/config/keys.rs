@@ -431,30 +431,12 @@ pub const GENERAL: &[Key] = &[
     key("flash.pe_cycles", count(0, 1 << 30), "0", "Erases each block has behind it at time 0."),
 ];
 
-/// Keys of the contract whose parts this build does not have: checked, kept in
-/// the resolved configuration, and read by nothing.
-pub const RESERVED: &[Key] = &[
-    key(
-        "ftl.log_blocks",
-        Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
-        "5%",
-        "Log blocks of hybrid FTLs; other FTLs ignore it.",
-    ),
-    key(
-        "ftl.csm_threshold",
-        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
-        "50%",
-        "Cooperative switch merges of hybrid FTLs; other FTLs ignore it.",
-    ),
-];
-
 /// Every key of this build: [`GENERAL`] and those of the registered parts.
 pub fn all() -> Vec<Key> {
     let mut keys = GENERAL.to_vec();
     // Tables stand in the order of their first keys: the workload's before the host's.
     let host = keys.iter().position(|key| key.path.starts_with("host.")).unwrap_or(keys.len());
     keys.splice(host..host, crate::workload::bench::KEYS.iter().copied());
-    keys.extend_from_slice(RESERVED);
     keys.extend(crate::sched::keys());
     keys.extend_from_slice(crate::cache::KEYS);
     keys.extend_from_slice(crate::fs::KEYS);
@@ -469,6 +451,7 @@ pub fn all() -> Vec<Key> {
 /// to the requests of the run alone.
 const NO_STATE: &[&str] = &[
     "ftl.background_flush",
+    "ftl.csm_threshold",
     "ftl.gc_background",
     "ftl.gc_normal_blocks",
     "ftl.gc_step",
@@ -496,5 +479,5 @@ const NO_STATE: &[&str] = &[
 pub fn shapes_state(path: &str) -> bool {
     let device = path == "seed" || path.starts_with("device.precondition");
     let shape = path.starts_with("ftl.") || path.starts_with("flash.");
-    (device || shape) && !NO_STATE.contains(&path) && RESERVED.iter().all(|key| key.path != path)
+    (device || shape) && !NO_STATE.contains(&path)
 }

@@ -14,7 +14,7 @@ pub mod units;
 mod workload;
 
 pub use files::Files;
-pub use keys::{GENERAL, RESERVED, all, shapes_state};
+pub use keys::{GENERAL, all, shapes_state};
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{
     Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, Precondition, PreconditionKind,

@@ -174,6 +174,10 @@ pub struct Ftl {
     pub spare_threshold_ppm: u64,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
+    /// bast, fast: log blocks, a share of all erase blocks, ppm.
+    pub log_blocks_ppm: u64,
+    /// fast: largest block issue that goes to log blocks under cooperation, a share of a block, ppm.
+    pub csm_threshold_ppm: u64,
     /// Where pages go.
     pub allocation: Allocation,
 }
@@ -433,6 +437,8 @@ impl Reader<'_> {
             spare_blocks: self.u32("ftl.spare_blocks"),
             spare_threshold_ppm: self.u64("ftl.spare_threshold"),
             entry_bytes: self.u32("ftl.entry"),
+            log_blocks_ppm: self.u64("ftl.log_blocks"),
+            csm_threshold_ppm: self.u64("ftl.csm_threshold"),
             allocation: Allocation::named(&self.name("ftl.allocation")),
         }
     }

@@ -20,7 +20,7 @@ impl Device {
     /// Starts a step of garbage collection on every idle chip that the FTL wants collected.
     pub fn collect(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) {
         let waits = self.waiting > 0;
-        let unknown = self.slots_per_page.get() > 1 || self.touch == Touch::Unknown;
+        let unknown = self.slots_per_page > 1 || self.touch == Touch::Unknown;
         if self.flushes > 0 || (waits && unknown) {
             return;
         }

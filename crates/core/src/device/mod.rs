@@ -23,7 +23,7 @@ use crate::config::Settings;
 use crate::flash::Work;
 use crate::flash::parallel::{Allocation, Place};
 use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{FlashTranslation, Ftl, Mark};
 use crate::request::{Pool, Request, Window};
 use crate::util::{Divider, NONE};
 use crate::workload::Op;
@@ -66,7 +66,9 @@ pub struct Device {
     wanted: Vec<u32>,
     /// Writes to a chip that more requests wait for are marked in their [`Work`].
     by_speed: bool,
-    slots_per_page: Divider,
+    /// Logical pages that lie on one unit before static allocation goes on to the next.
+    stripe: Divider,
+    slots_per_page: u32,
     /// How the chips of a request are found.
     touch: Touch,
     places: Vec<Place>,
@@ -88,6 +90,7 @@ impl Device {
     pub fn new(settings: &Settings) -> Device {
         let chips = settings.flash.units();
         let touch = match settings.ftl.allocation {
+            _ if crate::ftl::is_hybrid(&settings.ftl.kind) => Touch::Window,
             Allocation::Dynamic => Touch::Unknown,
             _ if settings.spread().in_turn() => Touch::Window,
             _ => Touch::Each,
@@ -98,7 +101,8 @@ impl Device {
             sched: Sched::new(settings),
             wanted: vec![0; chips as usize],
             by_speed: settings.allocates_by_speed(),
-            slots_per_page: Divider::new(settings.flash.page_bytes / settings.ftl.logical_page_bytes),
+            stripe: Divider::new(crate::ftl::stripe(settings)),
+            slots_per_page: settings.flash.page_bytes / settings.ftl.logical_page_bytes,
             touch,
             places: settings.spread().places(),
             array: Engine::new(settings),
@@ -160,7 +164,7 @@ impl Device {
             return Window { first, width: 1 };
         }
         let last = pages.first + pages.pages - 1;
-        let width = self.slots_per_page.div(last) - self.slots_per_page.div(pages.first) + 1;
+        let width = self.stripe.div(last) - self.stripe.div(pages.first) + 1;
         Window { first, width: width.min(self.wanted.len() as u32) }
     }
 
@@ -262,7 +266,7 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         work.clear();
-        let Request { op, pages, chips, prefetch, .. } = pool[id];
+        let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
         self.waiting -= 1;
         self.flushes -= u32::from(op == Op::Flush);
         for chip in chips.members(self.wanted.len() as u32) {
@@ -288,6 +292,7 @@ impl Device {
             with_ftl!(ftl, ftl => ftl.prefetch(translation_page, &mut needs, work));
         }
         let misses = with_ftl!(ftl, ftl => match op {
+            _ if mark != Mark::default() => marked(ftl, op, pages, mark, work),
             Op::Read => ftl.read(pages, work),
             Op::Write => ftl.write(pages, work),
             Op::Trim => ftl.trim(pages, work),
@@ -355,4 +360,32 @@ impl Device {
             }
         }
     }
+}
+
+/// Runs a request that the host has marked, between the commands of cooperation that go with it.
+#[cold]
+fn marked(
+    ftl: &mut impl FlashTranslation,
+    op: Op,
+    pages: crate::ftl::Request,
+    mark: Mark,
+    work: &mut Work,
+) -> u32 {
+    let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
+    if mark.begin {
+        ftl.coop_issue(block, work);
+    }
+    let misses = match op {
+        Op::Read => ftl.read_marked(pages, mark, work),
+        Op::Write => ftl.write_marked(pages, mark, work),
+        Op::Trim => ftl.trim(pages, work),
+        Op::Flush => {
+            ftl.flush(work);
+            0
+        }
+    };
+    if mark.end {
+        ftl.coop_complete(block, work);
+    }
+    misses
 }

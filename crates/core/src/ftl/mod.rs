@@ -2,13 +2,17 @@
 //!
 //! [`FlashTranslation`] is what the device asks of one; [`Ftl`] is the enum that
 //! dispatches to the registered ones. To add an FTL: one file here with `NAME`,
-//! `DOC`, `KEYS` and the type, and one line in the registry below.
+//! `DOC`, `KEYS` and the type, and one line in the registry below: a page-mapped one
+//! (its type implements [`translation::Translation`]), or one of another kind
+//! ([`Standalone`]), as the hybrid FTLs are.
 
 pub mod background;
 pub mod endurance;
 pub mod gc;
+pub mod hybrid;
 mod layout;
 pub mod log;
+pub mod merges;
 pub mod page_mapped;
 pub mod pool;
 pub mod translation;
@@ -21,6 +25,7 @@ use crate::config::{Choice, Contradiction, GcBackground, Key, Kind, Settings};
 use crate::flash::Work;
 use crate::flash::variation::Speeds;
 use crate::util::codec::{Damage, Decoder, Encoder};
+use merges::MergeStats;
 use page_mapped::PageMapped;
 pub use translation::MapStats;
 pub use units::UnitSpace;
@@ -36,6 +41,51 @@ pub struct Request {
     pub head_partial: bool,
     /// The last page is covered in part only (of a one-page request, at either end).
     pub tail_partial: bool,
+}
+
+/// What the host says of a request beside its pages; all false unless its scheduler knows better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Part of a block issue under cooperation: announced by COOP_Query, so nothing need be guessed.
+    pub coop: bool,
+    /// COOP_Issue of the logical block of its first page goes ahead of it.
+    pub begin: bool,
+    /// COOP_Complete of that logical block follows it.
+    pub end: bool,
+    /// Padding: pages read, or written back unchanged, to make a block whole.
+    pub pad: bool,
+}
+
+/// Sizes of a logical block: the answer to COOP_GetSize.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSize {
+    /// Pages of a block.
+    pub pages: u32,
+    /// Bytes of a page (FPS).
+    pub page_bytes: u32,
+}
+
+impl BlockSize {
+    /// Bytes of a block (FBS).
+    pub fn block_bytes(self) -> u64 {
+        u64::from(self.pages) * u64::from(self.page_bytes)
+    }
+}
+
+/// How an FTL that is not page-mapped is made.
+pub trait Standalone: Sized {
+    /// The FTL of checked settings, its flash empty.
+    fn new(settings: &Settings, check: bool, work: &mut Work) -> Self;
+    /// Reads what [`FlashTranslation::save`] wrote, for the same settings.
+    ///
+    /// # Errors
+    /// [`Damage`] if it is not whole, or is of another shape.
+    fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
+    /// Checks that it fits the geometry.
+    ///
+    /// # Errors
+    /// [`Contradiction`] naming the key to change.
+    fn check(settings: &Settings) -> Result<(), Contradiction>;
 }
 
 /// What the device asks of an FTL. Every operation emits its steps into a [`Work`], state changes
@@ -58,6 +108,31 @@ pub trait FlashTranslation {
     fn read(&mut self, request: Request, work: &mut Work) -> u32;
     /// Writes; returns the mapping-cache misses.
     fn write(&mut self, request: Request, work: &mut Work) -> u32;
+    /// Reads as marked.
+    fn read_marked(&mut self, request: Request, _mark: Mark, work: &mut Work) -> u32 {
+        self.read(request, work)
+    }
+    /// Writes as marked.
+    fn write_marked(&mut self, request: Request, _mark: Mark, work: &mut Work) -> u32 {
+        self.write(request, work)
+    }
+    /// COOP_Query (Shim et al., TC 2014, Table 1): the logical blocks that a block issue of so many
+    /// pages from an LPN on has merged, fully or partially; `set` holds them afterwards, ascending.
+    fn coop_query(&self, _first: u32, _pages: u32, set: &mut Vec<u32>) {
+        set.clear();
+    }
+    /// COOP_Issue: a preferential block issue of this logical block begins.
+    fn coop_issue(&mut self, _block: u32, _work: &mut Work) {}
+    /// COOP_Complete: it ends.
+    fn coop_complete(&mut self, _block: u32, _work: &mut Work) {}
+    /// COOP_GetSize; `None` if data is not mapped by blocks.
+    fn block_size(&self) -> Option<BlockSize> {
+        None
+    }
+    /// Merges so far.
+    fn merges(&self) -> MergeStats {
+        MergeStats::default()
+    }
     /// Trims; returns the mapping-cache misses.
     fn trim(&mut self, request: Request, work: &mut Work) -> u32;
     /// Makes everything written before durable.
@@ -129,20 +204,29 @@ pub trait FlashTranslation {
 }
 
 /// Makes the enum, its dispatch and its lists from one line per FTL:
-/// `Variant = module: Type, constructor, whether it keeps translation pages on flash, own check`.
+/// `Variant = module: Type, constructor, whether it keeps translation pages on flash, own check` of
+/// the page-mapped ones; behind a semicolon, of those that are [`Standalone`], `Variant = module: Type`.
 macro_rules! registry {
-    ($($variant:ident = $module:ident: $type:ty, $new:expr, $on_flash:literal, $check:expr;)*) => {
+    (
+        $($variant:ident = $module:ident: $type:ty, $new:expr, $on_flash:literal, $check:expr;)*
+        ;
+        $($other:ident = $place:ident: $kind:ty;)*
+    ) => {
         $(pub mod $module;)*
+        $(pub mod $place;)*
 
         /// A registered FTL.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
-        pub enum Ftl { $($variant($type)),* }
+        pub enum Ftl { $($variant($type),)* $($other($kind)),* }
 
         /// Evaluates an expression on whichever FTL it is.
         macro_rules! with_ftl {
             ($ftl:expr, $name:ident => $body:expr) => {
-                match $ftl { $($crate::ftl::Ftl::$variant($name) => $body),* }
+                match $ftl {
+                    $($crate::ftl::Ftl::$variant($name) => $body,)*
+                    $($crate::ftl::Ftl::$other($name) => $body),*
+                }
             };
         }
 
@@ -156,6 +240,7 @@ macro_rules! registry {
             pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
                 match served_by(settings) {
                     $($module::NAME => Ftl::$variant(PageMapped::new(settings, check, work, $new)),)*
+                    $($place::NAME => Ftl::$other(Standalone::new(settings, check, work)),)*
                     other => panic!("unregistered FTL {other}"),
                 }
             }
@@ -170,6 +255,7 @@ macro_rules! registry {
             pub fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Ftl, Damage> {
                 match served_by(settings) {
                     $($module::NAME => PageMapped::load(settings, check, from).map(Ftl::$variant),)*
+                    $($place::NAME => <$kind as Standalone>::load(settings, check, from).map(Ftl::$other),)*
                     other => panic!("unregistered FTL {other}"),
                 }
             }
@@ -177,11 +263,22 @@ macro_rules! registry {
 
         /// Names for `ftl.kind`.
         pub fn choices() -> Vec<Choice> {
-            vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
+            vec![
+                $(Choice { name: $module::NAME, doc: $module::DOC },)*
+                $(Choice { name: $place::NAME, doc: $place::DOC }),*
+            ]
+        }
+
+        /// Whether the FTL of this name has a mapping cache over translation pages on flash.
+        pub fn maps_on_flash(kind: &str) -> bool {
+            match kind {
+                $($module::NAME => $on_flash,)*
+                _ => false,
+            }
         }
 
         fn own_keys() -> Vec<Key> {
-            [$($module::KEYS),*].concat()
+            [$($module::KEYS,)* $($place::KEYS),*].concat()
         }
 
         /// Checks that the chosen FTL fits the geometry.
@@ -197,6 +294,7 @@ macro_rules! registry {
                     let own: fn(&Settings) -> Result<(), Contradiction> = $check;
                     own(settings)
                 })*
+                $($place::NAME => <$kind as Standalone>::check(settings),)*
                 other => panic!("unregistered FTL {other}"),
             }
         }
@@ -210,6 +308,22 @@ registry! {
     Tpftl = tpftl: PageMapped<tpftl::Tpftl>, tpftl::Tpftl::new, true, tpftl::check;
     Minipage = minipage: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
     Msftl = msftl: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
+    ;
+    Bast = bast: bast::Bast;
+    Fast = fast: fast::Fast;
+}
+
+/// Whether the FTL of this name maps blocks, which lie on the units in turn whatever `ftl.allocation` says.
+pub fn is_hybrid(kind: &str) -> bool {
+    matches!(kind, bast::NAME | fast::NAME)
+}
+
+/// Neighbouring logical pages that static allocation puts on one unit before it goes on to the next.
+pub fn stripe(settings: &Settings) -> u32 {
+    match is_hybrid(&settings.ftl.kind) {
+        true => settings.flash.pages_per_block,
+        false => settings.flash.page_bytes / settings.ftl.logical_page_bytes,
+    }
 }
 
 /// Whether translation units are gathered into NAND pages ([`units`]); else each is a page, written
@@ -239,6 +353,7 @@ pub fn unit_bytes(settings: &Settings) -> u32 {
 /// Keys of the registered FTLs, and of the mapping they share.
 pub fn keys() -> Vec<Key> {
     let mut keys = units::KEYS.to_vec();
+    keys.extend_from_slice(hybrid::KEYS);
     keys.push(Key {
         path: "ftl.background_flush",
         kind: Kind::Bool,

@@ -116,7 +116,7 @@ impl Tpftl {
             capacity,
             entries: Lru::new(capacity),
             nodes: Lru::new(nodes),
-            heap: Vec::with_capacity(nodes.unwrap_or(0) as usize),
+            heap: Vec::with_capacity(nodes.unwrap_or(pages) as usize),
             dirty: 0,
             now: 0,
             change: 0,

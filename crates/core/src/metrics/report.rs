@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{Health, Histogram, Preconditioning, Recorder};
 use crate::device::{Device, Overlaps};
 use crate::flash::{Cause, Counts};
+use crate::ftl::merges::{MergeCount, MergeKind};
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::workload::SourceSummary;
@@ -208,18 +209,20 @@ pub struct Flash {
 }
 
 /// Merges of one kind.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Merge {
     /// How many.
     pub count: u64,
-    /// Pages copied by them.
+    /// Pages copied by them; of padded switch merges the padding pages programmed.
     pub pages_copied: u64,
-    /// Their time, ns.
+    /// Their time, ns: copies and erasures, and the padding.
     pub busy_ns: u64,
+    /// busy_ns / that of the host's own operations (cause host); absent without any.
+    pub cost_ratio: Option<f64>,
 }
 
 /// `merges`.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Merges {
     /// Full merges.
     pub full: Merge,
@@ -232,6 +235,24 @@ pub struct Merges {
     pub padded_switch: Merge,
     /// Cooperative switch merges.
     pub cooperative: Merge,
+}
+
+impl Merges {
+    fn new(ftl: &Ftl, counts: &Counts) -> Merges {
+        let stats = with_ftl!(ftl, ftl => ftl.merges());
+        let of = |kind| {
+            let MergeCount { count, pages_copied, busy_ns } = stats.of(kind);
+            let cost_ratio = ratio(busy_ns, counts.busy_ns[Cause::Host as usize]);
+            Merge { count, pages_copied, busy_ns, cost_ratio }
+        };
+        Merges {
+            full: of(MergeKind::Full),
+            partial: of(MergeKind::Partial),
+            switched: of(MergeKind::Switch),
+            padded_switch: of(MergeKind::PaddedSwitch),
+            cooperative: of(MergeKind::Cooperative),
+        }
+    }
 }
 
 /// `waf`: pages programmed for each page the host wrote; absent without host writes.
@@ -550,7 +571,7 @@ impl Report {
                 busy_ns: by_cause(&counts.busy_ns),
                 program_time: program_time(ftl, counts, sources.program_ns),
             },
-            merges: Merges::default(),
+            merges: Merges::new(ftl, counts),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
             health: Health::new(

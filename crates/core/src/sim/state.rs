@@ -2,7 +2,7 @@
 //!
 //! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
 //! ([`crate::util::codec`]): a [`Header`], the FTL's small parts, the page map of the user data,
-//! the directory of the translation pages. Whoever changes what an FTL keeps changes [`FORMAT`];
+//! the directory of the translation pages (of page-mapped FTLs). Whoever changes what an FTL keeps changes [`FORMAT`];
 //! a test compares the bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// Most differing keys that a message names.
 const MOST_NAMED: usize = 8;

@@ -68,6 +68,8 @@ pub fn settings() -> Settings {
             spare_blocks: 0,
             spare_threshold_ppm: 100_000,
             entry_bytes: 8,
+            log_blocks_ppm: 50_000,
+            csm_threshold_ppm: 500_000,
             allocation: Allocation::CHANNEL_FIRST,
         },
         flash: Flash {

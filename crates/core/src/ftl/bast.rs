@@ -1,0 +1,176 @@
+//! BAST: one log block for one data block.
+//!
+//! Source: J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash translation layer
+//! for CompactFlash systems", IEEE Transactions on Consumer Electronics, 2002, as Shim et al., TC 2014,
+//! section 2.2.1 tell it; COOP_Query is their Algorithm 3.
+//!
+//! A page is appended to its logical block's log block. A log block whose last page is programmed is
+//! merged at once: a switch merge if page i holds offset i for all i, else a full merge. When a log
+//! block is needed and the chip has all it may have, the one written least recently is merged: in order
+//! from offset 0 so far, a partial merge, else a full one. Readings: recency counts writes, not reads;
+//! a log block in which nothing is valid (all trimmed) is erased, which is no merge.
+//!
+//! **COOP_Query** (Algorithm 3): where it is silent, for as many pages as the log block has left and
+//! not in order, it names the block itself, since filling the log starts a full merge; with no log
+//! block allocated and one left to take, nothing. A victim without valid pages needs no merge, so
+//! nothing is named for it.
+
+use serde::{Deserialize, Serialize};
+
+use super::hybrid::layout::Shape;
+use super::hybrid::store::{Block, Role, Store};
+use super::hybrid::{Hybrid, Logs, Part, complete};
+use super::merges::MergeKind;
+use crate::config::Key;
+use crate::flash::{Cause, Work};
+use crate::util::{List, Lru, NONE};
+
+/// Registered name.
+pub const NAME: &str = "bast";
+/// One line for `ftlab components`.
+pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
+/// Keys it reads beside those of all hybrid FTLs.
+pub const KEYS: &[Key] = &[];
+
+/// BAST.
+pub type Bast = Hybrid<Pairs>;
+
+/// Log blocks by their logical block, in the order in which they were written last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pairs {
+    logs: Lru<u32>,
+    /// Of each chip, and how many it may have.
+    chips: Vec<(List, u32)>,
+}
+
+impl Pairs {
+    /// Log block of a logical block, or [`NONE`].
+    fn log(&self, logical: u32) -> u32 {
+        match self.logs.find(logical) {
+            NONE => NONE,
+            id => *self.logs.value(id),
+        }
+    }
+
+    /// Gives a logical block a log block; returns its id.
+    fn allocate(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
+        let chip = store.chip(logical);
+        let (list, limit) = self.chips[chip as usize];
+        if list.len == limit {
+            self.merge(self.logs.key(list.tail), store, work);
+        }
+        let id = self.logs.insert(logical, store.take(chip, Role::Log, logical));
+        self.logs.push_head(&mut self.chips[chip as usize].0, id);
+        id
+    }
+
+    /// Takes the log block of a logical block out of the list.
+    fn detach(&mut self, logical: u32, store: &Store) -> u32 {
+        let id = self.logs.find(logical);
+        let log = *self.logs.value(id);
+        self.logs.unlink(&mut self.chips[store.chip(logical) as usize].0, id);
+        self.logs.remove(id);
+        log
+    }
+
+    /// Merges a logical block with its log block.
+    fn merge(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        if store.merging() == logical {
+            return complete(self, store, work);
+        }
+        let log = self.detach(logical, store);
+        let Block { valid, in_order, .. } = *store.block(log);
+        if valid > 0 && in_order {
+            return store.merge_in_order(log, work);
+        }
+        if valid > 0 {
+            store.merge_full(logical, work);
+        }
+        store.drop_log(log, MergeKind::Full, work);
+    }
+}
+
+impl Logs for Pairs {
+    const NAME: &'static str = NAME;
+    const LEAST: u64 = 1;
+
+    fn new(shape: &Shape) -> Pairs {
+        Pairs {
+            logs: Lru::new(Some(shape.log_blocks)),
+            chips: (0..shape.chips).map(|chip| (List::EMPTY, shape.logs_of(chip))).collect(),
+        }
+    }
+
+    fn sequential(&mut self, _part: Part, _store: &mut Store, _work: &mut Work) -> bool {
+        false
+    }
+
+    #[inline]
+    fn write(&mut self, lpn: u32, _sequential: bool, cause: Cause, store: &mut Store, work: &mut Work) {
+        let logical = store.block_of(lpn);
+        let id = match self.logs.find(logical) {
+            NONE => self.allocate(logical, store, work),
+            id => {
+                self.logs.touch(&mut self.chips[store.chip(logical) as usize].0, id);
+                id
+            }
+        };
+        let log = *self.logs.value(id);
+        store.append(log, lpn, cause, work);
+        if store.block(log).next == store.shape.pages_per_block {
+            self.merge(logical, store, work);
+        }
+    }
+
+    fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        if self.logs.find(logical) != NONE {
+            let log = self.detach(logical, store);
+            store.erase(log, work);
+        }
+    }
+
+    fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>) {
+        let logical = store.block_of(first);
+        let log = self.log(logical);
+        if log != NONE {
+            let Block { next, in_order, .. } = *store.block(log);
+            let free = store.shape.pages_per_block - next;
+            let continues = in_order && store.offset(first) == next && pages <= free;
+            if pages >= free && !continues {
+                set.push(logical);
+            }
+            return;
+        }
+        let (list, limit) = self.chips[store.chip(logical) as usize];
+        if list.len == limit {
+            let victim = list.tail;
+            if store.block(*self.logs.value(victim)).valid > 0 {
+                set.push(self.logs.key(victim));
+            }
+        }
+    }
+
+    fn verify(&self, store: &Store) -> Result<(), String> {
+        for (chip, (list, limit)) in (0..).zip(&self.chips) {
+            let mut id = list.tail;
+            let mut count = 0;
+            while id != NONE {
+                let (logical, log) = (self.logs.key(id), *self.logs.value(id));
+                let at = store.block(log);
+                let sound = at.role == Role::Log && at.owner == logical && store.chip(logical) == chip;
+                if !sound || at.next == store.shape.pages_per_block || at.next == 0 {
+                    return Err(format!(
+                        "block {log} is no open log block of logical block {logical}: {at:?}"
+                    ));
+                }
+                count += 1;
+                id = self.logs.newer(id);
+            }
+            let used = store.logs_in_use(chip);
+            if count != used || count > *limit {
+                return Err(format!("chip {chip} has {used} log blocks, {count} in its list of {limit}"));
+            }
+        }
+        Ok(())
+    }
+}

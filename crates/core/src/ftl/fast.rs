@@ -1,0 +1,219 @@
+//! FAST: log blocks shared by all data blocks, and one for sequential writes.
+//!
+//! Source: S.-W. Lee, D.-J. Park, T.-S. Chung, D.-H. Lee, S. Park, H.-J. Song, "A log buffer-based flash
+//! translation layer using fully-associative sector translation", ACM TECS, 2007, as Shim et al., TC
+//! 2014, section 2.2.2 tell it; COOP_Query is their Algorithm 4.
+//!
+//! A write request is sequential if it begins at offset 0 of a logical block, or continues from the last
+//! page of the SW log block; it is written there. At offset 0 a SW log block in use is reclaimed first,
+//! by a partial merge; a full one is merged at once, by a switch merge. All other requests go to the RW
+//! log blocks, one after another. When a page needs a new one and the chip has all it may have, the one
+//! that was filled first (least recently written) is reclaimed: every logical block with a valid page in
+//! it is merged, fully, and the log block is erased.
+//!
+//! Readings: each chip has a SW log block, one of its share of `ftl.log_blocks`. A partial merge takes
+//! the newest version of each page it copies, from wherever it lies; pages of the SW log block that were
+//! since written to a RW log block stay stale in the data block that it becomes. A victim's logical block
+//! that owns the SW log block is merged with it, partially; if pages in that have been superseded, fully,
+//! and the SW log block is erased. A log block in which nothing is valid is erased, which is no merge.
+//!
+//! **COOP_Query** (Algorithm 4): victims are as many as the pages beyond the free ones need, at least
+//! one. **Under cooperation** (`Mark::coop`) the host tells what is sequential by the size of its block
+//! issues, so that everything not part of a cooperative switch merge goes to RW log blocks.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::hybrid::layout::Shape;
+use super::hybrid::store::{Role, Store};
+use super::hybrid::{Hybrid, Logs, Part, complete};
+use super::merges::MergeKind;
+use crate::config::Key;
+use crate::flash::{Cause, Work};
+use crate::util::NONE;
+
+/// Registered name.
+pub const NAME: &str = "fast";
+/// One line for `ftlab components`.
+pub const DOC: &str =
+    "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
+/// Keys it reads beside those of all hybrid FTLs.
+pub const KEYS: &[Key] = &[];
+
+/// FAST.
+pub type Fast = Hybrid<Shared>;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Chip {
+    /// RW log blocks, the one filled first in front, the current one at the back.
+    random: VecDeque<u32>,
+    limit: usize,
+    /// SW log block, or [`NONE`].
+    sequential: u32,
+}
+
+/// The log blocks of each chip.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Shared(Vec<Chip>);
+
+impl Shared {
+    /// Reclaims a chip's SW log block, as it is.
+    fn merge_sequential(&mut self, chip: u32, store: &mut Store, work: &mut Work) {
+        let log = self.0[chip as usize].sequential;
+        if store.merging() == store.block(log).owner {
+            return complete(self, store, work);
+        }
+        self.0[chip as usize].sequential = NONE;
+        if store.block(log).valid == 0 {
+            store.drop_log(log, MergeKind::Partial, work);
+        } else {
+            store.merge_in_order(log, work);
+        }
+    }
+
+    /// Merges a logical block: nothing of it is in a log block any more.
+    fn merge(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        if store.merging() == logical {
+            return complete(self, store, work);
+        }
+        let chip = store.chip(logical);
+        let log = self.0[chip as usize].sequential;
+        if log == NONE || store.block(log).owner != logical {
+            return store.merge_full(logical, work);
+        }
+        if store.superseded(log) {
+            self.0[chip as usize].sequential = NONE;
+            store.merge_full(logical, work);
+            store.drop_log(log, MergeKind::Full, work);
+        } else {
+            self.merge_sequential(chip, store, work);
+        }
+    }
+
+    /// Reclaims the RW log block of a chip that was filled first.
+    fn reclaim(&mut self, chip: u32, store: &mut Store, work: &mut Work) {
+        let victim = self.0[chip as usize].random.pop_front().expect("all log blocks are in use");
+        while let Some(logical) = store.first_associated(victim) {
+            self.merge(logical, store, work);
+        }
+        store.drop_log(victim, MergeKind::Full, work);
+    }
+
+    /// Takes another RW log block.
+    fn open(&mut self, chip: u32, store: &mut Store, work: &mut Work) -> u32 {
+        let at = &self.0[chip as usize];
+        if at.random.len() == at.limit {
+            self.reclaim(chip, store, work);
+        }
+        let log = store.take(chip, Role::Log, NONE);
+        self.0[chip as usize].random.push_back(log);
+        log
+    }
+}
+
+impl Logs for Shared {
+    const NAME: &'static str = NAME;
+    const LEAST: u64 = 2;
+
+    fn new(shape: &Shape) -> Shared {
+        let chip = |chip| {
+            let limit = shape.logs_of(chip) as usize - 1;
+            Chip { random: VecDeque::with_capacity(limit), limit, sequential: NONE }
+        };
+        Shared((0..shape.chips).map(chip).collect())
+    }
+
+    fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool {
+        if part.coop {
+            return false;
+        }
+        let chip = store.chip(part.logical);
+        let log = self.0[chip as usize].sequential;
+        let offset = store.offset(part.first);
+        if offset > 0 {
+            return log != NONE && store.block(log).owner == part.logical && store.block(log).next == offset;
+        }
+        if log != NONE {
+            self.merge_sequential(chip, store, work);
+        }
+        self.0[chip as usize].sequential = store.take(chip, Role::Log, part.logical);
+        true
+    }
+
+    #[inline]
+    fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work) {
+        let chip = store.chip(store.block_of(lpn));
+        let full = store.shape.pages_per_block;
+        if sequential {
+            let log = self.0[chip as usize].sequential;
+            store.append(log, lpn, cause, work);
+            if store.block(log).next == full {
+                self.merge_sequential(chip, store, work);
+            }
+            return;
+        }
+        let log = match self.0[chip as usize].random.back() {
+            Some(&log) if store.block(log).next < full => log,
+            _ => self.open(chip, store, work),
+        };
+        store.append(log, lpn, cause, work);
+    }
+
+    fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        let Chip { random, sequential, .. } = &mut self.0[store.chip(logical) as usize];
+        if *sequential != NONE && store.block(*sequential).owner == logical {
+            store.erase(std::mem::replace(sequential, NONE), work);
+        }
+        random.retain(|&log| {
+            let keep = store.block(log).valid > 0;
+            if !keep {
+                store.erase(log, work);
+            }
+            keep
+        });
+    }
+
+    fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>) {
+        let logical = store.block_of(first);
+        if pages > store.shape.csm_threshold {
+            set.push(logical);
+            return;
+        }
+        let Chip { random, limit, .. } = &self.0[store.chip(logical) as usize];
+        let full = store.shape.pages_per_block as usize;
+        let current = random.back().map_or(0, |&log| full - store.block(log).next as usize);
+        let free = (limit - random.len()) * full + current;
+        if (pages as usize) < free {
+            return;
+        }
+        let victims = (pages as usize - free).div_ceil(full).max(1);
+        random.iter().take(victims).for_each(|&victim| store.associated(victim, set));
+    }
+
+    fn verify(&self, store: &Store) -> Result<(), String> {
+        for (number, chip) in (0..).zip(&self.0) {
+            let full = store.shape.pages_per_block;
+            for (index, &log) in chip.random.iter().enumerate() {
+                let at = store.block(log);
+                let current = index + 1 == chip.random.len();
+                if at.role != Role::Log || at.owner != NONE || (!current && at.next < full) || at.next == 0 {
+                    return Err(format!("block {log} is no RW log block in its place: {at:?}"));
+                }
+            }
+            let mut count = chip.random.len();
+            if chip.sequential != NONE {
+                let at = store.block(chip.sequential);
+                if at.role != Role::Log || at.owner == NONE || !at.in_order || at.next == full {
+                    return Err(format!("block {} is no SW log block: {at:?}", chip.sequential));
+                }
+                count += 1;
+            }
+            let used = store.logs_in_use(number);
+            if count as u32 != used || chip.random.len() > chip.limit {
+                return Err(format!("chip {number} has {used} log blocks, {count} in its lists"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! How a hybrid FTL divides the flash: data blocks, log blocks, erased blocks for merges.
+//!
+//! Logical block `b` lies on chip `b mod chips`, and so do its log pages, so that merges stay within a
+//! chip and sequential data spreads over the chips block by block. `ftl.log_blocks` is a share of all
+//! erase blocks, rounded up, dealt out over the chips; what the user has (`ftl.over_provisioning`) is
+//! mapped in whole blocks. (A chip here is a unit of [`crate::flash::parallel`]: a die or plane where those
+//! work on their own.) Each chip needs besides two erased blocks: one for a full merge, and one
+//! that a cooperative switch merge may hold meanwhile.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Contradiction, Settings};
+
+/// Erased blocks for merges on each chip.
+const ERASED: u64 = 2;
+
+/// Sizes of a hybrid FTL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Chips.
+    pub chips: u32,
+    /// Erase blocks of each.
+    pub blocks_per_chip: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Logical pages of the user.
+    pub lpns: u32,
+    /// Log blocks in all.
+    pub log_blocks: u32,
+    /// Largest block issue, in pages, that goes to log blocks under cooperation (CSM_TH of FAST).
+    pub csm_threshold: u32,
+}
+
+impl Shape {
+    /// The sizes that checked settings come to.
+    pub fn new(settings: &Settings) -> Shape {
+        let flash = &settings.flash;
+        let threshold = u64::from(flash.pages_per_block) * settings.ftl.csm_threshold_ppm / 1_000_000;
+        Shape {
+            chips: flash.units(),
+            blocks_per_chip: flash.blocks_per_unit() as u32,
+            pages_per_block: flash.pages_per_block,
+            page_bytes: flash.page_bytes,
+            lpns: settings.user_pages() as u32,
+            log_blocks: log_blocks(settings) as u32,
+            csm_threshold: threshold as u32,
+        }
+    }
+
+    /// Logical blocks; the last may have fewer pages.
+    pub fn logical_blocks(&self) -> u32 {
+        self.lpns.div_ceil(self.pages_per_block)
+    }
+
+    /// Erase blocks in all.
+    pub fn blocks(&self) -> u32 {
+        self.chips * self.blocks_per_chip
+    }
+
+    /// Log blocks of a chip.
+    pub fn logs_of(&self, chip: u32) -> u32 {
+        self.log_blocks / self.chips + u32::from(chip < self.log_blocks % self.chips)
+    }
+}
+
+/// `ftl.log_blocks` of all erase blocks, rounded up.
+fn log_blocks(settings: &Settings) -> u64 {
+    let blocks = u128::from(settings.flash.blocks_per_unit()) * u128::from(settings.flash.units());
+    (blocks * u128::from(settings.ftl.log_blocks_ppm)).div_ceil(1_000_000) as u64
+}
+
+/// Blocks that the fullest chip needs, as (data, log).
+fn needed(settings: &Settings) -> (u64, u64) {
+    let chips = u64::from(settings.flash.units());
+    let data = settings.user_pages().div_ceil(u64::from(settings.flash.pages_per_block)).div_ceil(chips);
+    (data, log_blocks(settings).div_ceil(chips))
+}
+
+fn fits(settings: &Settings) -> bool {
+    let (data, log) = needed(settings);
+    let spare = u64::from(settings.ftl.spare_blocks);
+    settings.user_pages() > 0 && data + log + ERASED + spare <= settings.flash.blocks_per_unit()
+}
+
+/// Checks that the geometry has the blocks that `name` needs, at least `least` log blocks on each chip.
+///
+/// # Errors
+/// [`Contradiction`] naming the key to change.
+pub fn check(settings: &Settings, name: &str, least: u64) -> Result<(), Contradiction> {
+    let fail = |key, message| Err(Contradiction { key, message });
+    let flash = &settings.flash;
+    if settings.ftl.logical_page_bytes != flash.page_bytes {
+        let message = format!(
+            "{name} maps blocks of whole NAND pages; leave this \"page\", or make it as large as flash.page"
+        );
+        return fail("ftl.logical_page", message);
+    }
+    let chips = u64::from(flash.units());
+    let (blocks, logs) = (flash.blocks_per_unit() * chips, log_blocks(settings));
+    if logs / chips < least {
+        let percent = (least * chips * 100).div_ceil(blocks);
+        let message = format!(
+            "that share of {blocks} blocks is {logs} log blocks; {name} needs {least} on each of {chips} {}s: \
+             give at least {percent}%",
+            flash.unit_name()
+        );
+        return fail("ftl.log_blocks", message);
+    }
+    if fits(settings) {
+        return Ok(());
+    }
+    let mut more = settings.clone();
+    let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| {
+        more.ftl.over_provisioning_ppm = percent * 10_000;
+        fits(&more)
+    });
+    let (data, log) = needed(settings);
+    let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, lower "));
+    let advice = if advice.is_empty() { "lower ".into() } else { advice };
+    let spare = match settings.ftl.spare_blocks {
+        0 => String::new(),
+        spare => format!(", {spare} spare ones (ftl.spare_blocks)"),
+    };
+    let message = format!(
+        "too little is withheld: {name} needs {data} data blocks, {log} log blocks (ftl.log_blocks){spare} and {ERASED} \
+         erased ones for merges on each {}, of {} there are; {advice}ftl.log_blocks, or raise \
+         flash.blocks_per_plane",
+        flash.unit_name(),
+        flash.blocks_per_unit()
+    );
+    fail("ftl.over_provisioning", message)
+}

@@ -1,0 +1,445 @@
+//! Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages, and merges between them.
+//!
+//! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based
+//! Mobile Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. What logs
+//! there are and when they are merged is [`super::bast`]'s and [`super::fast`]'s; here is what they
+//! share: the blocks ([`store`]), how the flash is divided ([`layout`]), and the cooperative switch merge.
+//!
+//! **A write goes to a log block**, the first one of a page too; a logical page has its fixed offset in
+//! the data block. Requests are cut at the ends of logical blocks, and each part counts as a write
+//! request of its own.
+//!
+//! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block,
+//! CSM_Log; writes of FBN go there at their offset, the pages they leave out are copied as they are
+//! passed; COOP_Complete(FBN) copies the rest and makes it the data block. The old data block is erased,
+//! and the log blocks that hold nothing valid any more. Readings: there is one CSM_Log, so that the issue
+//! of another block completes the one under way; a write behind the next free page ends the issue early
+//! (completes it), and goes the ordinary way, as do those after it; so does a merge of FBN that an
+//! ordinary write needs meanwhile, which the completion then is. A COOP_Complete of another block than
+//! the one under way does nothing. Offsets without data are left out; an issue that brought and found
+//! none gives its block back.
+//!
+//! **Wear-out** ([`super::endurance`]): a block past its limit is replaced when it has been erased. Without
+//! a spare block the device turns read-only once the page in hand, with the merges it needs, is done.
+
+mod audit;
+pub mod layout;
+mod state;
+pub mod store;
+
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::endurance::Life;
+use super::merges::{MergeKind, MergeStats};
+use super::{BlockSize, FlashTranslation, Mark, Request, Standalone, UnitSpace};
+use crate::config::{Contradiction, GcBackground, Key, Kind, Settings};
+use crate::flash::variation::Speeds;
+use crate::flash::{Cause, Work};
+use crate::ftl::MapStats;
+use crate::util::codec::{Damage, Decoder, Encoder};
+use crate::util::{Divider, NONE};
+use layout::Shape;
+use store::{Role, Store, merge_ns};
+
+/// Keys of all hybrid FTLs.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "ftl.log_blocks",
+        kind: Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
+        default: "5%",
+        words: &[],
+        doc: "bast, fast: log blocks, a share of all erase blocks, rounded up.",
+    },
+    Key {
+        path: "ftl.csm_threshold",
+        kind: Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        default: "50%",
+        words: &[],
+        doc: "fast under cooperation: a block issue of more than this share of a block's pages is merged at once.",
+    },
+];
+
+/// The part of a write within one logical block.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Logical block.
+    pub logical: u32,
+    /// First LPN.
+    pub first: u32,
+    /// The host cooperates: no guess at what is sequential.
+    pub coop: bool,
+}
+
+/// Log blocks: what BAST and FAST differ in.
+pub trait Logs: Sized + Clone + Serialize + DeserializeOwned {
+    /// Registered name.
+    const NAME: &'static str;
+    /// Log blocks that a chip needs.
+    const LEAST: u64;
+
+    /// None in use.
+    fn new(shape: &Shape) -> Self;
+    /// Whether a part is written as sequential; asked before its first page.
+    fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
+    /// Writes a page of such a part to a log block, merging before and after as it must.
+    fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
+    /// After a cooperative switch merge of a logical block: erases log blocks that hold nothing valid.
+    fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
+    /// COOP_Query (Algorithms 3 and 4): the logical blocks that a block issue has merged, fully or
+    /// partially; in ascending order, into `set`, which is empty.
+    fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
+    /// Check mode: the log blocks in use.
+    ///
+    /// # Errors
+    /// The first that is not as it should be, in words.
+    fn verify(&self, store: &Store) -> Result<(), String>;
+}
+
+/// Ends the cooperative switch merge under way.
+pub fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
+    let block = std::mem::replace(&mut store.cooperative, NONE);
+    let logical = store.block(block).owner;
+    let began = store.block(block).next > 0;
+    let since_ns = merge_ns(work);
+    let copies = store.fill(block, store.shape.pages_per_block, work);
+    if began || copies > 0 {
+        store.adopt(block, work);
+        store.merges.of_mut(MergeKind::Cooperative).count += 1;
+    } else {
+        store.give_back(block);
+    }
+    logs.release(logical, store, work);
+    store.charge(MergeKind::Cooperative, copies, since_ns, work);
+}
+
+/// A hybrid FTL with the log blocks `L`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hybrid<L> {
+    store: Store,
+    logs: L,
+    stats: MapStats,
+    /// Logical pages whose entries would share a translation page, for schedulers that group by them.
+    by_entries: Divider,
+    read_modify_write: bool,
+    refused: u64,
+}
+
+impl<L: Logs> Hybrid<L> {
+    /// Writes the pages of one logical block, up to LPN `end`; false if the device has turned read-only.
+    fn write_part(&mut self, part: Part, end: u32, request: Request, cause: Cause, work: &mut Work) -> bool {
+        let Hybrid { store, logs, .. } = self;
+        let last = request.first + request.pages - 1;
+        // None until a page goes to a log block.
+        let mut sequential = None;
+        for lpn in part.first..end {
+            if store.pool.is_exhausted() {
+                self.refused += 1;
+                return false;
+            }
+            work.chain_for(lpn);
+            let partial =
+                (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
+            if partial && self.read_modify_write {
+                store.read(lpn, cause, work);
+            }
+            if store.merging() == part.logical {
+                if write_cooperative(store, lpn, cause, work) {
+                    continue;
+                }
+                complete(logs, store, work);
+            }
+            let sequential =
+                *sequential.get_or_insert_with(|| logs.sequential(Part { first: lpn, ..part }, store, work));
+            logs.write(lpn, sequential, cause, store, work);
+        }
+        true
+    }
+}
+
+/// Writes a page into CSM_Log, after the pages before it; false if it is behind them already.
+fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work) -> bool {
+    let (block, offset) = (store.cooperative, store.offset(lpn));
+    if offset < store.block(block).next {
+        return false;
+    }
+    let since_ns = merge_ns(work);
+    let copies = store.fill(block, offset, work);
+    store.charge(MergeKind::Cooperative, copies, since_ns, work);
+    store.write(block, offset, lpn, cause, work);
+    true
+}
+
+impl<L: Logs> Standalone for Hybrid<L> {
+    fn new(settings: &Settings, check: bool, work: &mut Work) -> Hybrid<L> {
+        let store = Store::new(settings, check);
+        work.reset();
+        Hybrid {
+            logs: L::new(&store.shape),
+            store,
+            stats: MapStats::default(),
+            by_entries: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
+            read_modify_write: settings.ftl.read_modify_write,
+            refused: 0,
+        }
+    }
+
+    fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Hybrid<L>, Damage> {
+        let mut ftl: Hybrid<L> = from.value()?;
+        ftl.store.load_map(settings, check, from)?;
+        ftl.read_modify_write = settings.ftl.read_modify_write;
+        Ok(ftl)
+    }
+
+    fn check(settings: &Settings) -> Result<(), Contradiction> {
+        layout::check(settings, L::NAME, L::LEAST)
+    }
+}
+
+impl<L: Logs> FlashTranslation for Hybrid<L> {
+    fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
+        for lpn in lpns {
+            self.store.lay(lpn, work);
+            work.clear();
+        }
+    }
+
+    fn start(&mut self) {
+        self.store.host_pages = 0;
+        self.store.merges = MergeStats::default();
+        self.store.pool.reset_counts();
+        self.stats = MapStats::default();
+    }
+
+    /// Where data lies is not free to choose: blocks are taken in the order of erasure.
+    fn choose_by_speed(&mut self) {}
+
+    fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        out.value(self)?;
+        self.store.save_map(out)
+    }
+
+    fn read(&mut self, request: Request, work: &mut Work) -> u32 {
+        self.read_marked(request, Mark::default(), work)
+    }
+
+    fn write(&mut self, request: Request, work: &mut Work) -> u32 {
+        self.write_marked(request, Mark::default(), work)
+    }
+
+    fn read_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+        let cause = if mark.pad { Cause::Pad } else { Cause::Host };
+        let since_ns = work.counts().busy_ns[Cause::Pad as usize];
+        for lpn in request.first..request.first + request.pages {
+            work.chain_for(lpn);
+            self.store.read(lpn, cause, work);
+        }
+        self.stats.hits += u64::from(request.pages);
+        self.charge_padding(0, since_ns, work);
+        0
+    }
+
+    fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+        let cause = if mark.pad { Cause::Pad } else { Cause::Host };
+        let since_ns = work.counts().busy_ns[Cause::Pad as usize];
+        let end = request.first + request.pages;
+        let mut first = request.first;
+        while first < end {
+            let logical = self.store.block_of(first);
+            let next = first - self.store.offset(first) + self.store.shape.pages_per_block;
+            let part = Part { logical, first, coop: mark.coop };
+            if !self.write_part(part, next.min(end), request, cause, work) {
+                break;
+            }
+            first = next.min(end);
+        }
+        self.stats.hits += u64::from(request.pages);
+        self.charge_padding(if mark.pad { request.pages } else { 0 }, since_ns, work);
+        0
+    }
+
+    fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
+        if self.is_read_only() {
+            self.refused += 1;
+            return 0;
+        }
+        for lpn in request.first..request.first + request.pages {
+            work.chain_for(lpn);
+            self.store.trim(lpn);
+        }
+        self.stats.hits += u64::from(request.pages);
+        0
+    }
+
+    /// Every write is programmed at once.
+    fn flush(&mut self, _work: &mut Work) {
+        self.refused += u64::from(self.is_read_only());
+    }
+
+    fn prefetch(&mut self, _page: u32, _needs: &mut dyn Iterator<Item = Request>, _work: &mut Work) {}
+
+    fn write_back(&mut self, _work: &mut Work) -> bool {
+        false
+    }
+
+    /// Garbage collection is the page-mapped FTLs'.
+    fn collect_in_background(&mut self, _how: GcBackground) {}
+
+    fn background_step(&mut self, _chip: u32, _work: &mut Work) -> bool {
+        false
+    }
+
+    #[inline]
+    fn is_read_only(&self) -> bool {
+        self.store.pool.is_exhausted()
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn life(&self) -> Life {
+        self.store.pool.life()
+    }
+
+    fn coop_query(&self, first: u32, pages: u32, set: &mut Vec<u32>) {
+        set.clear();
+        self.logs.query(first, pages, &self.store, set);
+    }
+
+    fn coop_issue(&mut self, logical: u32, work: &mut Work) {
+        let Hybrid { store, logs, .. } = self;
+        let refused = logical >= store.shape.logical_blocks() || store.pool.is_exhausted();
+        if refused || store.merging() == logical {
+            return;
+        }
+        if store.cooperative != NONE {
+            work.chain();
+            complete(logs, store, work);
+            if store.pool.is_exhausted() {
+                return;
+            }
+        }
+        store.cooperative = store.take(store.chip(logical), Role::Cooperative, logical);
+    }
+
+    fn coop_complete(&mut self, logical: u32, work: &mut Work) {
+        if self.store.cooperative != NONE && self.store.merging() == logical && !self.is_read_only() {
+            complete(&mut self.logs, &mut self.store, work);
+        }
+    }
+
+    fn block_size(&self) -> Option<BlockSize> {
+        let Shape { pages_per_block, page_bytes, .. } = self.store.shape;
+        Some(BlockSize { pages: pages_per_block, page_bytes })
+    }
+
+    fn merges(&self) -> MergeStats {
+        self.store.merges
+    }
+
+    fn updates_free(&self) -> bool {
+        true
+    }
+
+    fn slot(&self, lpn: u32) -> u32 {
+        self.store.page(lpn)
+    }
+
+    fn units(&self) -> UnitSpace {
+        UnitSpace::default()
+    }
+
+    fn has_data(&self, lpn: u32) -> bool {
+        self.store.page(lpn) != NONE
+    }
+
+    #[inline]
+    fn cached(&self, _lpn: u32) -> bool {
+        true
+    }
+
+    fn each_cached(&self, visit: &mut dyn FnMut(u32)) {
+        (0..self.store.shape.lpns).for_each(visit);
+    }
+
+    fn cache_capacity(&self) -> Option<u32> {
+        None
+    }
+
+    fn map_complete(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn translation_page(&self, lpn: u32) -> u32 {
+        self.by_entries.div(lpn)
+    }
+
+    fn logical_pages(&self) -> u32 {
+        self.store.shape.lpns
+    }
+
+    #[inline]
+    fn read_chip(&self, lpn: u32) -> u32 {
+        self.home_chip(lpn)
+    }
+
+    #[inline]
+    fn write_chip(&self, first: u32, page: u32) -> u32 {
+        self.home_chip(first + page)
+    }
+
+    #[inline]
+    fn home_chip(&self, lpn: u32) -> u32 {
+        self.store.chip(self.store.block_of(lpn))
+    }
+
+    fn map_stats(&self) -> MapStats {
+        self.stats
+    }
+
+    fn host_slots(&self) -> u64 {
+        self.store.host_pages
+    }
+
+    fn slots_per_page(&self) -> u32 {
+        1
+    }
+
+    fn erases(&self, visit: &mut dyn FnMut(u32)) {
+        self.store.pool.erases().for_each(visit);
+    }
+
+    fn speeds(&self) -> Option<&Speeds> {
+        self.store.pool.speeds()
+    }
+
+    fn version(&self, lpn: u32) -> Option<u32> {
+        self.store.version(lpn)
+    }
+
+    fn verify_request(&self, request: Request) -> Result<(), String> {
+        (request.first..request.first + request.pages).try_for_each(|lpn| self.store.verify_lpn(lpn))
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        self.store.verify()?;
+        self.logs.verify(&self.store)
+    }
+}
+
+impl<L: Logs> Hybrid<L> {
+    /// Padding is the cost of padded switch merges ("The cost of PSM includes the padding overhead").
+    #[inline]
+    fn charge_padding(&mut self, pages: u32, since_ns: u64, work: &Work) {
+        let busy_ns = work.counts().busy_ns[Cause::Pad as usize] - since_ns;
+        if busy_ns > 0 {
+            let count = self.store.merges.of_mut(MergeKind::PaddedSwitch);
+            count.pages_copied += u64::from(pages);
+            count.busy_ns += busy_ns;
+        }
+    }
+}

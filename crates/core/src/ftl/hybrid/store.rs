@@ -1,0 +1,401 @@
+//! The blocks of a hybrid FTL and what lies in them: what BAST and FAST have in common.
+//!
+//! `map` names for each logical page the physical page with its newest version, whether that lies at
+//! its offset in the data block or anywhere in a log block. A real device keeps such a map of its log
+//! blocks alone, and finds the rest through the data blocks; check mode verifies that this would do.
+
+use serde::{Deserialize, Serialize};
+
+use super::audit::Audit;
+use super::layout::Shape;
+use crate::config::Settings;
+use crate::flash::variation::Speeds;
+use crate::flash::{Cause, Work};
+use crate::ftl::merges::{MergeKind, MergeStats};
+use crate::ftl::pool::BlockPool;
+use crate::util::{Bits, Divider, NONE};
+
+/// What a block is used as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// Erased, in the pool.
+    Free,
+    /// Data block of its owner.
+    Data,
+    /// Log block: of its owner, or of all logical blocks of its chip.
+    Log,
+    /// Takes a cooperative switch merge of its owner (CSM_Log).
+    Cooperative,
+}
+
+/// An erase block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// What it is used as.
+    pub role: Role,
+    /// Logical block it belongs to, or [`NONE`].
+    pub owner: u32,
+    /// First page not programmed yet; pages before it that were skipped stay empty.
+    pub next: u32,
+    /// Pages that hold the newest version of a logical page.
+    pub valid: u32,
+    /// A log block in which page i holds offset i of its owner, for all pages programmed.
+    pub in_order: bool,
+    /// Has pages that the host wrote as padding.
+    pub padded: bool,
+}
+
+impl Block {
+    const FREE: Block =
+        Block { role: Role::Free, owner: NONE, next: 0, valid: 0, in_order: true, padded: false };
+}
+
+/// Blocks, pages, and the map.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Store {
+    /// Sizes.
+    pub shape: Shape,
+    by_block: Divider,
+    chip_of: Divider,
+    by_chip: Divider,
+    /// Newest version of each logical page, or [`NONE`].
+    #[serde(skip)]
+    pub(super) map: Vec<u32>,
+    /// Logical page in each page's spare area.
+    #[serde(skip)]
+    pub(super) spare: Vec<u32>,
+    #[serde(skip)]
+    pub(super) valid: Bits,
+    /// Data block of each logical block, or [`NONE`].
+    pub(super) data: Vec<u32>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) pool: BlockPool,
+    /// Block of the cooperative switch merge under way, or [`NONE`].
+    pub(super) cooperative: u32,
+    /// Merges so far.
+    pub merges: MergeStats,
+    /// Logical pages the host wrote.
+    pub(super) host_pages: u64,
+    #[serde(skip)]
+    pub(super) audit: Option<Box<Audit>>,
+}
+
+impl Store {
+    /// Erased flash.
+    pub fn new(settings: &Settings, check: bool) -> Store {
+        let shape = Shape::new(settings);
+        let flash = &settings.flash;
+        let erases = flash.pe_cycles as u32;
+        let speeds = Speeds::new(flash, settings.seed, erases);
+        // Static wear levelling is the page-mapped FTLs'.
+        let mut pool =
+            BlockPool::new(shape.chips, shape.blocks_per_chip, erases, None, flash.program_ns, speeds);
+        pool.withhold(settings);
+        let pages = shape.blocks() * shape.pages_per_block;
+        Store {
+            by_block: Divider::new(shape.pages_per_block),
+            chip_of: Divider::new(shape.chips),
+            by_chip: Divider::new(shape.blocks_per_chip),
+            map: vec![NONE; shape.lpns as usize],
+            spare: vec![0; pages as usize],
+            valid: Bits::new(pages as usize),
+            data: vec![NONE; shape.logical_blocks() as usize],
+            blocks: vec![Block::FREE; shape.blocks() as usize],
+            pool,
+            cooperative: NONE,
+            merges: MergeStats::default(),
+            host_pages: 0,
+            audit: check.then(|| Box::new(Audit::new(&shape))),
+            shape,
+        }
+    }
+
+    /// Logical block of a logical page, or block of a physical one.
+    #[inline]
+    pub fn block_of(&self, page: u32) -> u32 {
+        self.by_block.div(page)
+    }
+
+    /// Offset of a page in its block.
+    #[inline]
+    pub fn offset(&self, page: u32) -> u32 {
+        self.by_block.rem(page)
+    }
+
+    /// Chip of a logical block.
+    #[inline]
+    pub fn chip(&self, logical: u32) -> u32 {
+        self.chip_of.rem(logical)
+    }
+
+    /// Chip of an erase block.
+    #[inline]
+    pub fn chip_of_block(&self, block: u32) -> u32 {
+        self.by_chip.div(block)
+    }
+
+    /// An erase block.
+    #[inline]
+    pub fn block(&self, block: u32) -> &Block {
+        &self.blocks[block as usize]
+    }
+
+    /// Physical page of a logical one, or [`NONE`].
+    #[inline]
+    pub fn page(&self, lpn: u32) -> u32 {
+        self.map[lpn as usize]
+    }
+
+    /// Logical block whose cooperative switch merge is under way, or [`NONE`].
+    #[inline]
+    pub fn merging(&self) -> u32 {
+        match self.cooperative {
+            NONE => NONE,
+            block => self.blocks[block as usize].owner,
+        }
+    }
+
+    /// Takes an erased block of a chip.
+    pub fn take(&mut self, chip: u32, role: Role, owner: u32) -> u32 {
+        let block = self.pool.take(chip).expect("the layout leaves erased blocks for merges");
+        self.blocks[block as usize] = Block { role, owner, ..Block::FREE };
+        block
+    }
+
+    /// Gives a block back in which nothing was programmed.
+    pub fn give_back(&mut self, block: u32) {
+        if let Some(audit) = &mut self.audit {
+            audit.rewind(block, 0);
+        }
+        self.blocks[block as usize] = Block::FREE;
+        self.pool.push(block);
+    }
+
+    #[inline]
+    fn invalidate(&mut self, page: u32) {
+        self.valid.clear(page);
+        let block = self.by_block.div(page);
+        self.blocks[block as usize].valid -= 1;
+    }
+
+    /// Programs the newest version of a logical page.
+    #[inline]
+    fn put(&mut self, block: u32, offset: u32, lpn: u32) {
+        let old = self.map[lpn as usize];
+        if old != NONE {
+            self.invalidate(old);
+        }
+        let page = block * self.shape.pages_per_block + offset;
+        self.map[lpn as usize] = page;
+        self.spare[page as usize] = lpn;
+        self.valid.set(page);
+        let at = &mut self.blocks[block as usize];
+        at.next = offset + 1;
+        at.valid += 1;
+        if let Some(audit) = &mut self.audit {
+            audit.program(block, offset, page, lpn);
+        }
+    }
+
+    /// Writes a new version of a logical page into the given page of a block.
+    #[inline]
+    pub fn write(&mut self, block: u32, offset: u32, lpn: u32, cause: Cause, work: &mut Work) {
+        if let Some(audit) = &mut self.audit {
+            audit.write(lpn);
+        }
+        self.put(block, offset, lpn);
+        self.blocks[block as usize].padded |= cause == Cause::Pad;
+        self.host_pages += u64::from(cause == Cause::Host);
+        let program_ns = self.pool.programmed(block, 1);
+        let page = block * self.shape.pages_per_block + offset;
+        work.at(page).program(self.chip_of_block(block), cause, program_ns);
+    }
+
+    /// Writes a new version into the next page of a log block.
+    #[inline]
+    pub fn append(&mut self, log: u32, lpn: u32, cause: Cause, work: &mut Work) {
+        let next = self.blocks[log as usize].next;
+        if next != self.by_block.rem(lpn) {
+            self.blocks[log as usize].in_order = false;
+        }
+        self.write(log, next, lpn, cause, work);
+    }
+
+    /// Puts a page at its offset in the data block, before time 0, in whatever order.
+    pub fn lay(&mut self, lpn: u32, work: &mut Work) {
+        let (logical, offset) = (self.block_of(lpn), self.offset(lpn));
+        if self.data[logical as usize] == NONE {
+            self.data[logical as usize] = self.take(self.chip(logical), Role::Data, logical);
+        }
+        let block = self.data[logical as usize];
+        let next = self.blocks[block as usize].next;
+        if let Some(audit) = &mut self.audit {
+            audit.rewind(block, offset);
+        }
+        self.write(block, offset, lpn, Cause::Host, work);
+        self.blocks[block as usize].next = next.max(offset + 1);
+        if let Some(audit) = &mut self.audit {
+            audit.skip(block, next);
+        }
+    }
+
+    /// Reads the newest version of a logical page; without one, where static allocation would put it.
+    #[inline]
+    pub fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
+        let chip = self.chip(self.block_of(lpn));
+        match self.page(lpn) {
+            NONE => work.read_part(chip, cause, 1),
+            page => work.at(page).read_part(chip, cause, 1),
+        }
+    }
+
+    /// Gives a logical page up.
+    pub fn trim(&mut self, lpn: u32) {
+        if let Some(audit) = &mut self.audit {
+            audit.trim(lpn);
+        }
+        let old = std::mem::replace(&mut self.map[lpn as usize], NONE);
+        if old != NONE {
+            self.invalidate(old);
+        }
+    }
+
+    /// Copies the newest versions of the owner's pages into a block, from its next page on up to
+    /// offset `end`, each to its own offset; returns how many. Offsets without data stay empty.
+    pub fn fill(&mut self, block: u32, end: u32, work: &mut Work) -> u32 {
+        let Block { owner, next, .. } = self.blocks[block as usize];
+        let first = owner * self.shape.pages_per_block;
+        let mut copies = 0;
+        for offset in next..end.min(self.shape.lpns - first) {
+            let page = self.map[(first + offset) as usize];
+            if page != NONE {
+                if let Some(audit) = &mut self.audit {
+                    audit.copy(page, first + offset);
+                }
+                self.put(block, offset, first + offset);
+                work.source(page);
+                work.targets(block * self.shape.pages_per_block + offset, 1);
+                copies += 1;
+            }
+        }
+        if end > next {
+            self.blocks[block as usize].next = end;
+            if let Some(audit) = &mut self.audit {
+                audit.skip(block, end);
+            }
+        }
+        if copies > 0 {
+            let program_ns = self.pool.programmed(block, copies);
+            work.copy(self.chip_of_block(block), Cause::Merge, copies, &[(copies, program_ns)]);
+        }
+        copies
+    }
+
+    /// Erases a block without valid pages.
+    pub fn erase(&mut self, block: u32, work: &mut Work) {
+        if let Some(audit) = &mut self.audit {
+            audit.erase(block, self.blocks[block as usize].valid);
+        }
+        self.blocks[block as usize] = Block::FREE;
+        let chip = self.chip_of_block(block);
+        self.pool.erased(chip, block);
+        let successor = self.pool.successor(chip, block);
+        self.pool.push(successor);
+        work.at(block * self.shape.pages_per_block).erase(chip, Cause::Merge);
+    }
+
+    /// Makes a block the data block of its owner, and erases the one before it.
+    pub fn adopt(&mut self, block: u32, work: &mut Work) {
+        let at = &mut self.blocks[block as usize];
+        at.role = Role::Data;
+        let old = std::mem::replace(&mut self.data[at.owner as usize], block);
+        if old != NONE {
+            self.erase(old, work);
+        }
+    }
+
+    /// Full merge, but for its log block: all valid pages of a logical block go into an erased block.
+    pub fn merge_full(&mut self, logical: u32, work: &mut Work) {
+        let since_ns = merge_ns(work);
+        let block = self.take(self.chip(logical), Role::Data, logical);
+        let copies = self.fill(block, self.shape.pages_per_block, work);
+        self.adopt(block, work);
+        self.record(MergeKind::Full, copies, since_ns, work);
+    }
+
+    /// Switch or partial merge: a log block that was written in order becomes the data block, with
+    /// what it lacks.
+    pub fn merge_in_order(&mut self, log: u32, work: &mut Work) {
+        let since_ns = merge_ns(work);
+        let Block { next, padded, .. } = self.blocks[log as usize];
+        let kind = match next == self.shape.pages_per_block {
+            false => MergeKind::Partial,
+            true if padded => MergeKind::PaddedSwitch,
+            true => MergeKind::Switch,
+        };
+        let copies = self.fill(log, self.shape.pages_per_block, work);
+        self.adopt(log, work);
+        self.record(kind, copies, since_ns, work);
+    }
+
+    /// Counts a merge that copied so many pages.
+    fn record(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
+        self.merges.of_mut(kind).count += 1;
+        self.charge(kind, copies, since_ns, work);
+    }
+
+    /// Charges copies, and the time of merging since then, to merges of a kind.
+    pub fn charge(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
+        let count = self.merges.of_mut(kind);
+        count.pages_copied += u64::from(copies);
+        count.busy_ns += merge_ns(work) - since_ns;
+    }
+
+    /// Erases a log block without valid pages; its time is that of merges of this kind.
+    pub fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
+        let since_ns = merge_ns(work);
+        self.erase(log, work);
+        self.charge(kind, 0, since_ns, work);
+    }
+
+    /// Puts the logical blocks that have valid pages in a block into `set`, in ascending order.
+    pub fn associated(&self, block: u32, set: &mut Vec<u32>) {
+        let first = block * self.shape.pages_per_block;
+        let end = first + self.shape.pages_per_block;
+        let mut at = first;
+        while let Some(page) = self.valid.next_set(at, end) {
+            set.push(self.block_of(self.spare[page as usize]));
+            at = page + 1;
+        }
+        set.sort_unstable();
+        set.dedup();
+    }
+
+    /// Whether a page of a log block with an owner has a newer version elsewhere.
+    pub fn superseded(&self, log: u32) -> bool {
+        let Block { owner, next, .. } = self.blocks[log as usize];
+        let [first, page] = [owner, log].map(|block| block * self.shape.pages_per_block);
+        (0..next).any(|offset| {
+            let newest = self.map[(first + offset) as usize];
+            newest != NONE && newest != page + offset
+        })
+    }
+
+    /// Log blocks of a chip, counted one by one.
+    pub fn logs_in_use(&self, chip: u32) -> u32 {
+        self.pool.of_chip(chip).filter(|&block| self.block(block).role == Role::Log).count() as u32
+    }
+
+    /// Logical block of the first valid page of a block.
+    pub fn first_associated(&self, block: u32) -> Option<u32> {
+        let first = block * self.shape.pages_per_block;
+        let page = self.valid.next_set(first, first + self.shape.pages_per_block)?;
+        Some(self.block_of(self.spare[page as usize]))
+    }
+}
+
+/// Time of merging so far, ns.
+#[inline]
+pub fn merge_ns(work: &Work) -> u64 {
+    work.counts().busy_ns[Cause::Merge as usize]
+}

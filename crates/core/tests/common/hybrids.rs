@@ -1,0 +1,174 @@
+//! Driving a hybrid FTL directly.
+#![allow(dead_code)]
+
+use ftlab_core::config::Settings;
+use ftlab_core::flash::{Cause, Timing, Work};
+use ftlab_core::ftl::merges::{MergeKind, MergeStats};
+use ftlab_core::ftl::{FlashTranslation, Ftl, Mark, Request};
+
+use crate::common::settings;
+
+/// The hybrid FTLs.
+pub const KINDS: [&str; 2] = ["bast", "fast"];
+
+/// One chip of so many blocks, of which the user has `user` and `logs` are log blocks.
+pub fn device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.flash.pages_per_block = pages_per_block;
+    // A hundred blocks: shares are whole percents.
+    settings.flash.blocks_per_plane = 100;
+    settings.ftl.over_provisioning_ppm = u64::from(100 - user) * 10_000;
+    settings.ftl.log_blocks_ppm = u64::from(logs) * 10_000;
+    settings.flash.read_ns = 45_000;
+    settings.flash.program_ns = 240_000;
+    settings.flash.erase_ns = 500_000;
+    settings
+}
+
+/// An FTL in check mode, verified whole after every operation.
+pub struct Driver {
+    pub ftl: Ftl,
+    pub work: Work,
+}
+
+macro_rules! each {
+    ($ftl:expr, $name:ident => $body:expr) => {
+        match $ftl {
+            Ftl::Bast($name) => $body,
+            Ftl::Fast($name) => $body,
+            _ => panic!("no hybrid FTL"),
+        }
+    };
+}
+
+impl Driver {
+    pub fn new(settings: &Settings) -> Driver {
+        ftlab_core::ftl::check(settings).expect("the settings fit");
+        let mut work =
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
+        Driver { ftl: Ftl::new(settings, true, &mut work), work }
+    }
+
+    pub fn verify(&self) {
+        each!(&self.ftl, ftl => ftl.verify()).expect("every invariant holds");
+    }
+
+    /// Data blocks as if preconditioned.
+    pub fn lay(&mut self, lpns: std::ops::Range<u32>) {
+        each!(&mut self.ftl, ftl => {
+            ftl.lay(&mut lpns.into_iter(), &mut self.work);
+            ftl.start();
+        });
+        self.work.reset();
+        self.verify();
+    }
+
+    pub fn marked(&mut self, first: u32, pages: u32, mark: Mark) {
+        self.work.clear();
+        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        each!(&mut self.ftl, ftl => ftl.write_marked(request, mark, &mut self.work));
+        self.verify();
+    }
+
+    pub fn write(&mut self, first: u32, pages: u32) {
+        self.marked(first, pages, Mark::default());
+    }
+
+    /// As under cooperation, but no part of a preferential issue.
+    pub fn write_coop(&mut self, first: u32, pages: u32) {
+        self.marked(first, pages, Mark { coop: true, ..Mark::default() });
+    }
+
+    pub fn trim(&mut self, first: u32, pages: u32) {
+        self.work.clear();
+        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        each!(&mut self.ftl, ftl => ftl.trim(request, &mut self.work));
+        self.verify();
+    }
+
+    pub fn issue(&mut self, block: u32) {
+        self.work.clear();
+        each!(&mut self.ftl, ftl => ftl.coop_issue(block, &mut self.work));
+        self.verify();
+    }
+
+    pub fn complete(&mut self, block: u32) {
+        self.work.clear();
+        each!(&mut self.ftl, ftl => ftl.coop_complete(block, &mut self.work));
+        self.verify();
+    }
+
+    pub fn query(&self, first: u32, pages: u32) -> Vec<u32> {
+        let mut set = vec![u32::MAX];
+        each!(&self.ftl, ftl => ftl.coop_query(first, pages, &mut set));
+        set
+    }
+
+    /// A block issue of these pages of one block as Algorithm 2 makes it, all pages in the host's hands.
+    pub fn cooperate(&mut self, first: u32, pages: u32) {
+        let block = first / self.pages_per_block();
+        let set = self.query(first, pages);
+        if set.contains(&block) {
+            self.issue(block);
+            self.write_coop(first, pages);
+            self.complete(block);
+        } else {
+            self.write_coop(first, pages);
+        }
+    }
+
+    pub fn pages_per_block(&self) -> u32 {
+        each!(&self.ftl, ftl => ftl.block_size()).expect("mapped by blocks").pages
+    }
+
+    pub fn stats(&self) -> MergeStats {
+        each!(&self.ftl, ftl => ftl.merges())
+    }
+
+    /// Merges as full, partial, switch, padded switch, cooperative: each (count, pages copied).
+    pub fn merges(&self) -> [(u64, u64); 5] {
+        let stats = self.stats();
+        [
+            MergeKind::Full,
+            MergeKind::Partial,
+            MergeKind::Switch,
+            MergeKind::PaddedSwitch,
+            MergeKind::Cooperative,
+        ]
+        .map(|kind| (stats.of(kind).count, stats.of(kind).pages_copied))
+    }
+
+    pub fn programs(&self, cause: Cause) -> u64 {
+        self.work.counts().programs[cause as usize]
+    }
+
+    pub fn erases(&self) -> u64 {
+        self.work.counts().erases.iter().sum()
+    }
+
+    pub fn version(&self, lpn: u32) -> Option<u32> {
+        each!(&self.ftl, ftl => ftl.version(lpn))
+    }
+
+    pub fn lpns(&self) -> u32 {
+        each!(&self.ftl, ftl => ftl.logical_pages())
+    }
+
+    /// All merging is in the breakdown: times of the kinds add up to the time of merging and padding.
+    pub fn verify_times(&self) {
+        let stats = self.stats();
+        let sum: u64 = [
+            MergeKind::Full,
+            MergeKind::Partial,
+            MergeKind::Switch,
+            MergeKind::PaddedSwitch,
+            MergeKind::Cooperative,
+        ]
+        .map(|kind| stats.of(kind).busy_ns)
+        .iter()
+        .sum();
+        let busy_ns = self.work.counts().busy_ns;
+        assert_eq!(sum, busy_ns[Cause::Merge as usize] + busy_ns[Cause::Pad as usize]);
+    }
+}
