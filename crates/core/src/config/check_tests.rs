@@ -268,7 +268,7 @@ fn benchmarks_must_fit() {
         "workload.benchmark.kind: filebench writes through the page cache, and there is none \
          (host.page_cache); the paper's phone has host.page_cache = \"512MiB\""
     );
-    assert!(Settings::from_values(&with(&bench(&[cached.clone()]))).is_ok());
+    assert!(Settings::from_values(&with(&bench(std::slice::from_ref(&cached)))).is_ok());
     let trace = bench(&[cached.clone(), ("workload.trace", text("a.csv"))]);
     assert!(refused(&trace).starts_with("workload.benchmark.kind: a benchmark is given beside a trace"));
     let both = [("workload.fio_job", text("a.fio")), ("workload.trace", text("a.csv"))];

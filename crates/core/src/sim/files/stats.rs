@@ -120,7 +120,7 @@ impl Stats {
 
     pub(super) fn measure(&mut self, counts: &Counts) {
         if self.depth > 0 && self.base.is_none() {
-            self.base = Some(counts.clone());
+            self.base = Some(*counts);
         }
     }
 
