@@ -56,6 +56,14 @@ pub struct Mark {
     pub pad: bool,
 }
 
+impl Mark {
+    /// Whether anything is said.
+    #[inline]
+    pub fn any(self) -> bool {
+        self.coop | self.begin | self.end | self.pad
+    }
+}
+
 /// Sizes of a logical block: the answer to COOP_GetSize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize {

@@ -237,8 +237,11 @@ impl<'a> Replayed<'a> {
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
-            // The request itself, and those that became part of it.
-            (0..=request.tag).for_each(|_| completions.push_back(now_ns));
+            completions.push_back(now_ns);
+            // Those that became part of it.
+            if request.tag > 0 {
+                completions.extend(std::iter::repeat_n(now_ns, request.tag as usize));
+            }
         }
     }
 
