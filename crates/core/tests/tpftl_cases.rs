@@ -206,13 +206,15 @@ fn selective_prefetching_goes_on_when_nodes_leave() {
     assert_eq!(device.read(82, 1), (1, 0, 1));
 }
 
+/// A translation page, and its entries, least recent first: LPN, when touched, whether dirty.
+type ModelNode = (u32, Vec<(u32, u64, bool)>);
+
 /// The cache as plain lists, its coldest node and its victims found by looking at everything.
 #[derive(Default)]
 struct Model {
     bytes: usize,
     lpns: u32,
-    /// Translation page, and its entries, least recent first: LPN, when touched, whether dirty.
-    nodes: Vec<(u32, Vec<(u32, u64, bool)>)>,
+    nodes: Vec<ModelNode>,
     now: u64,
     change: i32,
     selective: bool,
@@ -252,7 +254,7 @@ impl Model {
     }
 
     fn make_room(&mut self, page: u32, wanted: usize) {
-        let mean = |node: &(u32, Vec<(u32, u64, bool)>)| {
+        let mean = |node: &ModelNode| {
             let sum: u64 = node.1.iter().map(|entry| entry.1).sum();
             // Exact: 840 is a multiple of all lengths up to 8.
             (sum * 840 / node.1.len() as u64, node.0)
