@@ -123,23 +123,22 @@ impl Host {
         // A request that joins a pending one needs no place of its own, but none is let in before it is
         // known to: as in a full request queue, the rest waits outside.
         while self.pending < self.depth {
-            let Some(mut request) = arrivals.take(now_ns)? else { return Ok(()) };
-            if let Some(merging) = &mut self.merging
-                && let Some(id) = merging.join(&request, &mut self.pool)
-            {
-                arrivals.merged(&mut self.pool[id], &request);
-                continue;
+            let Some(id) = arrivals.take(now_ns, &mut self.pool)? else { return Ok(()) };
+            if let Some(merging) = &mut self.merging {
+                let taken = self.pool[id];
+                if let Some(pending) = merging.join(&taken, &mut self.pool) {
+                    self.pool.release(id);
+                    arrivals.merged(&mut self.pool[pending], &taken);
+                    continue;
+                }
+                merging.enter(id, &self.pool);
             }
+            let request = &mut self.pool[id];
             if request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
-            }
-            // A request without pages has no mapping to hit.
-            let updates = request.op != Op::Read;
-            let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
-            request.hit = cached && request.pages.pages > 0;
-            let id = self.pool.insert(request);
-            if let Some(merging) = &mut self.merging {
-                merging.enter(id, &self.pool);
+                // A request without pages has no mapping to hit.
+                let updates = request.op != Op::Read;
+                request.hit = self.classifies && self.awareness.classify(request.pages, updates, device);
             }
             self.pending += 1;
             self.ages.push(id, &mut self.pool);
