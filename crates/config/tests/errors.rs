@@ -73,7 +73,7 @@ fn unknown_keys_and_tables() {
             "[synthetic]\nrequests = 1",
             "c.toml:1: [synthetic]: unknown table; did you mean [workload.synthetic]?",
         ),
-        ("[workload.benchmark]", "c.toml:1: [workload.benchmark]: unknown table"),
+        ("[workload.benchmarks]", "c.toml:1: [workload.benchmarks]: unknown table"),
         ("['']", "c.toml:1: []: unknown table"),
         (
             "'host.scheduler' = 'noop'",
@@ -184,11 +184,7 @@ fn quantities() {
             "[ftl]\nover_provisioning = '100%'",
             "c.toml:2: ftl.over_provisioning: 100%: too large; the most is 99%",
         ),
-        (
-            "[host]\npage_cache = '1MiB'",
-            "c.toml:2: host.page_cache: 1MiB: only 0B is possible: \
-             Page cache above the scheduler; requests of a trace enter below it (0B).",
-        ),
+        ("[host]\npage_cache = '2TiB'", "c.toml:2: host.page_cache: 2TiB: too large; the most is 1TiB"),
         ("[workload]\nmax_gap = 'nonne'", "c.toml:2: workload.max_gap: nonne: did you mean \"none\"?"),
         ("[workload]\nmax_gap = '2y'", "c.toml:2: workload.max_gap: 2y: unknown unit y"),
     ]);

@@ -109,7 +109,7 @@ pub struct Pool {
 
 impl Pool {
     /// Stores a request; its id stays valid until [`Pool::release`].
-    #[inline]
+    #[inline(always)] // so that the request is made in its place
     pub fn insert(&mut self, request: Request) -> u32 {
         match self.free.pop() {
             Some(id) => {
@@ -156,6 +156,7 @@ impl std::ops::IndexMut<u32> for Pool {
 
 impl Request {
     /// A request as it arrives, in no queue.
+    #[inline(always)] // so that it is made in its place
     pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: ftl::Request) -> Request {
         Request {
             id,

@@ -9,6 +9,21 @@ use ftlab_core::workload::Op;
 use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step, fio};
 use proptest::prelude::*;
 
+/// The same on the paper's FTLs.
+#[test]
+fn every_benchmark_runs_checked_on_hybrid_ftls() {
+    for ftl in ["bast", "fast"] {
+        for kind in KINDS {
+            let mut settings = phone(256);
+            settings.ftl.kind = ftl.into();
+            let clients = benchmark(&mut settings, small(kind));
+            let (report, _) = run(&settings, clients, true);
+            assert!(report.benchmark.unwrap().operations > 50, "{ftl}, {}", kind.name());
+            assert!(report.merges.full.count + report.merges.switched.count > 0, "{ftl}, {}", kind.name());
+        }
+    }
+}
+
 /// The paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
 fn phone(blocks: u32) -> Settings {
     let mut settings = settings();

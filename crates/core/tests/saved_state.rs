@@ -136,7 +136,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
 /// Every byte of a state changed, and the state cut at every length: always an error in words.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
-    for kind in ["page", "dftl", "cdftl", "msftl", "bast", "fast"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl", "msftl", "bast", "fast"] {
         let (settings, bytes) = state(kind);
         assert!(load(&settings, &bytes, true).is_ok());
         for at in 0..bytes.len() {
@@ -237,10 +237,11 @@ fn a_slow_file_is_read_whole() {
 }
 
 /// Of page, dftl, cdftl, msftl, bast, fast.
-const KIND_SUMS: [u64; 6] = [
+const KIND_SUMS: [u64; 7] = [
     16957052194393457034,
     910940932456731948,
     7948208512708806375,
+    14569518061937687717,
     6298588054707256536,
     1095217323167407693,
     1701699139546586942,
@@ -267,7 +268,7 @@ fn golden() {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })
     };
-    let kinds = ["page", "dftl", "cdftl", "msftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
+    let kinds = ["page", "dftl", "cdftl", "tpftl", "msftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
     assert_eq!((FORMAT, kinds), (7, KIND_SUMS));
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");

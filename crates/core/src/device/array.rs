@@ -239,10 +239,10 @@ impl Array {
     }
 
     /// Ends the step at the head of a chip's queue and begins the one behind it.
-    #[inline]
+    #[inline(always)] // for every step
     fn finish(&mut self, chip: u32, now_ns: u64) -> u32 {
         let slot = self.chips[chip as usize].head;
-        let Queued { owner, behind, awaited, .. } = self.steps.finish(slot);
+        let &Queued { owner, behind, awaited, .. } = self.steps.finish(slot);
         self.active -= 1;
         self.chips[chip as usize].head = behind;
         if behind == NONE {

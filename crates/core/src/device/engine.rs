@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// Puts the steps of one owner, which reads or not, into their chips' queues.
-    #[inline]
+    #[inline(always)] // for every request
     pub fn start(&mut self, owner: u32, steps: &[Step], reads: bool, now_ns: u64) {
         match self {
             Engine::Chips(array) => array.start(owner, steps, now_ns),

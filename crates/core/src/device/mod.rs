@@ -239,7 +239,7 @@ impl Device {
     }
 
     /// Issues what may issue; ids of requests that completed at once go to `done`.
-    #[inline]
+    #[inline(always)] // called in one place, for every request
     pub fn issue(
         &mut self,
         now_ns: u64,
@@ -291,17 +291,20 @@ impl Device {
             });
             with_ftl!(ftl, ftl => ftl.prefetch(translation_page, &mut needs, work));
         }
-        let misses = with_ftl!(ftl, ftl => match op {
-            _ if mark != Mark::default() => marked(ftl, op, pages, mark, work),
-            Op::Read => ftl.read(pages, work),
-            Op::Write => ftl.write(pages, work),
-            Op::Trim => ftl.trim(pages, work),
-            Op::Flush => {
-                ftl.flush(work);
-                0
-            }
+        let (misses, read_only) = with_ftl!(ftl, ftl => {
+            let misses = match op {
+                _ if mark.any() => marked(ftl, op, pages, mark, work),
+                Op::Read => ftl.read(pages, work),
+                Op::Write => ftl.write(pages, work),
+                Op::Trim => ftl.trim(pages, work),
+                Op::Flush => {
+                    ftl.flush(work);
+                    0
+                }
+            };
+            (misses, ftl.is_read_only())
         });
-        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+        if read_only {
             pool[id].failed = self.turned_read_only(now_ns, ftl);
         }
         let request = &mut pool[id];

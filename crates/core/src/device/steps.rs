@@ -98,15 +98,15 @@ impl<X: Copy> Steps<X> {
         slot != NONE && self.steps[slot as usize].version == version
     }
 
-    /// Ends a step and frees its slot.
+    /// Ends a step and frees its slot; until another is stored it stays readable there.
     #[inline]
-    pub fn finish(&mut self, slot: u32) -> Queued<X> {
-        let queued = self.steps[slot as usize];
+    pub fn finish(&mut self, slot: u32) -> &Queued<X> {
+        let queued = &mut self.steps[slot as usize];
+        queued.version = queued.version.wrapping_add(1);
         if queued.step.loads > 0 {
             let at = self.loads.iter().position(|&(number, _)| number == queued.step.loads);
             self.loads.swap_remove(at.expect("a load under way is listed"));
         }
-        self.steps[slot as usize].version = queued.version.wrapping_add(1);
         self.free.push(slot);
         queued
     }

@@ -56,6 +56,14 @@ pub struct Mark {
     pub pad: bool,
 }
 
+impl Mark {
+    /// Whether anything is said.
+    #[inline]
+    pub fn any(self) -> bool {
+        self.coop | self.begin | self.end | self.pad
+    }
+}
+
 /// Sizes of a logical block: the answer to COOP_GetSize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize {
@@ -305,6 +313,7 @@ registry! {
     Page = page: PageMapped<page::FullMap>, |_, _| page::FullMap, false, |_| Ok(());
     Dftl = dftl: PageMapped<dftl::Dftl>, dftl::Dftl::new, true, |_| Ok(());
     Cdftl = cdftl: PageMapped<cdftl::Cdftl>, cdftl::Cdftl::new, true, cdftl::check;
+    Tpftl = tpftl: PageMapped<tpftl::Tpftl>, tpftl::Tpftl::new, true, tpftl::check;
     Minipage = minipage: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
     Msftl = msftl: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
     ;

@@ -274,10 +274,12 @@ impl TranslationPages {
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     let kind = settings.ftl.kind.as_str();
     let fail = |key, message| Err(Contradiction { key, message });
-    if kind == "cdftl" && settings.ftl.flush_bytes.is_some() {
-        let message = "cdftl (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
-                       minipage or msftl";
-        return fail("ftl.flush", message.into());
+    if matches!(kind, "cdftl" | "tpftl") && settings.ftl.flush_bytes.is_some() {
+        let message = format!(
+            "{kind} (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
+             minipage or msftl"
+        );
+        return fail("ftl.flush", message);
     }
     let (unit, page) = (super::unit_bytes(settings), settings.flash.page_bytes);
     let key = if kind == "msftl" { "ftl.segment" } else { "flash.page" };

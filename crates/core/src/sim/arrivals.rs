@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::files::FileHost;
 use crate::config::{Replay, Settings};
 use crate::ftl;
-use crate::request::Request;
+use crate::request::{Pool, Request};
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
 /// Latest arrival that is simulated: a century and a half, far from where 64 bits end.
@@ -82,12 +82,12 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    /// The request that arrives at `now_ns` or before, if any.
+    /// The request that arrives at `now_ns` or before, if any; it is put into the pool.
     #[inline]
-    pub fn take(&mut self, now_ns: u64) -> Result<Option<Request>, SourceError> {
+    pub fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
         match self {
-            Arrivals::Replayed(replayed) => replayed.take(now_ns),
-            Arrivals::Files(files) => Ok(files.take()),
+            Arrivals::Replayed(replayed) => replayed.take(now_ns, pool),
+            Arrivals::Files(files) => Ok(files.take().map(|request| pool.insert(request))),
         }
     }
 
@@ -237,17 +237,23 @@ impl<'a> Replayed<'a> {
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
-            // The request itself, and those that became part of it.
-            (0..=request.tag).for_each(|_| completions.push_back(now_ns));
+            completions.push_back(now_ns);
+            // Those that became part of it.
+            if request.tag > 0 {
+                completions.extend(std::iter::repeat_n(now_ns, request.tag as usize));
+            }
         }
     }
 
-    /// The request that arrives at `now_ns` or before, if any.
+    /// The request that arrives at `now_ns` or before, if any; it is put into the pool.
     #[inline]
-    fn take(&mut self, now_ns: u64) -> Result<Option<Request>, SourceError> {
+    fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
         let Some(arrival_ns) = self.next_ns().filter(|&at| at <= now_ns) else { return Ok(None) };
         let record = self.next.take().expect("one is due");
-        let request = self.request(&record, arrival_ns)?;
+        let pages = self.pages(&record)?;
+        let number = self.arrived + 1 - self.merged;
+        let Record { op, offset, size, .. } = record;
+        let id = pool.insert(Request::new(number, arrival_ns, op, offset, size, pages));
         self.fetch()?;
         match &mut self.closed {
             None => (),
@@ -255,25 +261,29 @@ impl<'a> Replayed<'a> {
             Some((at_start, _)) => *at_start -= 1,
         }
         self.arrived += 1;
-        Ok(Some(request))
+        Ok(Some(id))
     }
 
-    fn request(&self, record: &Record, arrival_ns: u64) -> Result<Request, SourceError> {
-        let id = self.arrived + 1 - self.merged;
-        if record.op == Op::Flush {
-            let none = self.paging.pages(Op::Flush, 0, 0);
-            return Ok(Request::new(id, arrival_ns, record.op, record.offset, record.size, none));
-        }
+    #[inline]
+    fn pages(&self, record: &Record) -> Result<ftl::Request, SourceError> {
         let Record { op, offset, size, .. } = *record;
         let end = offset.checked_add(size).filter(|&end| end <= self.user_bytes && size > 0);
-        let Some(end) = end else {
-            return Err(SourceError::Input(format!(
-                "{}: {size} B at offset {offset} are beyond the user capacity of {} B; \
-                 set workload.out_of_range to wrap or compact, or enlarge the flash",
-                self.source.locate(record),
-                self.user_bytes
-            )));
-        };
-        Ok(Request::new(id, arrival_ns, op, offset, size, self.paging.pages(op, offset, end)))
+        match end {
+            Some(end) => Ok(self.paging.pages(op, offset, end)),
+            None if op == Op::Flush => Ok(self.paging.pages(Op::Flush, 0, 0)),
+            None => Err(self.beyond(record)),
+        }
+    }
+
+    #[cold]
+    fn beyond(&self, record: &Record) -> SourceError {
+        SourceError::Input(format!(
+            "{}: {} B at offset {} are beyond the user capacity of {} B; \
+             set workload.out_of_range to wrap or compact, or enlarge the flash",
+            self.source.locate(record),
+            record.size,
+            record.offset,
+            self.user_bytes
+        ))
     }
 }

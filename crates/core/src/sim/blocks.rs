@@ -114,34 +114,26 @@ impl Blocks {
         (of.parts == 0).then_some(whole)
     }
 
-    /// Cuts a write that lies in several blocks; its parts go to `admit`. Else it is given back.
-    pub fn cut(
-        &self,
-        request: Request,
-        pool: &mut Pool,
-        mut admit: impl FnMut(u32, &mut Pool),
-    ) -> Option<Request> {
-        let end = request.offset + request.size;
-        let bytes = self.bytes();
-        if request.op != Op::Write || request.size == 0 || request.offset / bytes == (end - 1) / bytes {
-            return Some(request);
+    /// Cuts a write that lies in several blocks, its parts go to `admit`; whether it did.
+    pub fn cut(&self, whole: u32, pool: &mut Pool, mut admit: impl FnMut(u32, &mut Pool)) -> bool {
+        let Request { id, arrival_ns, op, offset, size, .. } = pool[whole];
+        let (bytes, end) = (self.bytes(), offset + size);
+        if op != Op::Write || size == 0 || offset / bytes == (end - 1) / bytes {
+            return false;
         }
-        let whole = pool.insert(request);
         (pool[whole].whole, pool[whole].dispatch_ns) = (whole, u64::MAX);
-        let mut at = request.offset;
+        let mut at = offset;
         while at < end {
             let until = end.min((at / bytes + 1) * bytes);
             let pages = self.paging.pages(Op::Write, at, until);
-            let mut part =
-                Request::new(request.id, request.arrival_ns, Op::Write, at, until - at, pages);
-            part.translation_page = request.translation_page;
+            let mut part = Request::new(id, arrival_ns, Op::Write, at, until - at, pages);
             part.whole = whole;
             pool[whole].parts += 1;
-            let id = pool.insert(part);
-            admit(id, pool);
+            let part = pool.insert(part);
+            admit(part, pool);
             at = until;
         }
-        None
+        true
     }
 }
 

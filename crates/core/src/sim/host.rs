@@ -5,7 +5,7 @@ use super::blocks::{Blocks, Surroundings};
 use super::merge::Merging;
 use crate::config::Settings;
 use crate::coop::{Awareness, DeviceView};
-use crate::request::{Ages, Pool, Queue, Request};
+use crate::request::{Ages, Pool, Queue};
 use crate::sched::{Decision, Sched};
 use crate::util::NONE;
 use crate::workload::{Op, SourceError};
@@ -155,24 +155,25 @@ impl Host {
         // A request that joins a pending one needs no place of its own, but none is let in before it is
         // known to: as in a full request queue, the rest waits outside.
         while self.pending < self.depth {
-            let Some(mut request) = arrivals.take(now_ns)? else { return Ok(()) };
-            if let Some(merging) = &mut self.merging
-                && let Some(id) = merging.join(&request, &mut self.pool)
-            {
-                arrivals.merged(&mut self.pool[id], &request);
+            let Some(id) = arrivals.take(now_ns, &mut self.pool)? else { return Ok(()) };
+            if self.cut(id, device) {
                 continue;
             }
+            if let Some(merging) = &mut self.merging {
+                let taken = self.pool[id];
+                if let Some(pending) = merging.join(&taken, &mut self.pool) {
+                    self.pool.release(id);
+                    arrivals.merged(&mut self.pool[pending], &taken);
+                    continue;
+                }
+                merging.enter(id, &self.pool);
+            }
+            let request = &mut self.pool[id];
             if request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
-            }
-            // A request without pages has no mapping to hit.
-            let updates = request.op != Op::Read;
-            let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
-            request.hit = cached && request.pages.pages > 0;
-            let Some(request) = self.cut(request) else { continue };
-            let id = self.pool.insert(request);
-            if let Some(merging) = &mut self.merging {
-                merging.enter(id, &self.pool);
+                // A request without pages has no mapping to hit.
+                let updates = request.op != Op::Read;
+                request.hit = self.classifies && self.awareness.classify(request.pages, updates, device);
             }
             self.pending += 1;
             self.ages.push(id, &mut self.pool);
@@ -181,15 +182,16 @@ impl Host {
         Ok(())
     }
 
-    /// Admits the parts of a write that has several, or gives it back. None of them merges.
+    /// Admits the parts of a write that lies in several flash blocks; whether it was one. None of them merges.
     #[inline]
-    fn cut(&mut self, request: Request) -> Option<Request> {
-        let Some(blocks) = &self.blocks else { return Some(request) };
+    fn cut(&mut self, id: u32, device: DeviceView) -> bool {
+        let Some(blocks) = &self.blocks else { return false };
         let Host { sched, ages, pending, .. } = self;
-        blocks.cut(request, &mut self.pool, |id, pool| {
+        blocks.cut(id, &mut self.pool, |part, pool| {
+            pool[part].translation_page = device.translation_page(pool[part].pages.first);
             *pending += 1;
-            ages.push(id, pool);
-            sched.admit(id, pool);
+            ages.push(part, pool);
+            sched.admit(part, pool);
         })
     }
 

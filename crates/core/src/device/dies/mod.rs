@@ -528,7 +528,7 @@ impl Dies {
 
     /// Ends a step; the one behind it in its operation.
     fn finish(&mut self, slot: u32) -> u32 {
-        let Queued { step, owner, behind, awaited, .. } = self.steps.finish(slot);
+        let &Queued { step, owner, behind, awaited, .. } = self.steps.finish(slot);
         self.awaited |= awaited;
         self.active -= 1;
         self.finished.push_back(owner);
