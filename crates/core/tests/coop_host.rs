@@ -178,6 +178,32 @@ fn writes_over_several_blocks() {
     }
 }
 
+/// Where the FTL merges nothing the query answers the empty set: coop serves a trace as irbw does, and a page cache
+/// above it flushes by erase blocks.
+#[test]
+fn an_ftl_without_merges() {
+    for kind in ["page", "dftl"] {
+        let of = |scheduler: &str| {
+            let mut settings = common::settings();
+            settings.ftl.kind = kind.into();
+            settings.host.scheduler = scheduler.into();
+            settings
+        };
+        let trace: Vec<Record> =
+            (0..300u64).map(|n| write(n / 6 * 9_000_000, n * 733 % 4000, 1 + n * 11 % 70)).collect();
+        let [irbw, coop] = ["irbw", "coop"].map(|scheduler| checked(&of(scheduler), trace.clone()).1);
+        assert_eq!(irbw, coop, "{kind}");
+        assert_ne!(irbw, checked(&of("noop"), trace).1, "{kind}");
+        let mut settings = of("coop");
+        settings.host.files = Files { page_cache_bytes: 64 << 20, ..Files::NONE };
+        settings.workload.benchmark = Some(small(Kind::SysBench));
+        let clients = Clients::of_benchmark(&settings).unwrap();
+        let (report, _) = run_files(&settings, clients);
+        assert_eq!(report.page_cache.unwrap().policy, "block");
+        assert_eq!(merges(&checked(&of("coop"), vec![]).0), [0; 5]);
+    }
+}
+
 /// A hybrid phone with a page cache: blocks of 16 pages.
 fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings {
     let mut settings = device(kind, block_pages, 80, 6);
@@ -238,7 +264,11 @@ fn every_policy_runs_every_benchmark_checked() {
                     assert_eq!(partial, 0, "{name}: sequential writes are sorted out by size");
                 }
                 let mean = report.benchmark.as_ref().unwrap().throughput_bytes_per_s / 1e6;
-                eprintln!("{name}: {mean:.2} MB/s {:?} joined {}", merges(&report), cache.pages_written["joined"]);
+                eprintln!(
+                    "{name}: {mean:.2} MB/s {:?} joined {}",
+                    merges(&report),
+                    cache.pages_written["joined"]
+                );
             }
         }
     }

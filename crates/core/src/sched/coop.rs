@@ -19,7 +19,8 @@ use crate::request::{Pool, Queue};
 use crate::util::NONE;
 
 pub(super) const NAME: &str = "coop";
-pub(super) const DOC: &str = "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
+pub(super) const DOC: &str =
+    "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
 pub(super) const KEYS: &[Key] = &[];
 
 #[derive(Clone, Debug)]

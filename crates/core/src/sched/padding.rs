@@ -18,7 +18,8 @@ use crate::util::NONE;
 use crate::workload::Op;
 
 pub(super) const NAME: &str = "padding";
-pub(super) const DOC: &str = "irbw, and a flash block's omitted pages are read and written with it (BPLRU, FAST 2008)";
+pub(super) const DOC: &str =
+    "irbw, and a flash block's omitted pages are read and written with it (BPLRU, FAST 2008)";
 pub(super) const KEYS: &[Key] = &[];
 
 #[derive(Clone, Debug)]
@@ -71,7 +72,8 @@ impl Scheduler for Padding {
                 at += 1;
                 continue;
             }
-            let end = self.covered[at..].iter().position(|&covered| covered).map_or(self.covered.len(), |n| at + n);
+            let end =
+                self.covered[at..].iter().position(|&covered| covered).map_or(self.covered.len(), |n| at + n);
             let run = pages.start + at as u32..pages.start + end as u32;
             batch.push(around.pad(Op::Read, run.clone(), pool), pool);
             self.writes.push(around.pad(Op::Write, run, pool));

@@ -104,7 +104,9 @@ impl Host {
                 if std::mem::take(&mut self.deadlines_due) {
                     self.collect_expired(now_ns);
                 }
-                let Some(id) = self.feed().or_else(|| self.choose(now_ns, arrivals, device)) else { return Ok(None) };
+                let Some(id) = self.feed().or_else(|| self.choose(now_ns, arrivals, device)) else {
+                    return Ok(None);
+                };
                 id
             }
         };

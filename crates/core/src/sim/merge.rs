@@ -69,7 +69,8 @@ impl Merging {
             return None;
         }
         let (op, start, end) = (request.op as u8, request.offset, request.offset + request.size);
-        let back = self.ends.get(&(op, start)).copied().filter(|&id| self.fits(request.op, pool[id].offset, end));
+        let back =
+            self.ends.get(&(op, start)).copied().filter(|&id| self.fits(request.op, pool[id].offset, end));
         let front = || {
             let id = self.starts.get(&(op, end)).copied()?;
             self.fits(request.op, start, pool[id].offset + pool[id].size).then_some(id)
