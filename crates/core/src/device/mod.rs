@@ -15,6 +15,7 @@ pub mod sched;
 
 use crate::config::Settings;
 use crate::flash::Work;
+use crate::flash::media::Tape;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::request::{Pool, Request, Window};
@@ -48,6 +49,8 @@ pub struct Device {
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
     conflicts: Conflicts,
+    /// Hears of every request that issues, if power cuts are simulated.
+    tape: Option<Tape>,
 }
 
 impl Device {
@@ -64,6 +67,7 @@ impl Device {
             array: Array::new(chips, settings.flash.channels),
             background_steps: 0,
             conflicts: Conflicts::default(),
+            tape: None,
         }
     }
 
@@ -126,6 +130,11 @@ impl Device {
         self.array.keep_spans();
     }
 
+    /// From now on a tape hears of every request that issues.
+    pub fn keep_tape(&mut self, tape: Tape) {
+        self.tape = Some(tape);
+    }
+
     /// Hands out what chips and buses have done since the last call, each span with its request
     /// (`None`: a write-back in the background). To be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Option<&Request>)) {
@@ -180,6 +189,9 @@ impl Device {
     ) {
         work.clear();
         let request = pool[id];
+        if let Some(tape) = &self.tape {
+            tape.issue(request.id, now_ns);
+        }
         for chip in request.chips.members(self.wanted.len() as u32) {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {

@@ -4,6 +4,7 @@
 //! a chip, a duration and a cause, and the device ([`crate::device`]) decides
 //! *when* each step runs.
 
+pub mod media;
 pub mod variation;
 
 use crate::config::Flash;
@@ -148,6 +149,8 @@ pub struct Label {
     pub cause: Cause,
     /// Logical page for which it is done, or [`NONE`].
     pub lpn: u32,
+    /// Programs and erases are numbered from 0 in the order of emission; [`NONE`] for a read.
+    pub number: u32,
 }
 
 /// Collects the steps of one request, in order.
@@ -173,6 +176,8 @@ pub struct Work {
     apart: u64,
     /// Label of each step, if that is wanted.
     labels: Option<Vec<Label>>,
+    /// Programs and erases labelled so far.
+    labelled: u32,
     counts: Counts,
     /// By chip: the work in which requests behind the current one last waited for it.
     hurry: Vec<u64>,
@@ -194,6 +199,7 @@ impl Work {
             lpn: NONE,
             apart: 0,
             labels: None,
+            labelled: 0,
             counts: Counts::default(),
             hurry: Vec::new(),
             current: 1,
@@ -331,8 +337,10 @@ impl Work {
         match &mut self.labels {
             None => self.apart = 0,
             Some(labels) => {
+                let number = if operation == Operation::Read { NONE } else { self.labelled };
+                self.labelled += u32::from(number != NONE);
                 labels.truncate(self.steps.len() - 1);
-                labels.push(Label { operation, cause, lpn: self.lpn });
+                labels.push(Label { operation, cause, lpn: self.lpn, number });
             }
         }
     }

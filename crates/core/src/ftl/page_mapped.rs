@@ -1,5 +1,7 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
+mod recover;
+
 use std::io;
 
 use super::log::{self, Log, Shape};
@@ -7,6 +9,7 @@ use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::{FlashTranslation, Request, wear};
 use crate::config::{Contradiction, Settings};
+use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -39,7 +42,9 @@ impl Layout {
         let blocks = flash.blocks_per_chip();
         let reserve = settings.ftl.gc_free_blocks;
         let live = user.div_ceil(chips);
-        let data_least = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
+        // Trims take no room until there are some; then they must fit as well.
+        let all = (user + trim_units(settings)).div_ceil(chips);
+        let data_least = log::blocks_at_least(all, flash.pages_per_block, slots_per_page, reserve);
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
         let map_pages = user.div_ceil(u64::from(per_page));
         let map_live = map_pages.div_ceil(chips);
@@ -62,6 +67,15 @@ impl Layout {
             slots_per_page,
         })
     }
+}
+
+/// LPNs of a unit of trims: a bit each.
+fn lpns_per_unit(settings: &Settings) -> u64 {
+    u64::from(settings.ftl.logical_page_bytes) * 8
+}
+
+fn trim_units(settings: &Settings) -> u64 {
+    settings.user_pages().div_ceil(lpns_per_unit(settings))
 }
 
 fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
@@ -108,7 +122,9 @@ fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
         limit: layout.data_limit,
         pages_per_block: settings.flash.pages_per_block,
         slots_per_page: layout.slots_per_page,
-        owners: settings.user_pages() as u32,
+        owners: (settings.user_pages() + trim_units(settings)) as u32,
+        trim_units: trim_units(settings) as u32,
+        lpns_per_unit: lpns_per_unit(settings) as u32,
         reserve: settings.ftl.gc_free_blocks,
         gc: Cause::Gc,
     };
@@ -116,6 +132,7 @@ fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
         limit: u32::MAX,
         slots_per_page: 1,
         owners: if on_flash { layout.map_pages } else { 0 },
+        trim_units: 0,
         reserve: u32::from(on_flash),
         gc: Cause::GcMap,
         ..data
@@ -153,7 +170,6 @@ impl<T: Translation> PageMapped<T> {
         translation: impl FnOnce(&Settings, u32) -> T,
     ) -> PageMapped<T> {
         let flash = &settings.flash;
-        let lpns = settings.user_pages() as u32;
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let erases = flash.pe_cycles as u32;
         let mut pool = BlockPool::new(
@@ -164,20 +180,31 @@ impl<T: Translation> PageMapped<T> {
             flash.program_ns,
             Speeds::new(flash, settings.seed, erases),
         );
-        let ftl = PageMapped {
-            data: Log::new(data, settings, &mut pool, check),
-            pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
+        let data = Log::new(data, settings, &mut pool, check);
+        let pages = TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work);
+        work.reset();
+        let translation = translation(settings, layout.map_pages);
+        PageMapped::assemble(settings, &layout, (data, pages, pool), translation)
+    }
+
+    fn assemble(
+        settings: &Settings,
+        layout: &Layout,
+        (data, pages, pool): (Log, TranslationPages, BlockPool),
+        translation: T,
+    ) -> PageMapped<T> {
+        PageMapped {
+            data,
+            pages,
             pool,
-            translation: translation(settings, layout.map_pages),
+            translation,
             read_modify_write: settings.ftl.read_modify_write,
-            lpns,
+            lpns: settings.user_pages() as u32,
             by_page: Divider::new(layout.slots_per_page),
             host_slots: 0,
             missing: Vec::with_capacity(layout.per_page as usize),
             seen: Bits::new(layout.per_page as usize),
-        };
-        work.reset();
-        ftl
+        }
     }
 
     /// Reads what [`FlashTranslation::save`] wrote, for the same settings.
@@ -194,7 +221,7 @@ impl<T: Translation> PageMapped<T> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let mut ftl: PageMapped<T> = from.value()?;
         let blocks = settings.flash.blocks_per_chip() * u64::from(settings.flash.chips());
-        if ftl.pool.count() != blocks as u32 || ftl.lpns != data.owners {
+        if ftl.pool.count() != blocks as u32 || ftl.lpns != data.owners - data.trim_units {
             return Err(Damage::Corrupt("it holds a device of another size".into()));
         }
         let flash = &settings.flash;
@@ -244,14 +271,20 @@ impl<T: Translation> PageMapped<T> {
     #[inline]
     fn write_data(&mut self, lpn: u32, work: &mut Work) {
         self.host_slots += 1;
+        self.append(lpn, Cause::Host, work);
+    }
+
+    /// Writes a new version of an LPN, or of a unit of trims.
+    #[inline]
+    fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
         let PageMapped { data, pages, pool, translation, .. } = self;
         if T::ON_FLASH {
-            let chip = data.write_chip(lpn);
+            let chip = data.write_chip(owner);
             if data.wants_block(chip) && pool.free(chip) == 0 {
                 pages.reclaim(chip, pool, work);
             }
         }
-        data.append(lpn, Cause::Host, pool, work, &mut |moved| translation.moved(moved, pages));
+        data.append(owner, cause, pool, work, &mut |moved| translation.moved(moved, pages));
         if let Some(chip) = pool.uneven()
             && data.can_relocate(chip)
         {
@@ -334,6 +367,15 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     }
 
     fn flush(&mut self, work: &mut Work) {
+        self.data.flush(&mut self.pool, work);
+        if self.data.unit_due().is_none() {
+            return;
+        }
+        // One chain: a unit says of data that it is there, so the data is there first.
+        while let Some(unit) = self.data.unit_due() {
+            self.append(unit, Cause::Map, work);
+            self.data.unit_written(unit);
+        }
         self.data.flush(&mut self.pool, work);
     }
 
@@ -440,6 +482,18 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn speeds(&self) -> Option<&Speeds> {
         self.pool.speeds()
+    }
+
+    fn engrave(&self, media: &mut Media) -> u64 {
+        self.engrave_all(media)
+    }
+
+    fn record(&mut self, tape: &Tape, media: &Media) {
+        self.record_all(tape, media);
+    }
+
+    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+        PageMapped::version_on(self, lpn, media)
     }
 
     fn version(&self, lpn: u32) -> Option<u32> {

@@ -5,6 +5,7 @@ use std::io;
 use super::log::{Log, Shape};
 use super::pool::BlockPool;
 use crate::config::Settings;
+use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
@@ -63,6 +64,68 @@ impl TranslationPages {
         }
     }
 
+    /// The translation pages that lie in `log` on the media, with what they say there.
+    ///
+    /// # Errors
+    /// In words, if one is not there.
+    pub fn found(
+        mut log: Log,
+        settings: &Settings,
+        on_flash: bool,
+        (tape, media): (&Tape, &Media),
+    ) -> Result<TranslationPages, String> {
+        let lpns = settings.user_pages() as u32;
+        let per_page = Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes);
+        let mut persisted = Vec::with_capacity(lpns as usize);
+        if on_flash {
+            log.record(tape, Kind::Map, 0, media);
+        }
+        for page in 0..log.shape().owners {
+            let entries = (log.slot(page) != NONE).then(|| tape.content(Kind::Map, page, log.seq(page)));
+            match entries.flatten() {
+                Some(entries) => persisted.extend_from_slice(&entries),
+                None => return Err(format!("translation page {page} is nowhere on flash")),
+            }
+        }
+        let persisted = on_flash.then_some(persisted);
+        Ok(TranslationPages { log, per_page, lpns, persisted, stats: MapStats::default() })
+    }
+
+    /// Programs every page that does not say what `data` says; it has been read.
+    pub fn renew(&mut self, data: &Log, pool: &mut BlockPool, work: &mut Work) {
+        for page in 0..self.count() {
+            let range = self.range(page);
+            let first = range.start;
+            let Some(persisted) = &self.persisted else { return };
+            let stale = range.filter(|&lpn| persisted[lpn as usize] != data.slot(lpn)).count();
+            if stale > 0 {
+                work.chain_for(first);
+                self.program(page, stale as u32, |_| false, data, pool, work);
+            }
+        }
+    }
+
+    /// From now on programs and erases go on a tape, with what the pages say.
+    pub fn record(&mut self, tape: &Tape, media: &Media) {
+        self.log.record(tape, Kind::Map, 0, media);
+        (0..self.count()).for_each(|page| self.hold(page));
+    }
+
+    /// Tells the tape, if there is one, what a page says.
+    fn hold(&self, page: u32) {
+        let range = self.range(page);
+        if let (Some(tape), Some(persisted)) = (self.log.tape(), &self.persisted) {
+            let entries = &persisted[range.start as usize..range.end as usize];
+            tape.hold(Kind::Map, page, self.log.seq(page), entries.into());
+        }
+    }
+
+    /// The LPNs of a page.
+    fn range(&self, page: u32) -> std::ops::Range<u32> {
+        let first = page * self.entries();
+        first..(u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32
+    }
+
     /// Translation page of an LPN.
     #[inline]
     pub fn of(&self, lpn: u32) -> u32 {
@@ -99,6 +162,11 @@ impl TranslationPages {
         self.log.reclaim(chip, pool, work);
     }
 
+    /// Chip of a translation page.
+    pub fn chip(&self, page: u32) -> u32 {
+        self.log.slot_chip(self.log.slot(page))
+    }
+
     /// Reads a translation page.
     #[inline(always)] // saves half a percent of all instructions
     pub fn read(&mut self, page: u32, work: &mut Work) {
@@ -122,10 +190,9 @@ impl TranslationPages {
         pool: &mut BlockPool,
         work: &mut Work,
     ) {
-        let first = page * self.entries();
-        let end = (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32;
+        let range = self.range(page);
         if let Some(persisted) = &mut self.persisted {
-            for lpn in (first..end).filter(|&lpn| !newer(lpn)) {
+            for lpn in range.filter(|&lpn| !newer(lpn)) {
                 persisted[lpn as usize] = data.slot(lpn);
             }
         }
@@ -144,6 +211,9 @@ impl TranslationPages {
         self.stats.entries_updated += u64::from(updated);
         self.stats.entries_programmed += u64::from(self.entries());
         self.log.append(page, Cause::Map, pool, work, &mut |_| ());
+        if self.persisted.is_some() {
+            self.hold(page);
+        }
     }
 
     /// Makes the flash copy of an entry equal to `data` without an operation: before time 0.

@@ -1,5 +1,6 @@
 //! The one loop: clock, host, device.
 
+pub mod crash;
 mod host;
 mod prepare;
 mod state;
@@ -127,7 +128,7 @@ pub fn run_prepared(
     source: &mut dyn Source,
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    let Prepared { mut ftl, work, done: precondition, check } = prepared;
+    let Prepared { mut ftl, work, done: precondition, check, tape } = prepared;
     if settings.allocates_by_speed() {
         with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
     }
@@ -150,6 +151,9 @@ pub fn run_prepared(
     if run.reported_ns.is_some() {
         run.device.keep_spans();
         run.work.label();
+    }
+    if let Some(tape) = tape {
+        run.device.keep_tape(tape);
     }
     let first_ns = run.arrivals.next_ns().unwrap_or(0);
     run.drive(observer)?;

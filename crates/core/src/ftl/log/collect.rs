@@ -78,6 +78,11 @@ impl Log {
         work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
+        let mut here = 0;
+        self.copied.clear();
+        if self.trims.is_some() {
+            self.state_trims(chip, victim, &mut here, pool);
+        }
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
         if blocks[victim as usize].state == State::Closed {
@@ -87,8 +92,6 @@ impl Log {
         let mut slot = victim * self.slots_per_block;
         let mut pages_read = 0;
         let mut last_page = NONE;
-        let mut here = 0;
-        self.copied.clear();
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         while let Some(live) = self.valid.next_set(slot, end) {
             let owner = self.spare[live as usize];
@@ -103,7 +106,9 @@ impl Log {
             self.place(chip, owner);
             here += 1;
             self.close_if_full(chip);
-            moved(owner);
+            if owner < self.pages() {
+                moved(owner);
+            }
             let page = self.by_page.div(live);
             pages_read += u32::from(page != last_page);
             last_page = page;
@@ -120,7 +125,7 @@ impl Log {
     }
 
     /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
-    fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool) {
+    pub(super) fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool) {
         if *slots > 0 {
             let pages = std::mem::take(slots).div_ceil(self.shape.slots_per_page);
             let block = self.by_block.div(self.chips[chip as usize].next - 1);
@@ -129,7 +134,7 @@ impl Log {
     }
 
     /// Gives a chip whose frontier is full another one for copies.
-    fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
+    pub(super) fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
             let block = self.reserve_pop(chip, pool);

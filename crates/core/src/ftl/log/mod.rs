@@ -31,11 +31,16 @@
 
 mod audit;
 mod collect;
+mod recover;
 mod speed;
 mod state;
+mod taped;
+mod trims;
 
 use audit::Audit;
+pub use recover::FoundBlock;
 use speed::{Partly, Speed};
+use trims::Trims;
 
 use super::gc::{Policy, Space};
 use super::pool::BlockPool;
@@ -55,8 +60,12 @@ pub struct Shape {
     pub pages_per_block: u32,
     /// Slots per NAND page.
     pub slots_per_page: u32,
-    /// Number of owners (LPNs or translation pages).
+    /// Number of owners (LPNs or translation pages, then units of trims).
     pub owners: u32,
+    /// Units of trims among the owners (`trims.rs`).
+    pub trim_units: u32,
+    /// LPNs in a unit.
+    pub lpns_per_unit: u32,
     /// Erased blocks kept on each chip.
     pub reserve: u32,
     /// Cause of a copy.
@@ -158,6 +167,8 @@ pub struct Log {
     /// Pages programmed by a collection, and their time, block by block.
     #[serde(skip)]
     copied: Vec<(u32, u64)>,
+    /// What was trimmed and would not survive a power cut.
+    trims: Option<Box<Trims>>,
     #[serde(skip)]
     audit: Option<Box<Audit>>,
 }
@@ -202,6 +213,7 @@ impl Log {
             cursor: 0,
             by_speed: None,
             copied: Vec::with_capacity(COPIED),
+            trims: None,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
         for chip in 0..shape.chips {
@@ -334,6 +346,7 @@ impl Log {
             audit.trim(owner);
         }
         if old != NONE {
+            self.note_trim(owner, old);
             self.invalidate(old);
             self.map[owner as usize] = NONE;
         }

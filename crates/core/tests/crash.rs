@@ -1,0 +1,52 @@
+//! Power cuts: nothing that was made durable is lost, whatever is cut.
+
+mod common;
+
+use common::settings;
+use ftlab_core::config::Settings;
+use ftlab_core::ftl::recovery::Flaw;
+use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+
+/// Registered FTLs.
+const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
+
+/// A small device of four chips whose pages are small, so that there are several translation pages.
+fn small(kind: &str) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.flash.channels = 2;
+    settings.flash.chips_per_channel = 2;
+    settings.flash.blocks_per_plane = 14;
+    settings.flash.pages_per_block = 6;
+    settings.flash.page_bytes = 512;
+    settings.ftl.logical_page_bytes = 512;
+    settings.ftl.entry_bytes = 16;
+    settings.ftl.mapping_cache_bytes = Some(1024);
+    settings.ftl.over_provisioning_ppm = 400_000;
+    settings.flash.transfer_ps = 20_000;
+    ftlab_core::ftl::check(&settings).expect("it fits");
+    settings
+}
+
+fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
+    let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
+    crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
+}
+
+/// Cuts per FTL; `FTLAB_CUTS` for more.
+fn count() -> u64 {
+    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
+}
+
+#[test]
+fn what_was_durable_is_there() {
+    for kind in KINDS {
+        let settings = small(kind);
+        let summary = cuts(&settings, count(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        println!("{kind}: {summary:#?}");
+        assert_eq!(summary.cuts, count());
+        let least = [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
+        assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
+        assert!(summary.recovery.cut > 0 && summary.recovery.count == count(), "{kind}: {summary:?}");
+    }
+}
