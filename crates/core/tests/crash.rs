@@ -50,3 +50,46 @@ fn what_was_durable_is_there() {
         assert!(summary.recovery.cut > 0 && summary.recovery.count == count(), "{kind}: {summary:?}");
     }
 }
+
+/// Logical pages smaller than the NAND page gather in page buffers; pages go round the chips.
+fn buffered(kind: &str) -> Settings {
+    let mut settings = small(kind);
+    settings.ftl.logical_page_bytes = 128;
+    settings.flash.blocks_per_plane = 20;
+    settings.device.queue_depth = 8;
+    ftlab_core::ftl::check(&settings).expect("it fits");
+    settings
+}
+
+#[test]
+fn page_buffers_lose_only_what_no_flush_covers() {
+    for kind in KINDS {
+        let settings = buffered(kind);
+        let summary = cuts(&settings, count(), 2, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind}: {summary:?}");
+    }
+}
+
+#[test]
+fn a_deep_queue_and_every_policy() {
+    for (seed, gc) in ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"].iter().enumerate() {
+        for kind in KINDS {
+            let mut settings = small(kind);
+            settings.ftl.gc = (*gc).into();
+            settings.device.queue_depth = 16;
+            settings.ftl.wear_threshold = (seed % 2 == 0).then_some(2);
+            let outcome = cuts(&settings, count() / 3, seed as u64, Flaw::None);
+            outcome.unwrap_or_else(|fault| panic!("{kind}, {gc}: {fault}"));
+        }
+    }
+}
+
+#[test]
+fn broken_recovery_is_noticed() {
+    for flaw in [Flaw::SkipScan, Flaw::IgnoreOrder, Flaw::ForgetTrims] {
+        for kind in KINDS {
+            let outcome = cuts(&small(kind), 300, 3, flaw);
+            assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
+        }
+    }
+}

@@ -132,6 +132,10 @@ pub struct Step {
     pub needs: u32,
     /// Number of the load this step ends, from 1; 0: none.
     pub loads: u32,
+    /// Number of the first program or erase in it or, if it has none, behind it ([`Work::number`]).
+    pub number: u32,
+    /// All steps up to this number must have finished before, on whatever chip; 0: no matter.
+    pub settled: u32,
     /// Bus time before the cells work, ns.
     pub in_ns: u64,
     /// Cell time, ns.
@@ -170,6 +174,10 @@ pub struct Work {
     needs: u32,
     /// Loads so far; counted only where a load and what needs it can be on different chips.
     loads: Option<u32>,
+    /// Programs and erases so far.
+    number: u32,
+    /// The number up to which all must have finished before the next step; 0: no matter.
+    settled: u32,
     /// LPN the current chain is for, or [`NONE`].
     lpn: u32,
     /// Not 0: the next step is not merged into the last one, which is waited for or has a label.
@@ -196,6 +204,8 @@ impl Work {
             needs: 0,
             // On one chip steps run in the order of emission anyway.
             loads: (chips > 1).then_some(0),
+            number: 0,
+            settled: 0,
             lpn: NONE,
             apart: 0,
             labels: None,
@@ -317,13 +327,15 @@ impl Work {
     fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
         if let Some(step) = self.steps.last_mut()
             && step.chip == chip
-            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs) == 0
+            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs | self.settled) == 0
         {
             // In emission order on the same chip it runs right behind anyway.
             step.cell_ns += cell_ns;
         } else {
             let needs = std::mem::take(&mut self.needs);
-            self.steps.push(Step { chip, after: self.last, needs, loads: 0, in_ns, cell_ns, out_ns });
+            let (number, settled) = (self.number.wrapping_add(1), std::mem::take(&mut self.settled));
+            let after = self.last;
+            self.steps.push(Step { chip, after, needs, loads: 0, number, settled, in_ns, cell_ns, out_ns });
             if self.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
@@ -373,6 +385,7 @@ impl Work {
         self.counts.busy_ns[cause as usize] += program_ns + self.timing.page_transfer_ns;
         let times = [self.timing.page_transfer_ns, program_ns, 0];
         self.push(chip, Operation::Program, cause, times);
+        self.number = self.number.wrapping_add(1);
     }
 
     /// Reads `reads` pages and programs pages of the same chip, data through the controller.
@@ -403,6 +416,7 @@ impl Work {
             self.counts.programs[cause as usize] += pages;
             self.counts.busy_ns[cause as usize] += cell_ns;
             self.push(chip, Operation::Read, cause, [0, cell_ns, 0]);
+            self.number = self.number.wrapping_add(pages as u32);
         }
     }
 
@@ -411,5 +425,18 @@ impl Work {
         self.counts.erases[cause as usize] += 1;
         self.counts.busy_ns[cause as usize] += self.timing.erase_ns;
         self.push(chip, Operation::Erase, cause, [0, self.timing.erase_ns, 0]);
+        self.number = self.number.wrapping_add(1);
+    }
+
+    /// Erases a block, not before every program and erase up to a number has finished; 0: no matter.
+    pub fn erase_after(&mut self, chip: u32, cause: Cause, number: u32) {
+        self.settled = number;
+        self.erase(chip, cause);
+    }
+
+    /// Number of the last program or erase emitted; the first is 1.
+    #[inline]
+    pub fn number(&self) -> u32 {
+        self.number
     }
 }

@@ -309,6 +309,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn start(&mut self) {
         self.host_slots = 0;
+        self.data.forget_numbers();
+        self.pages.log_mut().forget_numbers();
         self.pages.stats = MapStats::default();
         self.pool.reset_counts();
     }
@@ -368,15 +370,19 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn flush(&mut self, work: &mut Work) {
         self.data.flush(&mut self.pool, work);
-        if self.data.unit_due().is_none() {
+        if self.data.units_due() == 0 {
             return;
         }
-        // One chain: a unit says of data that it is there, so the data is there first.
-        while let Some(unit) = self.data.unit_due() {
-            self.append(unit, Cause::Map, work);
-            self.data.unit_written(unit);
+        // One chain: a unit says of data that it is there, so the data is there first. From the end,
+        // since a collection may write some of them meanwhile.
+        for at in (0..self.data.units_due()).rev() {
+            if let Some(unit) = self.data.unit_due(at) {
+                self.append(unit, Cause::Map, work);
+                self.data.hold_unit(unit);
+            }
         }
         self.data.flush(&mut self.pool, work);
+        self.data.units_written(work);
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {

@@ -23,7 +23,7 @@
 use std::collections::HashMap;
 
 use super::log::FoundBlock;
-use crate::flash::media::{Kind, Media, Page};
+use crate::flash::media::{Kind, Media, Page, Tape};
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 
@@ -159,14 +159,21 @@ pub struct Scan {
     blocks: Vec<Seen>,
     /// Owners of the data from here on are units of trims.
     lpns: u32,
+    lpns_per_unit: u32,
     /// Blocks that recovery erases.
     erase: Vec<u32>,
     pages_per_block: u32,
 }
 
 impl Scan {
-    /// Reads every spare area; owners of the data from `lpns` on are units of trims. Later steps wait.
-    pub fn new(media: &Media, [data, map]: [Lot; 2], lpns: u32, work: &mut Work) -> Scan {
+    /// Reads every spare area; owners of the data from `lpns` on are units of trims, each for so many
+    /// LPNs. Later steps wait.
+    pub fn new(
+        media: &Media,
+        [data, map]: [Lot; 2],
+        (lpns, lpns_per_unit): (u32, u32),
+        work: &mut Work,
+    ) -> Scan {
         let mut scan = Scan {
             data,
             map,
@@ -174,6 +181,7 @@ impl Scan {
             torn_pages: 0,
             blocks: Vec::with_capacity(media.blocks() as usize),
             lpns,
+            lpns_per_unit,
             erase: Vec::new(),
             pages_per_block: media.pages_per_block(),
         };
@@ -210,9 +218,12 @@ impl Scan {
         (used + 1).min(self.pages_per_block)
     }
 
-    /// Slots that count, by block.
-    fn live(&self) -> Vec<u32> {
+    /// Slots that count or are relied on, by block.
+    fn live(&self, tape: &Tape) -> Vec<u32> {
         let mut live = vec![0; self.blocks.len()];
+        for trim in self.relied(tape) {
+            live[(trim.slot / (self.pages_per_block * self.data.slots_per_page)) as usize] += 1;
+        }
         for lot in [&self.data, &self.map] {
             for version in lot.best.iter().filter(|version| version.slot != NONE) {
                 live[(version.slot / (self.pages_per_block * lot.slots_per_page)) as usize] += 1;
@@ -221,12 +232,44 @@ impl Scan {
         live
     }
 
+    /// LPNs whose data is none because a unit of trims says so, and the newest that does.
+    pub fn trimmed(&self, tape: &Tape) -> Vec<(u32, Trim)> {
+        let mut trims = self.trims.clone();
+        trims.sort_by_key(|trim| std::cmp::Reverse(trim.seq));
+        let mut gone = vec![false; self.lpns as usize];
+        let mut found = Vec::new();
+        for trim in trims.into_iter().filter(|_| self.data.flaw != Flaw::ForgetTrims) {
+            let Some(bits) = tape.content(Kind::Data, trim.unit, trim.seq) else { continue };
+            let first = (trim.unit - self.lpns) * self.lpns_per_unit;
+            let end = first.saturating_add(self.lpns_per_unit).min(self.lpns);
+            let none = |lpn: &u32| bits[((lpn - first) / 32) as usize] >> ((lpn - first) % 32) & 1 != 0;
+            for lpn in (first..end).filter(none) {
+                let older = self.data.of(lpn).is_some_and(|(written, _)| written < trim.seq);
+                if older && !std::mem::replace(&mut gone[lpn as usize], true) {
+                    found.push((lpn, trim));
+                }
+            }
+        }
+        found
+    }
+
+    /// Units of trims that are not the newest of theirs, and still say of some data alone that it is
+    /// none: the newest says that there was data again, which the cut has taken.
+    pub fn relied(&self, tape: &Tape) -> Vec<Trim> {
+        let newest = |trim: &Trim| self.data.of(trim.unit).is_some_and(|(seq, _)| seq == trim.seq);
+        let mut relied: Vec<Trim> =
+            self.trimmed(tape).into_iter().map(|(_, trim)| trim).filter(|trim| !newest(trim)).collect();
+        relied.sort_by_key(|trim| trim.slot);
+        relied.dedup_by_key(|trim| trim.slot);
+        relied
+    }
+
     /// Chooses the blocks to erase: those with nothing readable in them, then as many as each chip
     /// lacks of `reserve` erased ones.
     ///
     /// # Errors
     /// In words, if a chip cannot have that many without a copy.
-    pub fn make_room(&mut self, media: &Media, reserve: u32) -> Result<(), String> {
+    pub fn make_room(&mut self, media: &Media, reserve: u32, tape: &Tape) -> Result<(), String> {
         for block in 0..media.blocks() {
             if !self.blocks[block as usize].erased && self.blocks[block as usize].kind.is_none() {
                 self.give_up(block);
@@ -236,10 +279,10 @@ impl Scan {
             let erased = media.of_chip(chip).filter(|&block| self.blocks[block as usize].erased).count();
             let mut lacking = reserve.saturating_sub(erased as u32);
             while lacking > 0 {
-                let live = self.live();
+                let live = self.live(tape);
                 let held = |&block: &u32| !self.blocks[block as usize].erased;
                 let empty = media.of_chip(chip).filter(held).find(|&block| live[block as usize] == 0);
-                let Some(block) = empty.or_else(|| self.undo(media, chip)) else {
+                let Some(block) = empty.or_else(|| self.undo(media, chip, tape)) else {
                     return Err(format!("chip {chip} lacks {lacking} of {reserve} erased blocks"));
                 };
                 self.give_up(block);
@@ -256,13 +299,16 @@ impl Scan {
 
     /// Undoes the collection that was cut on a chip: the block programmed last holds nothing but its
     /// copies, and units of trims that were written for it. The originals count again.
-    fn undo(&mut self, media: &Media, chip: u32) -> Option<u32> {
+    fn undo(&mut self, media: &Media, chip: u32, tape: &Tape) -> Option<u32> {
         let held = media.of_chip(chip).filter(|&block| !self.blocks[block as usize].erased);
         let block = held.max_by_key(|&block| self.blocks[block as usize].number)?;
         let kind = self.blocks[block as usize].kind?;
         let others = self.others(kind, block)?;
+        let slots = self.pages_per_block * self.data.slots_per_page;
+        if kind == Kind::Data && self.relied(tape).iter().any(|trim| trim.slot / slots == block) {
+            return None;
+        }
         let lot = if kind == Kind::Data { &mut self.data } else { &mut self.map };
-        let slots = self.pages_per_block * lot.slots_per_page;
         for (owner, other) in others {
             lot.best[owner as usize] = other;
             lot.twins.remove(&owner);

@@ -79,10 +79,12 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let mut here = 0;
-        self.copied.clear();
-        if self.trims.is_some() {
-            self.state_trims(chip, victim, &mut here, pool);
+        if self.superseded.contains(&victim) {
+            // What takes the place of its slots is in a page buffer, and would be lost with them.
+            self.flush(pool, work);
         }
+        self.copied.clear();
+        let stated = self.trims.is_some() && self.state_trims(chip, victim, &mut here, pool);
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
         if blocks[victim as usize].state == State::Closed {
@@ -122,6 +124,12 @@ impl Log {
         }
         work.copy(chip, cause, pages_read, &self.copied);
         self.erase(chip, victim, cause, pool, work);
+        if stated {
+            self.trims_settled(work.number());
+        }
+        if let Some(trims) = &mut self.trims {
+            trims.erased(victim);
+        }
     }
 
     /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
@@ -143,7 +151,7 @@ impl Log {
     }
 
     fn erase(&mut self, chip: u32, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
-        work.erase(chip, cause);
+        work.erase_after(chip, cause, self.blocks[block as usize].after);
         if let Some(audit) = &mut self.audit {
             let first = block * self.slots_per_block;
             audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));

@@ -88,11 +88,15 @@ struct Block {
     /// The next reserve block.
     next: u32,
     state: State,
+    /// What must have finished before it is erased: what takes the place of its invalid slots may be
+    /// under way on another chip ([`Work::number`]). Only in a run.
+    #[serde(skip)]
+    after: u32,
 }
 
 impl Block {
     fn new(state: State) -> Block {
-        Block { valid: 0, next: NONE, state }
+        Block { valid: 0, next: NONE, state, after: 0 }
     }
 }
 
@@ -167,6 +171,9 @@ pub struct Log {
     /// Pages programmed by a collection, and their time, block by block.
     #[serde(skip)]
     copied: Vec<(u32, u64)>,
+    /// Blocks with a slot whose owner has a newer version in a page buffer, on another chip maybe.
+    #[serde(skip)]
+    superseded: Vec<u32>,
     /// What was trimmed and would not survive a power cut.
     trims: Option<Box<Trims>>,
     #[serde(skip)]
@@ -213,6 +220,7 @@ impl Log {
             cursor: 0,
             by_speed: None,
             copied: Vec::with_capacity(COPIED),
+            superseded: Vec::with_capacity(COPIED),
             trims: None,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
@@ -332,11 +340,20 @@ impl Log {
         if self.shape.slots_per_page == 1 {
             work.program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
-        } else if self.by_page.rem(slot + 1) == 0 {
-            work.program(chip, cause, pool.programmed(block, 1));
-            self.close_if_full(chip);
-            self.advance_cursor();
+        } else {
+            self.supersede(owner, old);
+            if self.by_page.rem(slot + 1) == 0 {
+                work.program(chip, cause, pool.programmed(block, 1));
+                self.settle_superseded(work.number());
+                self.close_if_full(chip);
+                self.advance_cursor();
+            }
         }
+    }
+
+    /// The run begins, and with it the numbers of programs and erases.
+    pub fn forget_numbers(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.after = 0);
     }
 
     /// Invalidates the owner's data, if any.
@@ -360,6 +377,7 @@ impl Log {
                     work.chain();
                     let block = self.by_block.div(self.chips[chip as usize].next - 1);
                     work.program(chip, Cause::Pad, pool.programmed(block, 1));
+                    self.settle_superseded(work.number());
                     self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();

@@ -11,10 +11,14 @@
 //! - when garbage collection is about to erase a slot whose page was trimmed since: an older version
 //!   of the page may lie elsewhere, and must not come back in place of the one that was trimmed.
 //!
+//! Blocks with other slots trimmed before then rely on that unit; they are not erased before it is on
+//! flash and the collection it belongs to has ended, on whatever chip.
+//!
 //! The second case needs no room beyond the victim's: it has as many invalid slots as it causes
 //! units to be written. Without trims nothing of this happens, and the units take no room.
 
 use super::Log;
+use crate::flash::Work;
 use crate::flash::media::Kind;
 use crate::ftl::pool::BlockPool;
 use crate::util::{Bits, NONE};
@@ -30,6 +34,13 @@ pub(super) struct Trims {
     blocks: Bits,
 }
 
+impl Trims {
+    /// A block has been erased.
+    pub fn erased(&mut self, block: u32) {
+        self.blocks.clear(block);
+    }
+}
+
 impl Log {
     /// Owners that are logical pages, or translation pages; those behind them are units of trims.
     pub fn pages(&self) -> u32 {
@@ -42,67 +53,146 @@ impl Log {
         if self.shape.trim_units == 0 {
             return;
         }
+        self.unit_needed(self.pages() + owner / self.shape.lpns_per_unit, slot).lpns.set(owner);
+    }
+
+    /// A unit is due before the block of a slot may be erased.
+    fn unit_needed(&mut self, unit: u32, slot: u32) -> &mut Trims {
         let (pages, blocks) = (self.pages(), self.blocks.len());
-        let unit = pages + owner / self.shape.lpns_per_unit;
         let block = self.by_block.div(slot);
         let trims = self.trims.get_or_insert_with(|| {
             Box::new(Trims { lpns: Bits::new(pages as usize), units: Vec::new(), blocks: Bits::new(blocks) })
         });
-        trims.lpns.set(owner);
         trims.blocks.set(block);
         if !trims.units.contains(&unit) {
             trims.units.push(unit);
         }
+        trims
     }
 
-    /// A unit that must be written before the trims so far survive a power cut.
-    pub fn unit_due(&self) -> Option<u32> {
-        self.trims.as_ref()?.units.first().copied()
+    /// After a power cut: the version of a unit in a slot is not the newest, and is relied on.
+    pub fn rely(&mut self, unit: u32, slot: u32) {
+        self.spare[slot as usize] = unit;
+        self.unit_needed(unit, slot);
     }
 
-    /// A unit has been written.
-    pub fn unit_written(&mut self, unit: u32) {
-        let first = (unit - self.pages()) * self.shape.lpns_per_unit;
-        let end = first.saturating_add(self.shape.lpns_per_unit).min(self.pages());
-        if let Some(tape) = self.tape() {
-            let mut bits = vec![0; (end - first).div_ceil(32) as usize];
-            for lpn in (first..end).filter(|&lpn| self.map[lpn as usize] == NONE) {
-                bits[((lpn - first) / 32) as usize] |= 1 << ((lpn - first) % 32);
-            }
-            tape.hold(Kind::Data, unit, self.seq(unit), bits.into());
+    /// How many units must be written.
+    pub fn units_due(&self) -> usize {
+        self.trims.as_ref().map_or(0, |trims| trims.units.len())
+    }
+
+    /// The units that must be written before the trims so far survive a power cut, in order.
+    pub fn unit_due(&self, at: usize) -> Option<u32> {
+        self.trims.as_ref()?.units.get(at).copied()
+    }
+
+    /// Tells the tape, if there is one, what the newest version of a unit says.
+    pub fn hold_unit(&self, unit: u32) {
+        let Some(tape) = self.tape() else { return };
+        let (first, end) = self.lpns_of(unit);
+        let mut bits = vec![0; (end - first).div_ceil(32) as usize];
+        for lpn in (first..end).filter(|&lpn| self.map[lpn as usize] == NONE) {
+            bits[((lpn - first) / 32) as usize] |= 1 << ((lpn - first) % 32);
         }
+        tape.hold(Kind::Data, unit, self.seq(unit), bits.into());
+    }
+
+    fn lpns_of(&self, unit: u32) -> (u32, u32) {
+        let first = (unit - self.pages()) * self.shape.lpns_per_unit;
+        (first, first.saturating_add(self.shape.lpns_per_unit).min(self.pages()))
+    }
+
+    /// A unit has been written: its trims so far are no longer due.
+    fn unit_written(&mut self, unit: u32) {
+        let (first, end) = self.lpns_of(unit);
         let Some(trims) = &mut self.trims else { return };
         trims.units.retain(|&due| due != unit);
         while let Some(lpn) = trims.lpns.next_set(first, end) {
             trims.lpns.clear(lpn);
+        }
+    }
+
+    /// All units due have been programmed.
+    pub fn units_written(&mut self, work: &Work) {
+        while let Some(unit) = self.unit_due(0) {
+            self.unit_written(unit);
+        }
+        self.trims_settled(work.number());
+    }
+
+    /// Blocks with trimmed slots rely on units from now on, which are on flash for good, whatever is
+    /// cut, once everything up to `number` has finished.
+    pub(super) fn trims_settled(&mut self, number: u32) {
+        let Some(trims) = &mut self.trims else { return };
+        let count = self.blocks.len() as u32;
+        let mut from = 0;
+        while let Some(block) = trims.blocks.next_set(from, count) {
+            self.blocks[block as usize].after = number;
+            from = block + 1;
         }
         if trims.units.is_empty() {
             trims.blocks.reset();
         }
     }
 
-    /// Writes the units without which trimmed data could come back once `victim` is erased. They go
-    /// where its copies will go, and count among them (`here`).
-    pub(super) fn state_trims(&mut self, chip: u32, victim: u32, here: &mut u32, pool: &mut BlockPool) {
-        let Some(trims) = self.trims.as_ref().filter(|trims| trims.blocks.get(victim)) else { return };
+    /// Notes, where pages go round the chips, that an owner's new version is in a page buffer.
+    pub(super) fn supersede(&mut self, owner: u32, old: u32) {
+        if old != NONE {
+            self.superseded.push(self.by_block.div(old));
+            return;
+        }
+        let Some(trims) = self.trims.as_ref().filter(|_| owner < self.pages()) else { return };
+        if trims.lpns.get(owner) {
+            // The slot it was trimmed from lies in one of these.
+            let (count, mut from) = (self.blocks.len() as u32, 0);
+            while let Some(block) = trims.blocks.next_set(from, count) {
+                self.superseded.push(block);
+                from = block + 1;
+            }
+        }
+    }
+
+    /// The page buffer has been programmed.
+    pub(super) fn settle_superseded(&mut self, number: u32) {
+        for at in 0..self.superseded.len() {
+            self.blocks[self.superseded[at] as usize].after = number;
+        }
+        self.superseded.clear();
+    }
+
+    /// Writes the units without which trimmed data could come back once `victim` is erased; whether
+    /// there are any. They go where its copies will go, and count among them (`here`).
+    pub(super) fn state_trims(
+        &mut self,
+        chip: u32,
+        victim: u32,
+        here: &mut u32,
+        pool: &mut BlockPool,
+    ) -> bool {
+        let Some(trims) = self.trims.as_ref().filter(|trims| trims.blocks.get(victim)) else { return false };
         let first = victim * self.slots_per_block;
-        let gone = |&slot: &u32| !self.valid.get(slot) && self.spare[slot as usize] < self.pages();
-        let trimmed = |&owner: &u32| trims.lpns.get(owner);
+        let unit = |owner: u32| {
+            let trimmed = owner < self.pages() && trims.lpns.get(owner);
+            let unit = if trimmed { self.pages() + owner / self.shape.lpns_per_unit } else { owner };
+            (unit >= self.pages() && trims.units.contains(&unit)).then_some(unit)
+        };
         let mut units: Vec<u32> = (first..first + self.slots_per_block)
-            .filter(gone)
-            .map(|slot| self.spare[slot as usize])
-            .filter(trimmed)
-            .map(|owner| self.pages() + owner / self.shape.lpns_per_unit)
+            .filter(|&slot| !self.valid.get(slot))
+            .filter_map(|slot| unit(self.spare[slot as usize]))
             .collect();
         units.sort_unstable();
         units.dedup();
+        let any = !units.is_empty();
         for unit in units {
             self.writes += 1;
             if let Some(audit) = &mut self.audit {
                 audit.write(unit);
             }
-            if self.map[unit as usize] != NONE {
-                self.invalidate(self.map[unit as usize]);
+            let old = self.map[unit as usize];
+            if old != NONE {
+                self.invalidate(old);
+                let block = self.by_block.div(old);
+                self.trims.as_mut().expect("units are due").blocks.set(block);
             }
             if self.chips[chip as usize].next == self.chips[chip as usize].end {
                 self.note_copies(chip, here, pool);
@@ -111,8 +201,12 @@ impl Log {
             self.place(chip, unit);
             *here += 1;
             self.close_if_full(chip);
+            self.hold_unit(unit);
             self.unit_written(unit);
         }
-        self.note_copies(chip, here, pool);
+        if self.by_speed.is_some() {
+            self.note_copies(chip, here, pool);
+        }
+        any
     }
 }

@@ -13,7 +13,7 @@ use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::log::Log;
 use crate::ftl::pool::BlockPool;
-use crate::ftl::recovery::{Flaw, Lot, Recovery, Scan, Trim, read_all};
+use crate::ftl::recovery::{Flaw, Lot, Recovery, Scan, read_all};
 use crate::ftl::translation::{Translation, TranslationPages};
 use crate::util::NONE;
 
@@ -33,15 +33,14 @@ impl<T: Translation> PageMapped<T> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let lots = [&data, &map].map(|shape| Lot::new(shape.owners, shape.slots_per_page, flaw));
         let lpns = data.owners - data.trim_units;
-        let mut scan = Scan::new(media, lots, lpns, work);
+        let mut scan = Scan::new(media, lots, (lpns, data.lpns_per_unit), work);
         let scan_reads = work.counts().reads.iter().sum();
         if flaw == Flaw::SkipScan {
             without_scan(&mut scan, lpns, (layout.per_page, data.slots_per_page), tape, media);
         }
-        scan.make_room(media, data.reserve + map.reserve)?;
-        if flaw != Flaw::ForgetTrims {
-            forget_trimmed(&mut scan, (lpns, data.lpns_per_unit), tape);
-        }
+        scan.make_room(media, data.reserve + map.reserve, tape)?;
+        let relied = scan.relied(tape);
+        scan.trimmed(tape).into_iter().for_each(|(lpn, _)| scan.data.drop(lpn));
         for &block in scan.erase() {
             work.chain();
             work.erase(media.chip(block), Cause::Gc);
@@ -53,6 +52,7 @@ impl<T: Translation> PageMapped<T> {
         let blocks = scan.blocks_of(Kind::Map);
         let map = Log::recover(map, settings, &mut pool, T::ON_FLASH, &blocks, scan.map.map())?;
         data.record(tape, Kind::Data, lpns, media);
+        relied.iter().for_each(|trim| data.rely(trim.unit, trim.slot));
         let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
         let mut reads = vec![0; media.chips() as usize];
         scan.trims.iter().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
@@ -112,21 +112,6 @@ fn found_pool(settings: &Settings, media: &Media, scan: &Scan) -> BlockPool {
     pool.find(|block| media.erases(block) + again(block), &scan.erased(media));
     pool.set_speeds(flash.program_ns, Speeds::new(flash, settings.seed, erases));
     pool
-}
-
-/// Drops the data of which a unit of trims says that it is none.
-fn forget_trimmed(scan: &mut Scan, (lpns, per_unit): (u32, u32), tape: &Tape) {
-    for &Trim { unit, seq, .. } in &scan.trims {
-        let Some(bits) = tape.content(Kind::Data, unit, seq) else { continue };
-        let first = (unit - lpns) * per_unit;
-        for lpn in first..first.saturating_add(per_unit).min(lpns) {
-            let at = lpn - first;
-            let none = bits[(at / 32) as usize] >> (at % 32) & 1 != 0;
-            if none && scan.data.of(lpn).is_some_and(|(written, _)| written < seq) {
-                scan.data.drop(lpn);
-            }
-        }
-    }
 }
 
 /// What is known without the spare areas of user data: the entries on flash.
