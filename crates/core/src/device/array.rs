@@ -234,13 +234,19 @@ impl Array {
         }
     }
 
+    #[inline(always)] // called in one place, for every step
     fn store(&mut self, step: Step, owner: u32) -> u32 {
         let after = match step.after {
             NONE => (NONE, 0),
             index => self.reference(self.started[index as usize]),
         };
-        let load = self.loads.iter().find(|&&(number, _)| step.needs > 0 && number == step.needs);
-        let needs = load.map_or((NONE, 0), |&(_, slot)| self.reference(slot));
+        let needs = match step.needs {
+            0 => (NONE, 0),
+            wanted => match self.loads.iter().find(|&&(number, _)| number == wanted) {
+                Some(&(_, slot)) => self.reference(slot),
+                None => (NONE, 0),
+            },
+        };
         let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false };
         match self.free.pop() {
             Some(slot) => {

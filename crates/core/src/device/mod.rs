@@ -178,6 +178,7 @@ impl Device {
     }
 
     /// Runs a request through the FTL and starts its steps.
+    #[inline(always)] // called in one place, for every request
     fn begin(
         &mut self,
         id: u32,
@@ -188,32 +189,33 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         work.clear();
-        let request = pool[id];
+        let Request { op, pages, chips, prefetch, .. } = pool[id];
         if let Some(tape) = &self.tape {
-            tape.issue(request.id, now_ns);
+            tape.issue(pool[id].id, now_ns);
         }
-        for chip in request.chips.members(self.wanted.len() as u32) {
+        for chip in chips.members(self.wanted.len() as u32) {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {
                 work.hurry(chip);
             }
             *wanted -= 1;
         }
-        if request.prefetch {
+        if prefetch {
+            let Request { batch, translation_page, .. } = pool[id];
             let mut at = id;
             // A scheduler of the device may have let later members of the batch pass this one; the
             // slot of one that completed may by now hold a request of another batch.
             let mut needs = std::iter::from_fn(|| {
-                let member = (at != NONE && pool[at].batch == request.batch).then(|| pool[at].pages)?;
+                let member = (at != NONE && pool[at].batch == batch).then(|| pool[at].pages)?;
                 at = pool.behind(at);
                 Some(member)
             });
-            with_ftl!(ftl, ftl => ftl.prefetch(request.translation_page, &mut needs, work));
+            with_ftl!(ftl, ftl => ftl.prefetch(translation_page, &mut needs, work));
         }
-        let misses = with_ftl!(ftl, ftl => match request.op {
-            Op::Read => ftl.read(request.pages, work),
-            Op::Write => ftl.write(request.pages, work),
-            Op::Trim => ftl.trim(request.pages, work),
+        let misses = with_ftl!(ftl, ftl => match op {
+            Op::Read => ftl.read(pages, work),
+            Op::Write => ftl.write(pages, work),
+            Op::Trim => ftl.trim(pages, work),
             Op::Flush => {
                 ftl.flush(work);
                 0

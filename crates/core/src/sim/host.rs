@@ -44,19 +44,28 @@ impl<'a> Arrivals<'a> {
     }
 
     /// Reads the next record.
+    #[inline]
     fn fetch(&mut self) -> Result<(), SourceError> {
-        self.next = self.source.next()?;
-        match &self.next {
-            Some(record) if record.time_ns > LATEST_NS && self.closed.is_none() => {
-                Err(SourceError::Input(format!(
-                    "{}: the arrival at {} ns is more than a century after the start; \
-                     are the times in another unit, or do they count from another epoch?",
-                    self.source.locate(record),
-                    record.time_ns
-                )))
+        match self.source.next() {
+            Ok(Some(record)) if record.time_ns > LATEST_NS && self.closed.is_none() => {
+                Err(self.late(&record))
             }
-            _ => Ok(()),
+            Ok(record) => {
+                self.next = record;
+                Ok(())
+            }
+            Err(error) => Err(error),
         }
+    }
+
+    #[cold]
+    fn late(&self, record: &Record) -> SourceError {
+        SourceError::Input(format!(
+            "{}: the arrival at {} ns is more than a century after the start; \
+             are the times in another unit, or do they count from another epoch?",
+            self.source.locate(record),
+            record.time_ns
+        ))
     }
 
     /// When the next request arrives; `None` if none will, or not before a completion.
@@ -104,6 +113,18 @@ impl<'a> Arrivals<'a> {
         Ok(Some(request))
     }
 
+    /// Logical page of a byte address, and how far into the page it is.
+    #[inline]
+    fn page_of(&self, at: u64) -> (u64, u64) {
+        let page = self.logical_page;
+        // Most pages are powers of two, and a division takes longer than the rest of an arrival.
+        if page.is_power_of_two() {
+            (at >> page.trailing_zeros(), at & (page - 1))
+        } else {
+            (at / page, at % page)
+        }
+    }
+
     fn request(&self, record: &Record, arrival_ns: u64) -> Result<Request, SourceError> {
         let id = self.arrived + 1;
         if record.op == Op::Flush {
@@ -120,13 +141,13 @@ impl<'a> Arrivals<'a> {
                 self.user_bytes
             )));
         };
-        let (head_partial, tail_partial) =
-            (!offset.is_multiple_of(self.logical_page), !end.is_multiple_of(self.logical_page));
+        let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
+        let (head_partial, tail_partial) = (before > 0, behind > 0);
         // A trim takes the pages it covers whole, everything else each page it touches.
         let (first, pages_end) = if op == Op::Trim {
-            (offset.div_ceil(self.logical_page), end / self.logical_page)
+            (head + u64::from(head_partial), tail)
         } else {
-            (offset / self.logical_page, end.div_ceil(self.logical_page))
+            (head, tail + u64::from(tail_partial))
         };
         let pages = pages_end.saturating_sub(first) as u32;
         let pages = ftl::Request {

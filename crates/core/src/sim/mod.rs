@@ -262,8 +262,9 @@ impl Run<'_> {
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         for index in 0..self.done.len() {
             let id = self.done[index];
-            let request = self.host.pool[id];
-            self.recorder.complete(&request, self.now_ns);
+            let request = &self.host.pool[id];
+            let pages = request.pages;
+            self.recorder.complete(request, self.now_ns);
             let (batch, channel_batch) = self.device.batch_of(id).unwrap_or((request.batch, 0));
             observer.complete(&Completion {
                 id: request.id,
@@ -284,7 +285,7 @@ impl Run<'_> {
             self.last_ns = self.now_ns;
             self.completed += 1;
             if self.check.is_some() {
-                self.verify(request.pages)?;
+                self.verify(pages)?;
             }
             if self.completed.is_multiple_of(PROGRESS_INTERVAL) && !observer.progress(self.completed) {
                 return Err(SourceError::Interrupted.into());

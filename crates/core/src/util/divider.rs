@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Divides `u32` by a constant with one multiplication.
+/// Divides `u32` by a constant with one multiplication, without a branch.
 ///
-/// Lemire, Kaser, Kurz, "Faster remainder by direct computation" (2019): with
-/// `m = ceil(2^64 / d)`, `n / d = (m * n) >> 64` for all 32-bit `n` and `d >= 2`.
+/// The round-down method (Robison, "N-bit unsigned division via N-bit multiply-add", 2005): with
+/// `m = floor((2^64 - 1) / d)`, `n / d = (m * (n + 1)) >> 64` for all 32-bit `n` and `d >= 1`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Divider {
     divisor: u32,
@@ -19,8 +19,7 @@ impl Divider {
     /// If `divisor` is 0.
     pub fn new(divisor: u32) -> Divider {
         assert!(divisor > 0, "division by zero");
-        // For 1 the magic wraps to 0 and is not used.
-        Divider { divisor, magic: (u64::MAX / u64::from(divisor)).wrapping_add(1) }
+        Divider { divisor, magic: u64::MAX / u64::from(divisor) }
     }
 
     /// The divisor.
@@ -32,10 +31,7 @@ impl Divider {
     /// `n / divisor`.
     #[inline]
     pub fn div(&self, n: u32) -> u32 {
-        if self.divisor == 1 {
-            return n;
-        }
-        ((u128::from(self.magic) * u128::from(n)) >> 64) as u32
+        ((u128::from(self.magic) * (u128::from(n) + 1)) >> 64) as u32
     }
 
     /// `n % divisor`.

@@ -1,7 +1,7 @@
 //! Recency lists over a fixed number of keyed entries.
 //!
 //! Entries live in one arena and are found through an open-addressing table of
-//! 32-bit ids, so a cache of 2048 mappings stays within the first-level caches.
+//! keys and 32-bit ids, so that a search touches no entry.
 
 use super::NONE;
 use serde::{Deserialize, Serialize};
@@ -37,9 +37,12 @@ pub struct Lru<T> {
     bounded: bool,
     free: u32,
     len: u32,
-    table: Vec<u32>,
+    /// Key and id; [`NONE`] for the id where nothing is.
+    table: Vec<(u32, u32)>,
     shift: u32,
 }
+
+const VACANT: (u32, u32) = (NONE, NONE);
 
 impl<T: Copy + Default> Lru<T> {
     /// Room for `capacity` entries (at least 1), allocated at once; without a bound it grows.
@@ -70,7 +73,7 @@ impl<T: Copy + Default> Lru<T> {
         }));
         self.free = first;
         let slots = (u64::from(capacity) * 2).next_power_of_two();
-        self.table = vec![NONE; slots as usize];
+        self.table = vec![VACANT; slots as usize];
         self.shift = 64 - slots.trailing_zeros();
         for id in 0..first {
             self.enter(self.entries[id as usize].key, id);
@@ -81,10 +84,10 @@ impl<T: Copy + Default> Lru<T> {
     fn enter(&mut self, key: u32, id: u32) {
         let mask = self.table.len() - 1;
         let mut at = self.home(key);
-        while self.table[at] != NONE {
+        while self.table[at].1 != NONE {
             at = (at + 1) & mask;
         }
-        self.table[at] = id;
+        self.table[at] = (key, id);
     }
 
     /// Entries held.
@@ -114,8 +117,8 @@ impl<T: Copy + Default> Lru<T> {
         let mask = self.table.len() - 1;
         let mut at = self.home(key);
         loop {
-            let id = self.table[at];
-            if id == NONE || self.entries[id as usize].key == key {
+            let (found, id) = self.table[at];
+            if id == NONE || found == key {
                 return id;
             }
             at = (at + 1) & mask;
@@ -142,7 +145,7 @@ impl<T: Copy + Default> Lru<T> {
     pub fn remove(&mut self, id: u32) {
         let mask = self.table.len() - 1;
         let mut hole = self.home(self.entries[id as usize].key);
-        while self.table[hole] != id {
+        while self.table[hole].1 != id {
             hole = (hole + 1) & mask;
         }
         // Backward shift keeps every probe sequence free of holes without tombstones.
@@ -150,16 +153,16 @@ impl<T: Copy + Default> Lru<T> {
         loop {
             at = (at + 1) & mask;
             let other = self.table[at];
-            if other == NONE {
+            if other.1 == NONE {
                 break;
             }
-            let home = self.home(self.entries[other as usize].key);
+            let home = self.home(other.0);
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
                 self.table[hole] = other;
                 hole = at;
             }
         }
-        self.table[hole] = NONE;
+        self.table[hole] = VACANT;
         let entry = &mut self.entries[id as usize];
         entry.key = NONE;
         entry.next = self.free;

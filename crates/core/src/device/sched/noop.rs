@@ -5,14 +5,13 @@
 //!
 //! Read into it: a flush touches every chip, so that what was issued before has completed.
 
-use std::collections::VecDeque;
-
 use super::Scheduler;
 use crate::config::{Key, Settings};
 use crate::device::Array;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
-use crate::request::{Pool, Request, Window};
+use crate::request::{Ages, Pool, Request, Window};
+use crate::util::NONE;
 use crate::workload::Op;
 
 pub(super) const NAME: &str = "noop";
@@ -22,26 +21,26 @@ pub(super) const KEYS: &[Key] = &[];
 /// The queue.
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
-    waiting: VecDeque<u32>,
+    waiting: Ages,
 }
 
 impl Scheduler for Noop {
-    fn new(settings: &Settings) -> Noop {
-        Noop { waiting: VecDeque::with_capacity(settings.device.queue_depth.min(1024) as usize) }
+    fn new(_settings: &Settings) -> Noop {
+        Noop { waiting: Ages::default() }
     }
 
     #[inline]
-    fn admit(&mut self, id: u32, _chips: Window, _pool: &mut Pool) {
-        self.waiting.push_back(id);
+    fn admit(&mut self, id: u32, _chips: Window, pool: &mut Pool) {
+        self.waiting.push(id, pool);
     }
 
     #[inline]
     fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
-        let &id = self.waiting.front()?;
-        if !may_issue(&pool[id], array, ftl) {
+        let id = self.waiting.head();
+        if id == NONE || !may_issue(&pool[id], array, ftl) {
             return None;
         }
-        self.waiting.pop_front()
+        self.waiting.pop(pool)
     }
 }
 
