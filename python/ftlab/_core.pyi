@@ -93,6 +93,15 @@ def run(
     save_state: str | PathLike[str] | None = None,
     load_state: str | PathLike[str] | None = None,
 ) -> RunResult: ...
+def crash(
+    config: Config,
+    *,
+    cuts: int,
+    operations: int,
+    at: Sequence[int] | None = None,
+    chunks: MakeChunks | None = None,
+    progress: Progress | None = None,
+) -> str: ...
 def trace_info(config: Config, *, chunks: MakeChunks | None = None) -> str: ...
 def trace_head(
     config: Config, rows: int, *, chunks: MakeChunks | None = None

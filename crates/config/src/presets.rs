@@ -23,6 +23,11 @@ const PRESETS: &[Preset] = &[
         doc: "VIOS (Cui et al., NPC 2016): 64 chips on 8 channels, 128 GiB, blocks of different speed",
         text: include_str!("../presets/vios.toml"),
     },
+    Preset {
+        name: "crash",
+        doc: "A device small enough to lose power ten thousand times: four chips, 4.5 MiB, DFTL",
+        text: include_str!("../presets/crash.toml"),
+    },
 ];
 
 /// Every preset, in the order in which `ftlab presets` shows them.

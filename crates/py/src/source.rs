@@ -50,6 +50,18 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
     open(settings, &Options::from_settings(settings), chunks)
 }
 
+/// The same, where what Python raises behind it goes into `raised`.
+///
+/// # Errors
+/// As [`of_settings`].
+pub fn of_settings_raising(
+    settings: &Settings,
+    chunks: Option<Py<PyAny>>,
+    raised: Raised,
+) -> Result<Box<dyn Source + Send>, Fault> {
+    open_raising(settings, &Options::from_settings(settings), chunks, &raised)
+}
+
 /// Opens the workload where there is no device: its addresses have no limit, and it may be a trace
 /// without times.
 ///
@@ -66,8 +78,18 @@ pub fn no_device(settings: &Settings) -> Options {
 
 fn open(settings: &Settings, options: &Options, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
     let raised = Raised::default();
+    let source = open_raising(settings, options, chunks, &raised)?;
+    Ok(Opened { source, raised })
+}
+
+fn open_raising(
+    settings: &Settings,
+    options: &Options,
+    chunks: Option<Py<PyAny>>,
+    raised: &Raised,
+) -> Result<Box<dyn Source + Send>, Fault> {
     let workload = &settings.workload;
-    let source: Box<dyn Source + Send> = match (&workload.trace, &workload.synthetic) {
+    Ok(match (&workload.trace, &workload.synthetic) {
         (Some(_), Some(_)) => return Err(Fault::User(TWO_WORKLOADS.into())),
         (None, None) => return Err(Fault::User(NO_WORKLOAD.into())),
         (None, Some(synthetic)) => Box::new(Generator::new(synthetic, settings.user_bytes(), settings.seed)),
@@ -76,8 +98,7 @@ fn open(settings: &Settings, options: &Options, chunks: Option<Py<PyAny>>) -> Re
                 .map_err(|error| raised.explain(error.into()))?,
             None => ftlab_trace::open(path, options)?,
         },
-    };
-    Ok(Opened { source, raised })
+    })
 }
 
 const TWO_WORKLOADS: &str = "workload.trace and workload.synthetic.requests are both set; choose one";

@@ -327,7 +327,8 @@ impl Work {
     fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
         if let Some(step) = self.steps.last_mut()
             && step.chip == chip
-            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs | self.settled) == 0
+            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs | self.settled)
+                == 0
         {
             // In emission order on the same chip it runs right behind anyway.
             step.cell_ns += cell_ns;

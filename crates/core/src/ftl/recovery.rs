@@ -264,32 +264,44 @@ impl Scan {
         relied
     }
 
-    /// Chooses the blocks to erase: those with nothing readable in them, then as many as each chip
-    /// lacks of `reserve` erased ones.
+    /// Chooses the blocks to erase: those with nothing readable in them, then on each chip as many as
+    /// it lacks of `reserve` erased ones, or as the user data has beyond `limit`.
     ///
     /// # Errors
-    /// In words, if a chip cannot have that many without a copy.
-    pub fn make_room(&mut self, media: &Media, reserve: u32, tape: &Tape) -> Result<(), String> {
+    /// In words, if a chip cannot have them without a copy.
+    pub fn make_room(&mut self, media: &Media, reserve: u32, limit: u32, tape: &Tape) -> Result<(), String> {
         for block in 0..media.blocks() {
             if !self.blocks[block as usize].erased && self.blocks[block as usize].kind.is_none() {
                 self.give_up(block);
             }
         }
         for chip in 0..media.chips() {
-            let erased = media.of_chip(chip).filter(|&block| self.blocks[block as usize].erased).count();
-            let mut lacking = reserve.saturating_sub(erased as u32);
-            while lacking > 0 {
+            loop {
+                let erased = self.count(media, chip, |seen| seen.erased);
+                let data = self.count(media, chip, |seen| !seen.erased && seen.kind == Some(Kind::Data));
+                if erased >= reserve && data <= limit {
+                    break;
+                }
                 let live = self.live(tape);
-                let held = |&block: &u32| !self.blocks[block as usize].erased;
-                let empty = media.of_chip(chip).filter(held).find(|&block| live[block as usize] == 0);
+                let mut held = media.of_chip(chip).filter(|&block| {
+                    let seen = self.blocks[block as usize];
+                    !seen.erased && (data <= limit || seen.kind == Some(Kind::Data))
+                });
+                let empty = held.find(|&block| live[block as usize] == 0);
                 let Some(block) = empty.or_else(|| self.undo(media, chip, tape)) else {
-                    return Err(format!("chip {chip} lacks {lacking} of {reserve} erased blocks"));
+                    return Err(format!(
+                        "chip {chip} has {erased} erased blocks and {data} with data; {reserve} at least and {limit} at \
+                         most were promised"
+                    ));
                 };
                 self.give_up(block);
-                lacking -= 1;
             }
         }
         Ok(())
+    }
+
+    fn count(&self, media: &Media, chip: u32, is: impl Fn(Seen) -> bool) -> u32 {
+        media.of_chip(chip).filter(|&block| is(self.blocks[block as usize])).count() as u32
     }
 
     fn give_up(&mut self, block: u32) {
@@ -324,7 +336,8 @@ impl Scan {
         let lot = if kind == Kind::Data { &self.data } else { &self.map };
         let of_block = |slot: u32| slot / (self.pages_per_block * lot.slots_per_page);
         let elsewhere = |slot| of_block(slot) != block && !self.blocks[of_block(slot) as usize].erased;
-        let inside = |(_, version): &(usize, &Version)| version.slot != NONE && of_block(version.slot) == block;
+        let inside =
+            |(_, version): &(usize, &Version)| version.slot != NONE && of_block(version.slot) == block;
         let other = |(owner, _): (usize, &Version)| {
             let owner = owner as u32;
             if kind == Kind::Data && owner >= self.lpns {

@@ -38,7 +38,7 @@ impl<T: Translation> PageMapped<T> {
         if flaw == Flaw::SkipScan {
             without_scan(&mut scan, lpns, (layout.per_page, data.slots_per_page), tape, media);
         }
-        scan.make_room(media, data.reserve + map.reserve, tape)?;
+        scan.make_room(media, data.reserve + map.reserve, data.limit - data.reserve, tape)?;
         let relied = scan.relied(tape);
         scan.trimmed(tape).into_iter().for_each(|(lpn, _)| scan.data.drop(lpn));
         for &block in scan.erase() {
@@ -83,7 +83,9 @@ impl<T: Translation> PageMapped<T> {
         }
         let slots_per_page = self.data.shape().slots_per_page;
         let found = media.version(Kind::Data, slots_per_page, slot, lpn);
-        found.map(Some).ok_or_else(|| format!("LPN {lpn} maps to slot {slot}, which does not hold it on flash"))
+        found
+            .map(Some)
+            .ok_or_else(|| format!("LPN {lpn} maps to slot {slot}, which does not hold it on flash"))
     }
 
     pub(super) fn engrave_all(&self, media: &mut Media) -> u64 {

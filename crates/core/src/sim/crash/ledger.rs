@@ -72,8 +72,10 @@ impl Ledger {
                 continue;
             }
             let done_ns = done.get(&event.request);
-            let before = |&(at_ns, seq): &(u64, u64)| done_ns.is_some_and(|&d| d <= at_ns) && event.seq <= seq;
-            let durable = flushed.as_ref().is_some_and(before) || (strict && !event.trim && done_ns.is_some());
+            let before =
+                |&(at_ns, seq): &(u64, u64)| done_ns.is_some_and(|&d| d <= at_ns) && event.seq <= seq;
+            let durable =
+                flushed.as_ref().is_some_and(before) || (strict && !event.trim && done_ns.is_some());
             let data = (!event.trim).then_some(event.seq);
             self.since.entry(event.lpn).or_default().push(Version { data, durable });
         }
