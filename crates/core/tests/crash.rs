@@ -1,11 +1,16 @@
 //! Power cuts: nothing that was made durable is lost, whatever is cut.
 
 mod common;
+#[path = "common/devices.rs"]
+mod devices;
 
 use common::settings;
+use devices::device;
 use ftlab_core::config::Settings;
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 /// Registered FTLs.
 const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
@@ -131,11 +136,46 @@ fn found_before() {
     deep.device.queue_depth = 16;
     deep.ftl.wear_threshold = Some(2);
     cuts(&deep, 700, 2, Flaw::None).unwrap();
+    // Page, no slack: a collection wrote the unit of trims on a chip that had room for its data alone.
+    let mut tight = settings();
+    tight.ftl.kind = "page".into();
+    tight.flash.chips_per_channel = 2;
+    tight.flash.blocks_per_plane = 8;
+    tight.flash.pages_per_block = 3;
+    tight.flash.page_bytes = 512;
+    tight.ftl.logical_page_bytes = 512;
+    tight.ftl.over_provisioning_ppm = 170_000;
+    while ftlab_core::ftl::check(&tight).is_err() {
+        tight.ftl.over_provisioning_ppm += 10_000;
+    }
+    let options = Options { cuts: Cuts::Random { count: 100, mean: 40 }, seed: 0, flaw: Flaw::None };
+    crash(&tight, &mut || Ok(Box::new(Requests::new(&tight, 0))), &options, &mut |_| true).unwrap();
     // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the
     // victim and its copies together were more blocks than the data may have.
     for kind in ["dftl", "cdftl"] {
         let options = Options { cuts: Cuts::Random { count: 40, mean: 200 }, seed: 1, flaw: Flaw::None };
         let settings = preset(kind);
         crash(&settings, &mut || Ok(Box::new(Requests::new(&settings, 1))), &options, &mut |_| true).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/crash.regressions"))),
+        ..ProptestConfig::default()
+    })]
+
+    /// Any geometry down to the least that is accepted, any policy, blocks of different speed, wear
+    /// levelling, queues of any depth.
+    #[test]
+    fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32) {
+        settings.device.queue_depth = depth;
+        let options = Options { cuts: Cuts::Random { count: count() / 10, mean: 40 }, seed, flaw: Flaw::None };
+        let outcome =
+            crash(&settings, &mut || Ok(Box::new(Requests::new(&settings, seed))), &options, &mut |_| true);
+        if let Err(fault) = outcome {
+            return Err(TestCaseError::fail(fault.to_string()));
+        }
     }
 }

@@ -42,8 +42,8 @@ impl Layout {
         let blocks = flash.blocks_per_chip();
         let reserve = settings.ftl.gc_free_blocks;
         let live = user.div_ceil(chips);
-        // Trims take no room until there are some; then they must fit as well.
-        let all = (user + trim_units(settings)).div_ceil(chips);
+        // Trims take no room until there are some; then all their units may come to lie on one chip.
+        let all = live + 2 * trim_units(settings);
         let data_least = log::blocks_at_least(all, flash.pages_per_block, slots_per_page, reserve);
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
         let map_pages = user.div_ceil(u64::from(per_page));

@@ -406,7 +406,8 @@ impl Log {
     fn advance_cursor(&mut self) {
         let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
-        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page);
+        let units = if self.trims.is_some() { self.shape.trim_units } else { 0 };
+        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page + units);
         for _ in 0..self.shape.chips {
             self.cursor = (self.cursor + 1) % self.shape.chips;
             if u64::from(self.chips[self.cursor as usize].live + slots_per_page) <= room {
