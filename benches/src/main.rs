@@ -4,8 +4,12 @@
 //! of its own. A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was
 //! filled in order first; the fill is part of the process's time and not of the requests.
 //!
+//! `ftlab-bench msftl` writes 126.14 GiB to the device of the MSFTL paper, in order and at random, with
+//! each of its four FTLs, and compares mappings programmed with what must come out.
+//!
 //! `ftlab-bench theory` compares write amplification with its closed forms instead.
 
+mod msftl;
 mod theory;
 
 use std::process::{Command, ExitCode};
@@ -131,7 +135,8 @@ fn measure(case: &Case, requests: u64) {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let requests = match arguments.get(1).map(|n| n.parse()) {
+    let number = arguments.get(1).filter(|_| arguments[0] != "msftl");
+    let requests = match number.map(|n| n.parse()) {
         None => 1_000_000,
         Some(Ok(n)) => n,
         Some(Err(_)) => {
@@ -149,11 +154,14 @@ fn main() -> ExitCode {
     if name == "theory" {
         return theory::theory();
     }
+    if name == "msftl" {
+        return msftl::msftl(arguments.get(1).map(String::as_str), arguments.get(2).map(String::as_str));
+    }
     match CASES.iter().find(|case| case.name == name) {
         Some(case) => measure(case, requests),
         None => {
             let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
-            eprintln!("error: no case {name}; there are {}, and theory", names.join(", "));
+            eprintln!("error: no case {name}; there are {}, msftl and theory", names.join(", "));
             return ExitCode::from(2);
         }
     }

@@ -19,6 +19,11 @@ const PRESETS: &[Preset] = &[
         text: include_str!("../presets/map-plus.toml"),
     },
     Preset {
+        name: "msftl",
+        doc: "MSFTL (Kim and Lee, ICSOFT 2020): 4 chips on 2 channels, 128 GiB, mappings flushed in segments of 1 KiB",
+        text: include_str!("../presets/msftl.toml"),
+    },
+    Preset {
         name: "vios",
         doc: "VIOS (Cui et al., NPC 2016): 64 chips on 8 channels, 128 GiB, blocks of different speed",
         text: include_str!("../presets/vios.toml"),

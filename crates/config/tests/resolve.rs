@@ -284,3 +284,13 @@ fn a_later_error_is_located_like_the_front_s_own() {
     let error = resolved.complain("workload.trace", "gone.csv: no such file");
     assert_eq!(error.headline(), "--trace gone.csv: workload.trace: gone.csv: no such file");
 }
+
+/// 14,352 of 15,104 blocks, 8,073 page mapping tables of 4,096 entries (ICSOFT 2020, section 4.1).
+#[test]
+fn the_preset_msftl_has_the_user_space_of_its_paper() {
+    let settings = of_options(Base::Preset("msftl"), &[]).settings;
+    assert_eq!(settings.flash.raw_bytes(), 15_104 * (9 << 20));
+    assert_eq!(settings.user_bytes(), 14_352 * (9 << 20));
+    assert_eq!(settings.user_pages(), 8_073 * 4_096);
+    assert_eq!((settings.unit_bytes(), settings.ftl.flush_bytes), (1024, Some(9 << 20)));
+}

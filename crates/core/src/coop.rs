@@ -35,6 +35,11 @@ impl<'a> DeviceView<'a> {
         with_ftl!(self.0, ftl => ftl.cached(lpn))
     }
 
+    /// Are mappings updated without being fetched, so that no write waits for one?
+    pub fn updates_free(self) -> bool {
+        with_ftl!(self.0, ftl => ftl.updates_free())
+    }
+
     /// Which translation page holds this LPN's mapping?
     #[inline]
     pub fn translation_page(self, lpn: u32) -> u32 {
@@ -106,9 +111,10 @@ impl Awareness {
     }
 
     /// Whether all pages of a request that is being admitted count as cached.
-    pub fn classify(&mut self, request: Request, device: DeviceView) -> bool {
+    pub fn classify(&mut self, request: Request, updates: bool, device: DeviceView) -> bool {
         let mut pages = request.first..request.first + request.pages;
         match self {
+            Awareness::Full if updates && device.updates_free() => true,
             Awareness::Full => pages.all(|lpn| device.cached(lpn)),
             Awareness::Polled { snapshot, admissions } => {
                 if admissions.is_multiple_of(POLL_INTERVAL) {

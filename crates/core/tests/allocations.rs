@@ -115,6 +115,11 @@ fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
     settings.ftl.mapping_cache_bytes = Some(16 << 10);
+    if matches!(kind, "base" | "minipage" | "msftl") {
+        settings.ftl.kind = if kind == "base" { "dftl" } else { kind }.into();
+        settings.ftl.mapping_cache_bytes = None;
+        settings.ftl.flush_bytes = Some(256 << 10);
+    }
     settings.ftl.over_provisioning_ppm = 200_000;
     settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
     settings.host.deadline_ns = Some(10_000_000);
@@ -139,7 +144,7 @@ fn allocates_nothing(settings: &Settings, what: &str) {
 // One test, since the counter is the whole process's.
 #[test]
 fn the_steady_state_allocates_nothing() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "base", "minipage", "msftl"] {
         for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
             for (channels, transfer_ps, replay, by) in [
                 (1, 0, Replay::Open, "noop"),

@@ -13,12 +13,19 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 /// Registered FTLs.
-const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
+const KINDS: [&str; 6] = ["page", "dftl", "cdftl", "base-dftl", "minipage", "msftl"];
+
+/// Sets the FTL; `base-dftl` is dftl with mappings flushed by amount.
+fn name(settings: &mut Settings, kind: &str) {
+    settings.ftl.kind = if kind == "base-dftl" { "dftl" } else { kind }.into();
+    let by_amount = ["base-dftl", "minipage", "msftl"].contains(&kind);
+    settings.ftl.flush_bytes = by_amount.then_some(40 * 512);
+}
 
 /// A small device of four chips whose pages are small, so that there are several translation pages.
 fn small(kind: &str) -> Settings {
     let mut settings = settings();
-    settings.ftl.kind = kind.into();
+    name(&mut settings, kind);
     settings.flash.channels = 2;
     settings.flash.chips_per_channel = 2;
     settings.flash.blocks_per_plane = 14;
@@ -29,6 +36,16 @@ fn small(kind: &str) -> Settings {
     settings.ftl.mapping_cache_bytes = Some(1024);
     settings.ftl.over_provisioning_ppm = 400_000;
     settings.flash.transfer_ps = 20_000;
+    if settings.ftl.flush_bytes.is_some() {
+        // Segments of 512 B and mini-pages of 4 KiB in pages of several of them.
+        settings.flash.page_bytes = if kind == "minipage" { 8192 } else { 2048 };
+        settings.ftl.logical_page_bytes = settings.flash.page_bytes;
+        settings.ftl.segment_bytes = 512;
+        settings.flash.ecc_unit_bytes = 512;
+        settings.ftl.entry_bytes = if kind == "minipage" { 256 } else { 32 };
+        settings.ftl.mapping_cache_bytes = None;
+        settings.ftl.flush_bytes = Some(24 * u64::from(settings.flash.page_bytes));
+    }
     ftlab_core::ftl::check(&settings).expect("it fits");
     settings
 }
@@ -61,7 +78,7 @@ fn what_was_durable_is_there() {
 /// Logical pages smaller than the NAND page gather in page buffers; pages go round the chips.
 fn buffered(kind: &str) -> Settings {
     let mut settings = small(kind);
-    settings.ftl.logical_page_bytes = 128;
+    settings.ftl.logical_page_bytes = settings.flash.page_bytes / 4;
     settings.flash.blocks_per_plane = 20;
     settings.device.queue_depth = 8;
     ftlab_core::ftl::check(&settings).expect("it fits");

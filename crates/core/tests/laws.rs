@@ -31,6 +31,10 @@ fn small(kind: &str, chips: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
     settings.ftl.mapping_cache_bytes = Some(16 << 10);
+    if matches!(kind, "minipage" | "msftl") {
+        settings.ftl.mapping_cache_bytes = None;
+        settings.ftl.flush_bytes = Some(128 << 10);
+    }
     settings.flash.channels = chips.min(2);
     settings.flash.chips_per_channel = chips.div_ceil(2);
     settings.flash.blocks_per_plane = 32;
@@ -42,7 +46,7 @@ fn small(kind: &str, chips: u32) -> Settings {
 
 #[test]
 fn every_request_completes_once_and_latency_is_wait_plus_access() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "minipage", "msftl"] {
         for scheduler in SCHEDULERS {
             for (chips, depth, transfer_ps, device) in [
                 (1, 1, 0, "noop"),
@@ -113,12 +117,14 @@ fn sequential_overwrites(settings: &Settings, passes: u64) -> Report {
 
 #[test]
 fn sequential_overwrite_moves_no_user_data() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "minipage", "msftl"] {
         for (chips, blocks, withheld) in [(1, 64, 70_000), (4, 64, 70_000), (3, 100, 100_000)] {
             let mut settings = small(kind, chips);
             settings.flash.blocks_per_plane = blocks;
             settings.flash.pages_per_block = 64;
-            settings.ftl.over_provisioning_ppm = withheld;
+            // Translation blocks that are filled one at a time need a block more.
+            settings.ftl.over_provisioning_ppm =
+                if settings.ftl.flush_bytes.is_some() { withheld.max(100_000) } else { withheld };
             let report = sequential_overwrites(&settings, 4);
             assert_eq!(report.waf.gc, Some(0.0), "{kind} on {chips} chips of {blocks} blocks");
             if kind == "page" {
@@ -219,11 +225,16 @@ fn arrivals_beyond_the_clock_are_refused() {
 /// request (the device is below check mode's limit for that).
 #[test]
 fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "minipage", "msftl"] {
         for (chips, depth) in [(1, 1), (2, 4)] {
             let mut settings = small(kind, chips);
-            settings.ftl.mapping_cache_bytes = Some(4096 + 64 * 8);
+            if settings.ftl.flush_bytes.is_none() {
+                settings.ftl.mapping_cache_bytes = Some(4096 + 64 * 8);
+            }
             settings.flash.blocks_per_plane = 16;
+            if settings.ftl.flush_bytes.is_some() {
+                settings.ftl.over_provisioning_ppm = 300_000;
+            }
             settings.device.queue_depth = depth;
             let user = settings.user_pages();
             assert!(user < 1000, "small enough to be verified whole");

@@ -38,6 +38,8 @@ macro_rules! each {
             Ftl::Page($name) => $body,
             Ftl::Dftl($name) => $body,
             Ftl::Cdftl($name) => $body,
+            Ftl::Minipage($name) => $body,
+            Ftl::Msftl($name) => $body,
         }
     };
 }

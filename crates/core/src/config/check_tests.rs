@@ -198,3 +198,76 @@ fn generators_must_be_possible() {
         "workload.fio_time_unit: a unit of 0ns; write 1us or 1ns"
     );
 }
+
+#[test]
+fn flushing_by_amount_must_fit_the_ftl() {
+    let amount = ("ftl.flush", Value::Bytes(9 << 20));
+    let kind = |name: &str| ("ftl.kind", text(name));
+    assert!(
+        refused(&[kind("cdftl"), amount.clone()]).starts_with("ftl.flush: cdftl (ftl.kind) writes mappings")
+    );
+    for name in ["minipage", "msftl", "dftl", "page"] {
+        let cache = ("ftl.mapping_cache", Value::Bytes(16 * KIB));
+        assert!(Settings::from_values(&with(&[kind(name)])).is_ok());
+        assert!(Settings::from_values(&with(&[kind(name), amount.clone()])).is_ok());
+        assert!(Settings::from_values(&with(&[kind(name), amount.clone(), cache])).is_ok());
+    }
+}
+
+#[test]
+fn a_segment_is_a_power_of_two_from_the_ecc_unit_up_to_the_page() {
+    let segment = |bytes, page| {
+        [
+            ("ftl.kind", text("msftl")),
+            ("ftl.flush", Value::Bytes(9 << 20)),
+            ("ftl.segment", Value::Bytes(bytes)),
+            ("flash.page", Value::Bytes(page)),
+        ]
+    };
+    for bytes in [KIB, 2 * KIB, 4 * KIB, 16 * KIB] {
+        assert!(Settings::from_values(&with(&segment(bytes, 16 * KIB))).is_ok(), "{bytes}");
+    }
+    for bytes in [512, 3 * KIB] {
+        let message = refused(&segment(bytes, 16 * KIB));
+        assert_eq!(
+            message,
+            format!(
+                "ftl.segment: {bytes} B is no power of two from the unit of error correction (flash.ecc_unit) up to flash.page"
+            )
+        );
+    }
+    for (bytes, page) in [(32 * KIB, 16 * KIB), (4 * KIB, 18 * KIB)] {
+        assert!(refused(&segment(bytes, page)).starts_with("ftl.segment: units of"), "{bytes}");
+    }
+    let [_, flush, ..] = segment(1, 1);
+    let pages = [("ftl.kind", text("minipage")), flush, ("flash.page", Value::Bytes(2 * KIB))];
+    assert!(refused(&pages).starts_with("flash.page: units of 4096 B do not fill a NAND page of 2048 B"));
+}
+
+#[test]
+fn translation_blocks_must_hold_the_mapping() {
+    let blocks = |count| {
+        [
+            ("ftl.kind", text("msftl")),
+            ("ftl.flush", Value::Bytes(9 << 20)),
+            ("ftl.translation_blocks", Value::Count(count)),
+        ]
+    };
+    // 243,793 entries of 8 B fill 477 pages of 4 KiB in units of 1 KiB, their directory 4 more: eight
+    // blocks of 64 pages, an open one and an erased one.
+    let message = refused(&blocks(9));
+    assert_eq!(
+        message,
+        "ftl.translation_blocks: 9 blocks do not hold the mapping, its directory, an open and an erased block; 10 are needed"
+    );
+    assert!(Settings::from_values(&with(&blocks(10))).is_ok());
+    assert!(refused(&blocks(1000)).starts_with("ftl.over_provisioning: too little is withheld"));
+}
+
+#[test]
+fn the_user_capacity_can_be_whole_blocks() {
+    let by =
+        |step: &str| Settings::from_values(&with(&[("ftl.capacity_step", text(step))])).unwrap().user_pages();
+    assert_eq!((by("page"), by("block")), (243_793, 243_776));
+    assert_eq!(by("block") % 64, 0);
+}

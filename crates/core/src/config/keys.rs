@@ -57,6 +57,10 @@ fn partial_write() -> Vec<Choice> {
     ])
 }
 
+fn capacity_step() -> Vec<Choice> {
+    choices(&[("page", "logical pages"), ("block", "erase blocks")])
+}
+
 fn pattern() -> Vec<Choice> {
     choices(&[
         ("random", "uniform over the region, aligned to the request size"),
@@ -247,6 +251,12 @@ pub const GENERAL: &[Key] = &[
         "Share of the raw capacity withheld from the user.",
     ),
     key(
+        "ftl.capacity_step",
+        Kind::Choice(capacity_step),
+        "page",
+        "What the user capacity is a whole number of, once ftl.over_provisioning is withheld.",
+    ),
+    key(
         "ftl.gc",
         Kind::Choice(crate::ftl::gc::choices),
         "greedy",
@@ -282,6 +292,12 @@ pub const GENERAL: &[Key] = &[
     key("flash.pages_per_block", count(1, 65_536), "64", "Pages in each erase block."),
     key("flash.page", Kind::Bytes { min: 512, max: 1 << 24 }, "4KiB", "Data bytes of a NAND page."),
     key(
+        "flash.ecc_unit",
+        Kind::Bytes { min: 1, max: 1 << 24 },
+        "1KiB",
+        "Bytes that the error correction protects together; a unit of msftl is no smaller.",
+    ),
+    key(
         "flash.capacity",
         Kind::Bytes { min: 1, max: 1 << 60 },
         "",
@@ -297,12 +313,6 @@ pub const GENERAL: &[Key] = &[
 /// Keys of the contract whose parts this build does not have: checked, kept in
 /// the resolved configuration, and read by nothing.
 pub const RESERVED: &[Key] = &[
-    key(
-        "ftl.segment",
-        Kind::Bytes { min: 1, max: 1 << 24 },
-        "1KiB",
-        "Mapping unit of msftl; other FTLs ignore it.",
-    ),
     key(
         "ftl.log_blocks",
         Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
@@ -332,6 +342,7 @@ pub fn all() -> Vec<Key> {
 /// to the requests of the run alone.
 const NO_STATE: &[&str] = &[
     "ftl.background_flush",
+    "ftl.host_flush",
     "ftl.partial_write",
     "flash.capacity",
     "flash.erase",

@@ -195,6 +195,18 @@ pub struct Ftl {
     pub batch_update: bool,
     /// Write back while nothing is pending.
     pub background_flush: bool,
+    /// Data programmed between two mapping flushes, bytes; `None`: mappings are written back by eviction.
+    pub flush_bytes: Option<u64>,
+    /// Data that garbage collection and wear levelling move counts towards it.
+    pub flush_counts_moved: bool,
+    /// A host's flush is a mapping flush too.
+    pub host_flush_mappings: bool,
+    /// msftl: bytes of a translation unit.
+    pub segment_bytes: u32,
+    /// Most blocks of translation units, of the device; `None`: what the layout leaves them.
+    pub translation_blocks: Option<u32>,
+    /// The user capacity is whole erase blocks.
+    pub whole_blocks: bool,
     /// Bytes of a logical page.
     pub logical_page_bytes: u32,
     /// A partly written logical page is read first.
@@ -232,6 +244,8 @@ pub struct Flash {
     pub pages_per_block: u32,
     /// Bytes of a NAND page.
     pub page_bytes: u32,
+    /// Bytes that the error correction protects together.
+    pub ecc_unit_bytes: u32,
     /// Cell read, ns.
     pub read_ns: u64,
     /// Cell program, ns.
@@ -274,10 +288,20 @@ impl Flash {
 }
 
 impl Settings {
-    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down.
+    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down to
+    /// whole pages or erase blocks.
     pub fn user_pages(&self) -> u64 {
         let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
-        (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64
+        let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
+        let per_page = u64::from(self.flash.page_bytes / self.ftl.logical_page_bytes);
+        let step = if self.ftl.whole_blocks { per_page * u64::from(self.flash.pages_per_block) } else { 1 };
+        pages / step * step
+    }
+
+    /// Bytes of a translation unit: what the mapping reads and writes on flash as one. The NAND page
+    /// unless the FTL has smaller ones.
+    pub fn unit_bytes(&self) -> u32 {
+        crate::ftl::unit_bytes(self)
     }
 
     /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
@@ -436,6 +460,12 @@ impl Reader<'_> {
             cache_policy: self.name("ftl.cache_policy"),
             batch_update: self.flag("ftl.batch_update"),
             background_flush: self.flag("ftl.background_flush"),
+            flush_bytes: self.whole("ftl.flush"),
+            flush_counts_moved: self.name("ftl.flush_counts") == "all",
+            host_flush_mappings: self.name("ftl.host_flush") == "mapping",
+            segment_bytes: self.u32("ftl.segment"),
+            translation_blocks: self.whole("ftl.translation_blocks").map(|n| n as u32),
+            whole_blocks: self.name("ftl.capacity_step") == "block",
             logical_page_bytes: self.whole("ftl.logical_page").map_or(page_bytes, |n| n as u32),
             read_modify_write: self.name("ftl.partial_write") == "rmw",
             over_provisioning_ppm: self.u64("ftl.over_provisioning"),
@@ -458,6 +488,7 @@ impl Reader<'_> {
             blocks_per_plane: self.u32("flash.blocks_per_plane"),
             pages_per_block: self.u32("flash.pages_per_block"),
             page_bytes,
+            ecc_unit_bytes: self.u32("flash.ecc_unit"),
             read_ns: self.u64("flash.read"),
             program_ns: self.u64("flash.program"),
             erase_ns: self.u64("flash.erase"),

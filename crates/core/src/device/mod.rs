@@ -200,7 +200,7 @@ impl Device {
             }
             *wanted -= 1;
         }
-        if prefetch {
+        if prefetch && (op == Op::Read || !with_ftl!(ftl, ftl => ftl.updates_free())) {
             let Request { batch, translation_page, .. } = pool[id];
             let mut at = id;
             // A scheduler of the device may have let later members of the batch pass this one; the

@@ -309,6 +309,18 @@ impl Work {
     #[inline]
     pub fn load(&mut self, chip: u32, cause: Cause) -> u32 {
         self.read(chip, cause);
+        self.number_load()
+    }
+
+    /// The same of `count` of the `of` equal parts of a page.
+    pub fn load_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) -> u32 {
+        self.read_share(chip, cause, count, of);
+        self.number_load()
+    }
+
+    /// Lets whoever names the number it returns wait for the last step.
+    #[inline]
+    fn number_load(&mut self) -> u32 {
         let Some(loads) = &mut self.loads else { return 0 };
         *loads = loads.checked_add(1).unwrap_or(1);
         let number = *loads;
@@ -376,6 +388,12 @@ impl Work {
     #[inline]
     pub fn read_part(&mut self, chip: u32, cause: Cause, count: u32) {
         let out_ns = (self.timing.logical_transfer_ns * u64::from(count)).min(self.timing.page_transfer_ns);
+        self.read_with(chip, cause, out_ns);
+    }
+
+    /// Reads `count` of the `of` equal parts of one NAND page.
+    pub fn read_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) {
+        let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
         self.read_with(chip, cause, out_ns);
     }
 

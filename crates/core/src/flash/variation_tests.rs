@@ -27,6 +27,7 @@ fn flash(variation: Variation) -> Flash {
         blocks_per_plane: 20_000,
         pages_per_block: 64,
         page_bytes: 2048,
+        ecc_unit_bytes: 1024,
         read_ns: 20_000,
         program_ns: 600_000,
         erase_ns: 1_500_000,

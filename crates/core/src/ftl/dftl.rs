@@ -51,13 +51,13 @@ fn policies() -> Vec<Choice> {
 
 /// A cached mapping: its segment, and its place among the dirty ones of its translation page.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Mapping {
+pub(super) struct Mapping {
     protected: bool,
-    dirty: bool,
+    pub(super) dirty: bool,
     prev: u32,
     next: u32,
     /// The read that brought it in.
-    load: u32,
+    pub(super) load: u32,
 }
 
 /// The mapping cache.
@@ -67,7 +67,7 @@ pub struct Dftl {
     protected_capacity: u32,
     segmented: bool,
     batch_update: bool,
-    entries: Lru<Mapping>,
+    pub(super) entries: Lru<Mapping>,
     probationary: List,
     protected: List,
     /// First cached dirty entry of each translation page.
@@ -98,7 +98,7 @@ impl Dftl {
         }
     }
 
-    fn hit(&mut self, id: u32) {
+    pub(super) fn hit(&mut self, id: u32) {
         if !self.segmented {
             self.entries.touch(&mut self.probationary, id);
         } else if self.entries.value(id).protected {
@@ -125,7 +125,7 @@ impl Dftl {
         }
     }
 
-    fn mark_dirty(&mut self, id: u32, page: u32) {
+    pub(super) fn mark_dirty(&mut self, id: u32, page: u32) {
         if self.entries.value(id).dirty {
             return;
         }
@@ -154,7 +154,7 @@ impl Dftl {
     }
 
     /// Cleans all cached dirty entries of a translation page; how many.
-    fn clean_page(&mut self, page: u32) -> u32 {
+    pub(super) fn clean_page(&mut self, page: u32) -> u32 {
         let mut id = std::mem::replace(&mut self.dirty[page as usize], NONE);
         let mut cleaned = 0;
         while id != NONE {
@@ -167,6 +167,19 @@ impl Dftl {
         cleaned
     }
 
+    /// Least recent entry of the probationary segment, else of the protected one.
+    pub(super) fn victim(&self) -> u32 {
+        if self.probationary.len > 0 { self.probationary.tail } else { self.protected.tail }
+    }
+
+    /// Lets that entry go.
+    pub(super) fn drop_victim(&mut self) {
+        let list = if self.probationary.len > 0 { &mut self.probationary } else { &mut self.protected };
+        let id = list.tail;
+        self.entries.unlink(list, id);
+        self.entries.remove(id);
+    }
+
     fn evict(&mut self, context: &mut Context) {
         let list = if self.probationary.len > 0 { &mut self.probationary } else { &mut self.protected };
         let id = list.tail;
@@ -177,7 +190,7 @@ impl Dftl {
         self.entries.remove(id);
     }
 
-    fn insert(&mut self, lpn: u32, load: u32) -> u32 {
+    pub(super) fn insert(&mut self, lpn: u32, load: u32) -> u32 {
         let id = self.entries.insert(lpn, Mapping { load, ..Mapping::default() });
         self.entries.push_head(&mut self.probationary, id);
         id

@@ -10,6 +10,7 @@ pub mod page_mapped;
 pub mod pool;
 pub mod recovery;
 pub mod translation;
+pub mod units;
 pub mod wear;
 
 use std::io;
@@ -22,6 +23,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 use page_mapped::PageMapped;
 use recovery::{Flaw, Recovery};
 pub use translation::MapStats;
+pub use units::UnitSpace;
 
 /// The logical pages of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +76,13 @@ pub trait FlashTranslation {
     fn cache_capacity(&self) -> Option<u32>;
     /// Whether the map is in RAM whole.
     fn map_complete(&self) -> bool;
-    /// Translation page of an LPN.
+    /// Translation page of an LPN, or where pages hold smaller units, its unit: what one read can bring in.
     fn translation_page(&self, lpn: u32) -> u32;
+    /// Whether an entry is updated without being fetched first, so that no write misses.
+    fn updates_free(&self) -> bool;
+    /// Slot of the user data that an LPN resolves to, `u32::MAX` without data: slots are numbered through
+    /// chips, blocks and pages.
+    fn slot(&self, lpn: u32) -> u32;
     /// LPNs the user may address.
     fn logical_pages(&self) -> u32;
     /// Chip a read of this LPN goes to.
@@ -86,6 +93,8 @@ pub trait FlashTranslation {
     fn home_chip(&self, lpn: u32) -> u32;
     /// Counters of the mapping.
     fn map_stats(&self) -> MapStats;
+    /// The translation units; all zero where the map is in RAM whole.
+    fn units(&self) -> UnitSpace;
     /// Logical pages the host wrote.
     fn host_slots(&self) -> u64;
     /// Logical pages in a NAND page.
@@ -146,7 +155,7 @@ macro_rules! registry {
             /// # Panics
             /// If the settings were not checked.
             pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
-                match settings.ftl.kind.as_str() {
+                match served_by(settings) {
                     $($module::NAME => Ftl::$variant(PageMapped::new(settings, check, work, $new)),)*
                     other => panic!("unregistered FTL {other}"),
                 }
@@ -160,7 +169,7 @@ macro_rules! registry {
             /// # Panics
             /// If the settings were not checked.
             pub fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Ftl, Damage> {
-                match settings.ftl.kind.as_str() {
+                match served_by(settings) {
                     $($module::NAME => PageMapped::load(settings, check, from).map(Ftl::$variant),)*
                     other => panic!("unregistered FTL {other}"),
                 }
@@ -182,7 +191,7 @@ macro_rules! registry {
                 tape: (&Tape, Flaw),
                 work: &mut Work,
             ) -> Result<(Ftl, Recovery), String> {
-                match settings.ftl.kind.as_str() {
+                match served_by(settings) {
                     $($module::NAME => <$type>::recover(settings, media, tape, work, $new)
                         .map(|(ftl, recovery)| (Ftl::$variant(ftl), recovery)),)*
                     other => panic!("unregistered FTL {other}"),
@@ -206,6 +215,7 @@ macro_rules! registry {
         pub fn check(settings: &Settings) -> Result<(), Contradiction> {
             match settings.ftl.kind.as_str() {
                 $($module::NAME => {
+                    units::check(settings)?;
                     page_mapped::check(settings, $on_flash)?;
                     let own: fn(&Settings) -> Result<(), Contradiction> = $check;
                     own(settings)
@@ -220,30 +230,44 @@ registry! {
     Page = page: PageMapped<page::FullMap>, |_, _| page::FullMap, false, |_| Ok(());
     Dftl = dftl: PageMapped<dftl::Dftl>, dftl::Dftl::new, true, |_| Ok(());
     Cdftl = cdftl: PageMapped<cdftl::Cdftl>, cdftl::Cdftl::new, true, cdftl::check;
+    Minipage = minipage: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
+    Msftl = msftl: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
 }
 
-fn flush_choices() -> Vec<Choice> {
-    vec![Choice { name: "eviction", doc: "when a dirty entry leaves the mapping cache" }]
+/// Whether translation units are gathered into NAND pages ([`units`]); else each is a page, written
+/// back alone.
+pub fn gathers(settings: &Settings) -> bool {
+    match settings.ftl.kind.as_str() {
+        minipage::NAME | msftl::NAME => true,
+        kind => kind == dftl::NAME && settings.ftl.flush_bytes.is_some(),
+    }
+}
+
+/// Name of the registered FTL that runs: dftl with mappings flushed by amount (Base-DFTL of Kim and
+/// Lee, ICSOFT 2020) is msftl with the NAND page as its unit.
+fn served_by(settings: &Settings) -> &str {
+    if gathers(settings) { msftl::NAME } else { &settings.ftl.kind }
+}
+
+/// Bytes of a translation unit; see [`Settings::unit_bytes`].
+pub fn unit_bytes(settings: &Settings) -> u32 {
+    match settings.ftl.kind.as_str() {
+        minipage::NAME => units::MINI_PAGE,
+        msftl::NAME => settings.ftl.segment_bytes,
+        _ => settings.flash.page_bytes,
+    }
 }
 
 /// Keys of the registered FTLs, and of the mapping they share.
 pub fn keys() -> Vec<Key> {
-    let mut keys = vec![
-        Key {
-            path: "ftl.flush",
-            kind: Kind::Choice(flush_choices),
-            default: "eviction",
-            words: &[],
-            doc: "When dirty mappings are written back.",
-        },
-        Key {
-            path: "ftl.background_flush",
-            kind: Kind::Bool,
-            default: "false",
-            words: &[],
-            doc: "Write dirty mappings back while nothing is pending.",
-        },
-    ];
+    let mut keys = units::KEYS.to_vec();
+    keys.push(Key {
+        path: "ftl.background_flush",
+        kind: Kind::Bool,
+        default: "false",
+        words: &[],
+        doc: "Write dirty mappings back while nothing is pending.",
+    });
     keys.extend(gc::keys());
     keys.extend_from_slice(wear::KEYS);
     keys.extend(own_keys());

@@ -7,7 +7,8 @@ use std::io;
 use super::log::{self, Log, Shape};
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
-use super::{FlashTranslation, Request, wear};
+use super::units::UnitSpace;
+use super::{FlashTranslation, Request, gathers, wear};
 use crate::config::{Contradiction, Settings};
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
@@ -18,25 +19,26 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What user data and translation pages may have of each chip's blocks. Translation pages may
-/// borrow any erased block; the data gets back what it needs up to its limit.
+/// borrow any erased block; the data gets back what it needs up to its limit. Where units
+/// are gathered, translation blocks have a limit too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     data_limit: u32,
-    per_page: u32,
-    map_pages: u32,
+    map_limit: u32,
+    space: UnitSpace,
     slots_per_page: u32,
 }
 
 impl Layout {
     /// Gives the data what it needs at least, then the translation pages, then lets both have
-    /// slack: a sixteenth of what is left, or as much again as they need, to translation pages.
+    /// slack: a sixteenth of what is left, or as much again as they need, to translation pages, unless
+    /// `ftl.translation_blocks` says how many these have.
     ///
     /// # Errors
     /// Blocks needed per chip, and blocks there are.
     fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
-        let per_page = flash.page_bytes / settings.ftl.entry_bytes;
         let user = settings.user_pages();
         let chips = u64::from(flash.chips());
         let blocks = flash.blocks_per_chip();
@@ -46,24 +48,24 @@ impl Layout {
         let all = live + 2 * trim_units(settings);
         let data_least = log::blocks_at_least(all, flash.pages_per_block, slots_per_page, reserve);
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
-        let map_pages = user.div_ceil(u64::from(per_page));
-        let map_live = map_pages.div_ceil(chips);
-        let map_least =
-            if on_flash { log::blocks_at_least(map_live, flash.pages_per_block, 1, 1) } else { 0 };
-        let needed = data_least + map_least;
+        let space = UnitSpace::new(settings);
+        let map_least = if on_flash { map_blocks_at_least(settings, space) } else { 0 };
+        let own = settings.ftl.translation_blocks.filter(|_| gathers(settings));
+        let own = own.map(|blocks| u64::from(blocks).div_ceil(chips));
+        let needed = data_least + own.map_or(map_least, |own| own.max(map_least));
         if needed > blocks {
             return Err((needed, blocks));
         }
         let map_blocks = if on_flash {
             let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
-            map_least + (left / 16).max(left.min(map_least) / 2)
+            own.unwrap_or(map_least + (left / 16).max(left.min(map_least) / 2))
         } else {
             0
         };
         Ok(Layout {
             data_limit: (blocks - map_blocks) as u32,
-            per_page,
-            map_pages: map_pages as u32,
+            map_limit: map_blocks as u32,
+            space,
             slots_per_page,
         })
     }
@@ -76,6 +78,19 @@ fn lpns_per_unit(settings: &Settings) -> u64 {
 
 fn trim_units(settings: &Settings) -> u64 {
     settings.user_pages().div_ceil(lpns_per_unit(settings))
+}
+
+/// Blocks of each chip that translation pages need.
+fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
+    let flash = &settings.flash;
+    let chips = u64::from(flash.chips());
+    if gathers(settings) {
+        // The last block takes the directory while another is collected.
+        let live = u64::from(space.units) + u64::from(space.directory_slots);
+        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(chips)
+    } else {
+        log::blocks_at_least(u64::from(space.units).div_ceil(chips), flash.pages_per_block, 1, 1)
+    }
 }
 
 fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
@@ -109,9 +124,27 @@ pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
         });
     }
     match Layout::new(settings, on_flash) {
-        Ok(_) => Ok(()),
+        Ok(_) => own_blocks(settings),
         Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
     }
+}
+
+/// Checks that the translation blocks asked for are enough.
+fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
+    let Some(blocks) = settings.ftl.translation_blocks else { return Ok(()) };
+    if !gathers(settings) {
+        return Ok(());
+    }
+    let chips = u64::from(settings.flash.chips());
+    let least = map_blocks_at_least(settings, UnitSpace::new(settings));
+    if u64::from(blocks).div_ceil(chips) >= least {
+        return Ok(());
+    }
+    let message = format!(
+        "{blocks} blocks do not hold the mapping, its directory, an open and an erased block; {} are needed",
+        (least - 1) * chips + 1
+    );
+    Err(Contradiction { key: "ftl.translation_blocks", message })
 }
 
 /// The layout of checked settings, and the logs of user data and of translation pages.
@@ -127,17 +160,25 @@ fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
         lpns_per_unit: lpns_per_unit(settings) as u32,
         reserve: settings.ftl.gc_free_blocks,
         gc: Cause::Gc,
+        serial: false,
     };
+    let serial = gathers(settings);
     let map = Shape {
-        limit: u32::MAX,
-        slots_per_page: 1,
-        owners: if on_flash { layout.map_pages } else { 0 },
+        limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
+        slots_per_page: layout.space.per_page,
+        owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },
         trim_units: 0,
         reserve: u32::from(on_flash),
         gc: Cause::GcMap,
+        serial,
         ..data
     };
     (layout, [data, map])
+}
+
+/// Whether a host's flush is a mapping flush.
+fn flushes_mappings(settings: &Settings) -> bool {
+    settings.ftl.host_flush_mappings && settings.ftl.flush_bytes.is_some()
 }
 
 /// A page-mapped FTL with the mapping cache `T`.
@@ -148,6 +189,9 @@ pub struct PageMapped<T> {
     pool: BlockPool,
     translation: T,
     read_modify_write: bool,
+    /// A host's flush is a mapping flush, where the FTL has those.
+    host_flush_mappings: bool,
+    space: UnitSpace,
     lpns: u32,
     by_page: Divider,
     /// Logical pages the host wrote.
@@ -183,7 +227,7 @@ impl<T: Translation> PageMapped<T> {
         let data = Log::new(data, settings, &mut pool, check);
         let pages = TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work);
         work.reset();
-        let translation = translation(settings, layout.map_pages);
+        let translation = translation(settings, layout.space.units);
         PageMapped::assemble(settings, &layout, (data, pages, pool), translation)
     }
 
@@ -199,11 +243,13 @@ impl<T: Translation> PageMapped<T> {
             pool,
             translation,
             read_modify_write: settings.ftl.read_modify_write,
+            host_flush_mappings: flushes_mappings(settings),
+            space: if T::ON_FLASH { layout.space } else { UnitSpace::default() },
             lpns: settings.user_pages() as u32,
             by_page: Divider::new(layout.slots_per_page),
             host_slots: 0,
-            missing: Vec::with_capacity(layout.per_page as usize),
-            seen: Bits::new(layout.per_page as usize),
+            missing: Vec::with_capacity(layout.space.entries as usize),
+            seen: Bits::new(layout.space.entries as usize),
         }
     }
 
@@ -233,9 +279,11 @@ impl<T: Translation> PageMapped<T> {
         // The full map has nothing on flash, so nothing there to compare with.
         let check_pages: Option<&IsDirty> = if check && T::ON_FLASH { Some(&dirty) } else { None };
         pages.load_map(map, data, check_pages, from)?;
-        // Reading partly written pages first is the run's, not the state's.
+        translation.restored(pages);
+        // What a run does with partly written pages and flushes is no part of the state.
         ftl.read_modify_write = settings.ftl.read_modify_write;
-        ftl.missing = Vec::with_capacity(layout.per_page as usize);
+        ftl.host_flush_mappings = flushes_mappings(settings);
+        ftl.missing = Vec::with_capacity(layout.space.entries as usize);
         Ok(ftl)
     }
 
@@ -274,6 +322,23 @@ impl<T: Translation> PageMapped<T> {
         self.append(lpn, Cause::Host, work);
     }
 
+    /// Makes the trims so far durable ([`super::log`]).
+    fn state_trims(&mut self, work: &mut Work) {
+        if self.data.units_due() == 0 {
+            return;
+        }
+        // One chain: a unit says of data that it is there, so the data is there first. From the end,
+        // since a collection may write some of them meanwhile.
+        for at in (0..self.data.units_due()).rev() {
+            if let Some(unit) = self.data.unit_due(at) {
+                self.append(unit, Cause::Map, work);
+                self.data.hold_unit(unit);
+            }
+        }
+        self.data.flush(&mut self.pool, work);
+        self.data.units_written(work);
+    }
+
     /// Writes a new version of an LPN, or of a unit of trims.
     #[inline]
     fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
@@ -301,13 +366,19 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             debug_assert_eq!(self.data.slot(lpn), NONE, "laid twice");
             let PageMapped { data, pages, pool, .. } = self;
             data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
-            pages.adopt(lpn, data);
+            pages.lay(lpn, data, pool, work);
             self.host_slots += 1;
             work.clear();
         }
+        if self.pages.log().is_serial() {
+            self.pages.finish_page(&mut self.pool, work);
+            work.clear();
+        }
+        self.translation.count_from(&work.counts().programs);
     }
 
     fn start(&mut self) {
+        self.translation.count_from(&[0; 8]);
         self.host_slots = 0;
         self.data.forget_numbers();
         self.pages.log_mut().forget_numbers();
@@ -369,20 +440,12 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     }
 
     fn flush(&mut self, work: &mut Work) {
-        self.data.flush(&mut self.pool, work);
-        if self.data.units_due() == 0 {
-            return;
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        data.flush(pool, work);
+        if self.host_flush_mappings {
+            translation.flush(&mut Context { data, pages, pool, work });
         }
-        // One chain: a unit says of data that it is there, so the data is there first. From the end,
-        // since a collection may write some of them meanwhile.
-        for at in (0..self.data.units_due()).rev() {
-            if let Some(unit) = self.data.unit_due(at) {
-                self.append(unit, Cause::Map, work);
-                self.data.hold_unit(unit);
-            }
-        }
-        self.data.flush(&mut self.pool, work);
-        self.data.units_written(work);
+        self.state_trims(work);
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
@@ -400,7 +463,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             }
         }
         if !self.missing.is_empty() {
-            self.pages.stats.prefetches += 1;
+            // A unit that was never written is known from the directory.
+            self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
             let mut context =
                 Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
@@ -448,6 +512,14 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         self.pages.of(lpn)
     }
 
+    fn updates_free(&self) -> bool {
+        self.translation.updates_free()
+    }
+
+    fn slot(&self, lpn: u32) -> u32 {
+        self.data.slot(lpn)
+    }
+
     fn logical_pages(&self) -> u32 {
         self.lpns
     }
@@ -472,6 +544,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn map_stats(&self) -> MapStats {
         self.pages.stats
+    }
+
+    fn units(&self) -> UnitSpace {
+        self.space
     }
 
     fn host_slots(&self) -> u64 {

@@ -21,8 +21,9 @@
 //! some closed block is gainful, and it is the reserve, whole again, that a collection writes to.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use super::log::FoundBlock;
+use super::log::{FoundBlock, Shape};
 use crate::flash::media::{Kind, Media, Page, Tape};
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
@@ -145,6 +146,44 @@ struct Seen {
     erased: bool,
 }
 
+/// What an FTL cannot do without.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Erased blocks of each chip.
+    reserve: u32,
+    /// Most blocks with data on each chip.
+    data_limit: u32,
+    /// Of a log of translation units that spans the chips.
+    map: Option<MapRoom>,
+}
+
+/// What a log that fills one block at a time cannot do without.
+#[derive(Clone, Copy, Debug)]
+struct MapRoom {
+    /// Erased blocks in all.
+    reserve: u32,
+    /// Most blocks in all that are not.
+    limit: u32,
+    /// Most blocks of one chip.
+    most: u32,
+}
+
+impl Room {
+    /// What logs of user data and of translation pages of these shapes need.
+    pub fn new(data: &Shape, map: &Shape) -> Room {
+        let whole = map.serial.then(|| MapRoom {
+            reserve: map.reserve,
+            limit: map.limit - map.reserve,
+            most: map.limit / map.chips,
+        });
+        Room {
+            reserve: data.reserve + if map.serial { 0 } else { map.reserve },
+            data_limit: data.limit - data.reserve,
+            map: whole,
+        }
+    }
+}
+
 /// What was found on flash.
 #[derive(Clone, Debug)]
 pub struct Scan {
@@ -264,12 +303,11 @@ impl Scan {
         relied
     }
 
-    /// Chooses the blocks to erase: those with nothing readable in them, then on each chip as many as
-    /// it lacks of `reserve` erased ones, or as the user data has beyond `limit`.
+    /// Chooses the blocks to erase: those with nothing readable in them, then as many as `room` lacks.
     ///
     /// # Errors
-    /// In words, if a chip cannot have them without a copy.
-    pub fn make_room(&mut self, media: &Media, reserve: u32, limit: u32, tape: &Tape) -> Result<(), String> {
+    /// In words, if they cannot be had without a copy.
+    pub fn make_room(&mut self, media: &Media, room: &Room, tape: &Tape) -> Result<(), String> {
         for block in 0..media.blocks() {
             if !self.blocks[block as usize].erased && self.blocks[block as usize].kind.is_none() {
                 self.give_up(block);
@@ -277,31 +315,59 @@ impl Scan {
         }
         for chip in 0..media.chips() {
             loop {
-                let erased = self.count(media, chip, |seen| seen.erased);
-                let data = self.count(media, chip, |seen| !seen.erased && seen.kind == Some(Kind::Data));
-                if erased >= reserve && data <= limit {
+                let (erased, data, _) = self.count(media.of_chip(chip));
+                if erased >= room.reserve && data <= room.data_limit {
                     break;
                 }
-                let live = self.live(tape);
-                let mut held = media.of_chip(chip).filter(|&block| {
-                    let seen = self.blocks[block as usize];
-                    !seen.erased && (data <= limit || seen.kind == Some(Kind::Data))
-                });
-                let empty = held.find(|&block| live[block as usize] == 0);
-                let Some(block) = empty.or_else(|| self.undo(media, chip, tape)) else {
-                    return Err(format!(
-                        "chip {chip} has {erased} erased blocks and {data} with data; {reserve} at least and {limit} at \
-                         most were promised"
-                    ));
-                };
-                self.give_up(block);
+                let kind = (data > room.data_limit).then_some(Kind::Data);
+                self.make_one(media.of_chip(chip), kind, tape).ok_or_else(|| {
+                    format!(
+                        "chip {chip} has {erased} erased blocks and {data} with data, recovery needs {room:?}"
+                    )
+                })?;
             }
         }
-        Ok(())
+        let Some(map) = &room.map else { return Ok(()) };
+        loop {
+            let (erased, _, held) = self.count(0..media.blocks());
+            let may_give = |chip: u32| {
+                let (erased, _, held) = self.count(media.of_chip(chip));
+                erased > room.reserve && held < map.most
+            };
+            let enough = erased >= media.chips() * room.reserve + map.reserve && held <= map.limit;
+            if enough && (0..media.chips()).any(may_give) {
+                return Ok(());
+            }
+            self.make_one(0..media.blocks(), Some(Kind::Map), tape).ok_or_else(|| {
+                format!("{erased} blocks are erased, {held} hold mappings; needed: {room:?}")
+            })?;
+        }
     }
 
-    fn count(&self, media: &Media, chip: u32, is: impl Fn(Seen) -> bool) -> u32 {
-        media.of_chip(chip).filter(|&block| is(self.blocks[block as usize])).count() as u32
+    /// Chooses one of these blocks, of a log if it matters.
+    fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, tape: &Tape) -> Option<()> {
+        let live = self.live(tape);
+        let mut held = among.clone().filter(|&block| {
+            let seen = self.blocks[block as usize];
+            !seen.erased && (kind.is_none() || seen.kind == kind)
+        });
+        let empty = held.find(|&block| live[block as usize] == 0);
+        let block = empty.or_else(|| self.undo(among, kind, tape))?;
+        self.give_up(block);
+        Some(())
+    }
+
+    /// Erased blocks, blocks of the data, and of the translation pages.
+    fn count(&self, among: Range<u32>) -> (u32, u32, u32) {
+        let (mut erased, mut data, mut map) = (0, 0, 0);
+        for seen in &self.blocks[among.start as usize..among.end as usize] {
+            match seen.kind {
+                _ if seen.erased => erased += 1,
+                Some(Kind::Data) => data += 1,
+                _ => map += 1,
+            }
+        }
+        (erased, data, map)
     }
 
     fn give_up(&mut self, block: u32) {
@@ -309,13 +375,25 @@ impl Scan {
         self.erase.push(block);
     }
 
-    /// Undoes the collection that was cut on a chip: the block programmed last holds nothing but its
-    /// copies, and units of trims that were written for it. The originals count again.
-    fn undo(&mut self, media: &Media, chip: u32, tape: &Tape) -> Option<u32> {
-        let held = media.of_chip(chip).filter(|&block| !self.blocks[block as usize].erased);
-        let block = held.max_by_key(|&block| self.blocks[block as usize].number)?;
-        let kind = self.blocks[block as usize].kind?;
-        let others = self.others(kind, block)?;
+    /// Undoes a collection that was cut: of the blocks concerned, the one programmed last holds nothing
+    /// but its copies, and units of trims that were written for it. The originals count again. In a log
+    /// of translation units that spans the chips, others may have been programmed meanwhile.
+    fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>, tape: &Tape) -> Option<u32> {
+        let mut held: Vec<u32> = among
+            .filter(|&block| {
+                let seen = self.blocks[block as usize];
+                !seen.erased && (wanted.is_none() || seen.kind == wanted)
+            })
+            .collect();
+        held.sort_by_key(|&block| std::cmp::Reverse(self.blocks[block as usize].number));
+        if wanted != Some(Kind::Map) {
+            held.truncate(1);
+        }
+        let undone = |&block: &u32| {
+            let kind = self.blocks[block as usize].kind?;
+            Some((block, kind, self.others(kind, block)?))
+        };
+        let (block, kind, others) = held.iter().find_map(undone)?;
         let slots = self.pages_per_block * self.data.slots_per_page;
         if kind == Kind::Data && self.relied(tape).iter().any(|trim| trim.slot / slots == block) {
             return None;

@@ -1,4 +1,10 @@
 //! Translation pages on flash, and what a mapping cache must provide.
+//!
+//! What flash holds of the mapping is translation units, each the entries of consecutive LPNs
+//! ([`TranslationPages::of`]); where a unit lies, in slots of its log, only its newest version counts, and
+//! that names for each of its LPNs the slot of the user data that was the newest when the unit was
+//! programmed ([`TranslationPages::persisted`]). A unit is the NAND page where mappings are written
+//! back by eviction; FTLs that flush by amount ([`super::units`]) have smaller ones too.
 
 use std::io;
 
@@ -10,6 +16,8 @@ use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 use serde::{Deserialize, Serialize};
+
+use super::units::{Gathering, UnitSpace};
 
 /// Counters of the mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,25 +32,32 @@ pub struct MapStats {
     pub entries_updated: u64,
     /// Entries programmed, updated or not.
     pub entries_programmed: u64,
+    /// Mapping flushes, of FTLs that flush by amount.
+    pub flushes: u64,
 }
 
-/// The translation pages: which there are, where they lie, what they hold.
+/// The translation pages: which units there are, where they lie, what they hold.
 ///
-/// The global translation directory (GTD) is the log's map, kept in RAM whole.
+/// The global translation directory (GTD, or mapping segment directory, MSD) is the log's map, kept in
+/// RAM whole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TranslationPages {
-    log: Log,
+    pub(super) log: Log,
     per_page: Divider,
     lpns: u32,
+    units: u32,
     /// Check mode: the slot each entry on flash names.
     #[serde(skip)]
-    persisted: Option<Vec<u32>>,
+    pub(super) persisted: Option<Vec<u32>>,
+    /// What is gathered into pages, where mappings are flushed by amount.
+    pub(super) gathering: Gathering,
     /// Counters.
     pub stats: MapStats,
 }
 
 impl TranslationPages {
-    /// Translation pages for the user's logical pages. All exist from the start.
+    /// Translation units for the user's logical pages. Where mappings are written back by eviction
+    /// all exist from the start, else none.
     pub fn new(
         shape: Shape,
         settings: &Settings,
@@ -52,87 +67,124 @@ impl TranslationPages {
     ) -> TranslationPages {
         let mut log = Log::new(shape, settings, pool, check);
         let lpns = settings.user_pages() as u32;
-        for page in 0..shape.owners {
-            log.append(page, Cause::Map, pool, work, &mut |_| ());
+        if !shape.serial {
+            for page in 0..shape.owners {
+                log.append(page, Cause::Map, pool, work, &mut |_| ());
+            }
         }
+        let space = UnitSpace::new(settings);
         TranslationPages {
             log,
-            per_page: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
+            per_page: Divider::new(space.entries),
             lpns,
+            units: space.units,
+            gathering: Gathering::new(if shape.serial { space.units } else { 0 }),
             persisted: check.then(|| vec![NONE; lpns as usize]),
             stats: MapStats::default(),
         }
     }
 
-    /// The translation pages that lie in `log` on the media, with what they say there.
+    /// The translation units that lie in `log` on the media, with what they say there.
     ///
     /// # Errors
-    /// In words, if one is not there.
+    /// In words, if one is not there that must be.
     pub fn found(
         mut log: Log,
         settings: &Settings,
         on_flash: bool,
         (tape, media): (&Tape, &Media),
     ) -> Result<TranslationPages, String> {
-        let lpns = settings.user_pages() as u32;
-        let per_page = Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes);
-        let mut persisted = Vec::with_capacity(lpns as usize);
         if on_flash {
             log.record(tape, Kind::Map, 0, media);
         }
-        for page in 0..log.shape().owners {
-            let entries = (log.slot(page) != NONE).then(|| tape.content(Kind::Map, page, log.seq(page)));
-            match entries.flatten() {
-                Some(entries) => persisted.extend_from_slice(&entries),
-                None => return Err(format!("translation page {page} is nowhere on flash")),
+        let space = UnitSpace::new(settings);
+        let serial = log.is_serial();
+        let mut pages = TranslationPages {
+            log,
+            per_page: Divider::new(space.entries),
+            lpns: settings.user_pages() as u32,
+            units: space.units,
+            gathering: Gathering::new(if serial { space.units } else { 0 }),
+            persisted: None,
+            stats: MapStats::default(),
+        };
+        if on_flash {
+            let mut persisted = vec![NONE; pages.lpns as usize];
+            for unit in 0..pages.units {
+                let (first, end) = pages.range(unit);
+                let there = pages.is_written(unit);
+                let entries = there.then(|| tape.content(Kind::Map, unit, pages.log.seq(unit))).flatten();
+                match entries {
+                    Some(entries) => persisted[first as usize..end as usize].copy_from_slice(&entries),
+                    // Gathered units have no copy before their first update.
+                    None if serial => (),
+                    None => return Err(format!("translation page {unit} is nowhere on flash")),
+                }
             }
+            pages.persisted = Some(persisted);
         }
-        let persisted = on_flash.then_some(persisted);
-        Ok(TranslationPages { log, per_page, lpns, persisted, stats: MapStats::default() })
+        Ok(pages)
     }
 
-    /// Programs every page that does not say what `data` says; it has been read.
+    /// Pages of each chip that hold a unit.
+    pub fn pages_by_chip(&self, chips: u32) -> Vec<u32> {
+        let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));
+        let mut pages: Vec<u32> =
+            slots.filter(|&slot| slot != NONE).map(|slot| self.log.slot_page(slot)).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        let mut by_chip = vec![0; chips as usize];
+        let first = |page| page * self.log.shape().slots_per_page;
+        pages.into_iter().for_each(|page| by_chip[self.log.slot_chip(first(page)) as usize] += 1);
+        by_chip
+    }
+
+    /// Programs every unit that does not say what `data` says; it has been read.
     pub fn renew(&mut self, data: &Log, pool: &mut BlockPool, work: &mut Work) {
-        for page in 0..self.count() {
-            let range = self.range(page);
-            let first = range.start;
+        let serial = self.log.is_serial();
+        for unit in 0..self.units {
+            let (first, end) = self.range(unit);
             let Some(persisted) = &self.persisted else { return };
-            let stale = range.filter(|&lpn| persisted[lpn as usize] != data.slot(lpn)).count();
-            if stale > 0 {
-                work.chain_for(first);
-                self.program(page, stale as u32, |_| false, data, pool, work);
+            let stale = (first..end).filter(|&lpn| persisted[lpn as usize] != data.slot(lpn)).count() as u32;
+            if stale == 0 {
+                continue;
             }
+            if serial {
+                self.gathering.have(unit);
+                self.gather(unit, stale, |_| false, data, pool, work);
+            } else {
+                work.chain_for(first);
+                self.program(unit, stale, |_| false, data, pool, work);
+            }
+        }
+        if serial {
+            self.finish_page(pool, work);
         }
     }
 
-    /// From now on programs and erases go on a tape, with what the pages say.
+    /// From now on programs and erases go on a tape, with what the units say.
     pub fn record(&mut self, tape: &Tape, media: &Media) {
         self.log.record(tape, Kind::Map, 0, media);
-        (0..self.count()).for_each(|page| self.hold(page));
+        (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
-    /// Tells the tape, if there is one, what a page says.
-    fn hold(&self, page: u32) {
-        let range = self.range(page);
+    /// Tells the tape, if there is one, what a unit says.
+    #[cold]
+    pub(super) fn hold(&self, unit: u32) {
+        let (first, end) = self.range(unit);
         if let (Some(tape), Some(persisted)) = (self.log.tape(), &self.persisted) {
-            let entries = &persisted[range.start as usize..range.end as usize];
-            tape.hold(Kind::Map, page, self.log.seq(page), entries.into());
+            let entries = &persisted[first as usize..end as usize];
+            tape.hold(Kind::Map, unit, self.log.seq(unit), entries.into());
         }
     }
 
-    /// The LPNs of a page.
-    fn range(&self, page: u32) -> std::ops::Range<u32> {
-        let first = page * self.entries();
-        first..(u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32
-    }
-
-    /// Translation page of an LPN.
+    /// Translation unit of an LPN.
     #[inline]
     pub fn of(&self, lpn: u32) -> u32 {
         self.per_page.div(lpn)
     }
 
-    /// Entries per translation page.
+    /// Entries per translation unit.
     pub fn entries(&self) -> u32 {
         self.per_page.get()
     }
@@ -142,12 +194,30 @@ impl TranslationPages {
         self.lpns
     }
 
-    /// Number of translation pages.
-    pub fn count(&self) -> u32 {
-        self.log.shape().owners
+    /// Number of translation units.
+    pub fn units(&self) -> u32 {
+        self.units
     }
 
-    /// The log they lie in.
+    /// First of a unit's LPNs and one past the last.
+    pub fn range(&self, unit: u32) -> (u32, u32) {
+        let first = unit * self.entries();
+        (first, (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32)
+    }
+
+    /// Whether a unit has a copy on flash.
+    #[inline]
+    pub fn is_written(&self, unit: u32) -> bool {
+        self.log.slot(unit) != NONE
+    }
+
+    /// Check mode: the slot of user data that an LPN's entry in the newest copy of its unit names,
+    /// [`NONE`] where it names none or there is no copy.
+    pub fn persisted(&self, lpn: u32) -> Option<u32> {
+        self.persisted.as_ref().map(|persisted| persisted[lpn as usize])
+    }
+
+    /// The log they lie in. Owners from [`TranslationPages::units`] on are parts of the directory.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -160,11 +230,6 @@ impl TranslationPages {
     /// Has translation blocks of a chip collected until the pool has one of its blocks.
     pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         self.log.reclaim(chip, pool, work);
-    }
-
-    /// Chip of a translation page.
-    pub fn chip(&self, page: u32) -> u32 {
-        self.log.slot_chip(self.log.slot(page))
     }
 
     /// Reads a translation page.
@@ -190,9 +255,9 @@ impl TranslationPages {
         pool: &mut BlockPool,
         work: &mut Work,
     ) {
-        let range = self.range(page);
+        let (first, end) = self.range(page);
         if let Some(persisted) = &mut self.persisted {
-            for lpn in range.filter(|&lpn| !newer(lpn)) {
+            for lpn in (first..end).filter(|&lpn| !newer(lpn)) {
                 persisted[lpn as usize] = data.slot(lpn);
             }
         }
@@ -306,6 +371,23 @@ impl Context<'_> {
         self.pages.program(page, updated, newer, self.data, self.pool, self.work);
     }
 
+    /// Reads the unit of an LPN's entry into the cache, if it has a copy; returns the load's number.
+    #[inline]
+    pub fn load_unit(&mut self, unit: u32) -> u32 {
+        self.pages.load_unit(unit, self.work)
+    }
+
+    /// Gathers a unit whose `updated` entries are new on flash into the page to be programmed next; its
+    /// source is read with those of the other units that are `wanted`.
+    pub fn gather(&mut self, unit: u32, updated: u32, wanted: impl Fn(u32) -> bool) {
+        self.pages.gather(unit, updated, wanted, self.data, self.pool, self.work);
+    }
+
+    /// Programs the page that units are being gathered into, if it is part-full.
+    pub fn finish_page(&mut self) {
+        self.pages.finish_page(self.pool, self.work);
+    }
+
     /// Programs a translation page in which one entry alone is new on flash.
     pub fn program_one(&mut self, lpn: u32) {
         self.pages.program_one(lpn, self.data, self.pool, self.work);
@@ -343,6 +425,20 @@ pub trait Translation {
 
     /// Whether the cache holds an update of this LPN's entry that flash lacks.
     fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool;
+
+    /// Whether an entry is updated without being fetched first, so that no write misses.
+    fn updates_free(&self) -> bool {
+        false
+    }
+
+    /// Makes all mappings durable, where that is a host's flush's business.
+    fn flush(&mut self, _context: &mut Context) {}
+
+    /// From now on data programmed counts from these numbers on ([`crate::flash::Counts::programs`]).
+    fn count_from(&mut self, _programs: &[u64; 8]) {}
+
+    /// Completes a deserialised cache.
+    fn restored(&mut self, _pages: &TranslationPages) {}
 }
 
 /// Translation pages of moved entries, each once, with the number of its moved entries.

@@ -15,7 +15,8 @@
 //! threshold: one that is being written is full long before. While levelling is on, the least worn
 //! block of a reserve is used before the others. At most one block moves per page that the host writes, so
 //! the threshold is no strict bound: blocks that are worn past it meanwhile, or whose data turns
-//! out not to be cold, exceed it by a little. Wear is levelled within a chip: data does not change chips under static allocation.
+//! out not to be cold, exceed it by a little. Translation blocks that are filled one at a time, where
+//! mappings are flushed by amount, are left out: they are rewritten by the log itself. Wear is levelled within a chip: data does not change chips under static allocation.
 
 use super::log::Log;
 use super::pool::BlockPool;
@@ -72,8 +73,9 @@ fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
 /// holds, if they differ enough. The pool learns what to measure against from now on.
 fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
     let threshold = pool.threshold()?;
+    let left_out = |block| pages.is_serial() && pages.has(block);
     let (mut settled, mut open, mut worn) = (None, None, None);
-    for block in pool.of_chip(chip) {
+    for block in pool.of_chip(chip).filter(|&block| !left_out(block)) {
         let erases = pool.erase_count(block);
         if data.is_reserve(block) || pages.is_reserve(block) {
             if worn.is_none_or(|(most, _)| erases > most) {

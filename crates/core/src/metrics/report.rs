@@ -134,6 +134,13 @@ pub struct Mapping {
     pub map_bytes_programmed: u64,
     /// Entries that were new on flash / entries programmed (cause map); absent without programs.
     pub updated_ratio: Option<f64>,
+    /// Mapping flushes, where mappings are flushed by amount of data.
+    pub flushes: u64,
+    /// Bytes of a translation unit, what the mapping reads and writes on flash as one.
+    pub unit_bytes: u64,
+    /// Bytes of the directory (GTD, MSD): an entry for each unit, in RAM. Written to flash (cause dir)
+    /// where mappings are flushed by amount.
+    pub directory_bytes: u64,
 }
 
 /// `scheduler`.
@@ -333,7 +340,7 @@ impl Parts {
 
 impl Mapping {
     fn new(ftl: &Ftl, counts: &Counts, page_bytes: u64) -> Mapping {
-        let stats = with_ftl!(ftl, ftl => ftl.map_stats());
+        let (stats, units) = with_ftl!(ftl, ftl => (ftl.map_stats(), ftl.units()));
         let translations = stats.hits + stats.misses;
         let map_programs: u64 =
             [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
@@ -347,6 +354,9 @@ impl Mapping {
             translation_programs: counts.programs[Cause::Map as usize],
             map_bytes_programmed: map_programs * page_bytes,
             updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
+            flushes: stats.flushes,
+            unit_bytes: units.unit_bytes,
+            directory_bytes: units.directory_bytes,
         }
     }
 }

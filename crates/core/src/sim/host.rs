@@ -270,7 +270,8 @@ impl Host {
                 request.translation_page = device.translation_page(request.pages.first);
             }
             // A request without pages has no mapping to hit.
-            let cached = self.classifies && self.awareness.classify(request.pages, device);
+            let updates = request.op != Op::Read;
+            let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
             request.hit = cached && request.pages.pages > 0;
             let id = self.pool.insert(request);
             self.pending += 1;

@@ -71,6 +71,27 @@ impl Bits {
         None
     }
 
+    /// Removes the members in `from..end`; how many there were.
+    pub fn take(&mut self, from: u32, end: u32) -> u32 {
+        if from >= end {
+            return 0;
+        }
+        let (first, last) = (from as usize / 64, (end as usize - 1) / 64);
+        let mut taken = 0;
+        for word in first..=last {
+            let mut mask = u64::MAX;
+            if word == first {
+                mask <<= from % 64;
+            }
+            if word == last {
+                mask &= u64::MAX >> (63 - (end - 1) % 64);
+            }
+            taken += (self.words[word] & mask).count_ones();
+            self.words[word] &= !mask;
+        }
+        taken
+    }
+
     /// Number of members.
     pub fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
@@ -113,5 +134,18 @@ mod tests {
         assert_eq!(bits.next_clear_of(&other, 200, 200), None);
         bits.clear(64);
         assert!(!bits.get(64) && bits.get(130));
+    }
+
+    #[test]
+    fn take_removes_a_range_and_nothing_beside_it() {
+        for (from, end) in [(0, 0), (5, 5), (0, 64), (3, 64), (63, 65), (10, 190), (128, 200), (199, 200)] {
+            let mut bits = Bits::new(200);
+            (0..200).filter(|n| n % 3 != 0).for_each(|n| bits.set(n));
+            let inside = (from..end).filter(|n| n % 3 != 0).count() as u32;
+            assert_eq!(bits.take(from, end), inside, "{from}..{end}");
+            for n in 0..200 {
+                assert_eq!(bits.get(n), n % 3 != 0 && !(from..end).contains(&n), "{n} of {from}..{end}");
+            }
+        }
     }
 }

@@ -8,8 +8,10 @@ use proptest::prelude::*;
 
 use crate::common::settings;
 
-/// Registered FTLs.
-pub const KINDS: [&str; 3] = ["page", "dftl", "cdftl"];
+/// Registered FTLs; dftl twice, since it can flush its mappings by amount.
+pub const KINDS: [&str; 6] = ["page", "dftl", "cdftl", "dftl", "minipage", "msftl"];
+/// The first of those that flush by amount.
+const BY_AMOUNT: usize = 3;
 
 /// Registered victim policies.
 pub const POLICIES: [&str; 6] = ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"];
@@ -39,9 +41,29 @@ pub fn device() -> impl Strategy<Value = Settings> {
     })
 }
 
+/// Mappings flushed after a few pages, in units from a few entries to a page.
+fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, host_flush: bool) {
+    if settings.ftl.kind == "minipage" {
+        settings.flash.page_bytes = 4096 * slots.min(2);
+        settings.ftl.logical_page_bytes = if slots == 1 { 4096 } else { 512 };
+    }
+    settings.flash.ecc_unit_bytes = 1;
+    settings.ftl.segment_bytes = 64 << (amount % 4);
+    settings.ftl.flush_bytes = Some(1 + amount * u64::from(settings.flash.page_bytes) / 8);
+    // A bounded cache now and then, and those that can without flushing by amount.
+    let bounded = amount % 3 == 0;
+    settings.ftl.mapping_cache_bytes = bounded.then(|| (1 + amount) * u64::from(settings.ftl.entry_bytes));
+    if settings.ftl.kind != "dftl" && amount % 2 == 0 {
+        settings.ftl.flush_bytes = None;
+    }
+    settings.ftl.flush_counts_moved = !user_data;
+    settings.ftl.host_flush_mappings = host_flush;
+}
+
 fn geometry() -> impl Strategy<Value = Settings> {
     let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
-    let cache = (0usize..3, prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
+    let cache =
+        (0usize..KINDS.len(), prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
     (geometry, cache, 1u32..3, any::<bool>()).prop_filter_map(
         "needs more blocks",
         |(
@@ -72,6 +94,9 @@ fn geometry() -> impl Strategy<Value = Settings> {
             let least = if kind == 2 { u64::from(settings.flash.page_bytes) } else { 0 };
             settings.ftl.mapping_cache_bytes =
                 (cache > 0).then(|| least + cache * u64::from(settings.ftl.entry_bytes));
+            if kind >= BY_AMOUNT {
+                by_amount(&mut settings, cache, slots, lru, batch);
+            }
             settings.ftl.over_provisioning_ppm = 100_000 + spare * 10_000;
             settings.flash.blocks_per_plane = 4;
             while check(&settings).is_err() {

@@ -191,7 +191,7 @@ impl Log {
         match self.blocks[block as usize].state {
             State::Absent | State::Reserve => Some(0),
             State::Open => {
-                let chip = self.slot_chip(first);
+                let chip = self.by_group.div(first);
                 let end = first + self.slots_per_block;
                 let parked = self.by_speed.as_ref().and_then(|partly| partly.next_of(chip, first, end));
                 let at = &self.chips[chip as usize];
@@ -251,7 +251,8 @@ impl Log {
         for block in 0..self.blocks.len() as u32 {
             self.verify_block(block)?;
         }
-        (0..self.shape.chips).try_for_each(|chip| self.verify_lists(chip))
+        self.verify_serial()?;
+        (0..self.chips.len() as u32).try_for_each(|group| self.verify_lists(group))
     }
 
     /// Reserve, open and closed blocks of a chip are all the log has of it, each in its list.
@@ -261,7 +262,7 @@ impl Log {
             let mut count = 0;
             while block != NONE {
                 let state = &self.blocks[block as usize];
-                if state.state != wanted || self.slot_chip(block * self.slots_per_block) != chip {
+                if state.state != wanted || self.by_group.div(block * self.slots_per_block) != chip {
                     return Err(format!("block {block} is {:?} in a list of {wanted:?} blocks", state.state));
                 }
                 count += 1;
@@ -283,7 +284,7 @@ impl Log {
                 at.held
             ));
         }
-        let of_chip = |block: &u32| self.slot_chip(block * self.slots_per_block) == chip;
+        let of_chip = |block: &u32| self.by_group.div(block * self.slots_per_block) == chip;
         let live: u32 =
             (0..self.blocks.len() as u32).filter(of_chip).map(|b| self.blocks[b as usize].valid).sum();
         if live != at.live {
@@ -298,7 +299,7 @@ impl Log {
         let mut fault = None;
         self.victims.each(chip, &mut |block, filed| {
             let Block { valid, state, .. } = self.blocks[block as usize];
-            let here = self.slot_chip(block * self.slots_per_block) == chip;
+            let here = self.by_group.div(block * self.slots_per_block) == chip;
             if state != State::Closed || !here || filed.is_some_and(|filed| filed != valid) {
                 fault.get_or_insert(format!(
                     "block {block} ({state:?}, {valid} valid) is filed for collection on chip {chip} under {filed:?}"

@@ -199,7 +199,7 @@ impl Log {
 
     /// Takes the reserve block erased last or, under wear levelling, the least worn; where blocks are
     /// chosen by speed, the slowest.
-    fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
+    pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
         let mut best = self.chips[chip as usize].reserve;
         assert!(best != NONE, "the reserve of chip {chip} is empty");
         if pool.threshold().is_some() || self.by_speed.is_some() {

@@ -32,6 +32,7 @@
 mod audit;
 mod collect;
 mod recover;
+mod serial;
 mod speed;
 mod state;
 mod taped;
@@ -39,6 +40,7 @@ mod trims;
 
 use audit::Audit;
 pub use recover::FoundBlock;
+use serial::Serial;
 use speed::{Partly, Speed};
 use trims::Trims;
 
@@ -70,6 +72,9 @@ pub struct Shape {
     pub reserve: u32,
     /// Cause of a copy.
     pub gc: Cause,
+    /// One block is filled at a time, whichever chip it lies on; `limit` and `reserve` are then the
+    /// whole log's, see [`serial`].
+    pub serial: bool,
 }
 
 /// What a block is to this log.
@@ -145,6 +150,8 @@ pub struct Log {
     slots_per_block: u32,
     by_block: Divider,
     by_chip: Divider,
+    /// Slots that share an entry of `chips`: a chip's, or all where one block is filled at a time.
+    by_group: Divider,
     by_page: Divider,
     chip_of: Divider,
     /// Saved apart, see [`state`].
@@ -164,6 +171,7 @@ pub struct Log {
     writes: u64,
     /// Chip whose page buffer is filled next, where slots are smaller than pages.
     cursor: u32,
+    serial: Option<Serial>,
     /// Partly written blocks beside the frontier, where writes choose their block by speed: only in a
     /// run, so never in a saved state.
     #[serde(skip)]
@@ -186,9 +194,10 @@ impl Log {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
         let blocks = pool.count();
         let slots = blocks * slots_per_block;
+        let groups = if shape.serial { 1 } else { shape.chips };
         let space = Space {
-            chips: shape.chips,
-            blocks_per_chip: pool.blocks_per_chip(),
+            chips: groups,
+            blocks_per_chip: blocks / groups,
             slots_per_block,
             slots_per_page: shape.slots_per_page,
         };
@@ -207,27 +216,33 @@ impl Log {
             slots_per_block,
             by_block: Divider::new(slots_per_block),
             by_chip: Divider::new(slots_per_block * pool.blocks_per_chip()),
+            by_group: Divider::new(slots / groups),
             by_page: Divider::new(shape.slots_per_page),
             chip_of: Divider::new(shape.chips),
             map: vec![NONE; shape.owners as usize],
             spare: vec![0; slots as usize],
             valid: Bits::new(slots as usize),
             blocks: vec![Block::new(State::Absent); blocks as usize],
-            chips: vec![chip; shape.chips as usize],
+            chips: vec![chip; groups as usize],
             victims: Policy::new(settings, space, shape.gc.name()),
             space,
             writes: 0,
             cursor: 0,
+            serial: shape.serial.then(|| Serial::new(shape.chips, shape.limit)),
             by_speed: None,
             copied: Vec::with_capacity(COPIED),
             superseded: Vec::with_capacity(COPIED),
             trims: None,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
-        for chip in 0..shape.chips {
+        for chip in 0..groups {
             for _ in 0..shape.reserve {
-                let block = pool.take(chip).expect("a chip has more blocks than the reserves");
-                log.chips[chip as usize].held += 1;
+                let block = if shape.serial {
+                    log.take_next(pool)
+                } else {
+                    log.chips[chip as usize].held += 1;
+                    pool.take(chip).expect("a chip has more blocks than the reserves")
+                };
                 log.reserve_push(chip, block);
             }
         }
@@ -260,6 +275,12 @@ impl Log {
     #[inline]
     pub fn slot_page(&self, slot: u32) -> u32 {
         self.by_page.div(slot)
+    }
+
+    /// Whether the page buffer that writes fill is part-full, where slots are smaller than pages.
+    #[inline]
+    pub fn page_begun(&self) -> bool {
+        self.shape.slots_per_page > 1 && self.by_page.rem(self.chips[self.cursor as usize].next) != 0
     }
 
     /// Whether the slot's page is still in the open block's page buffer.
@@ -450,7 +471,7 @@ impl Log {
     fn invalidate(&mut self, slot: u32) {
         self.valid.clear(slot);
         let block = self.by_block.div(slot);
-        let chip = self.slot_chip(slot);
+        let chip = self.by_group.div(slot);
         self.chips[chip as usize].live -= 1;
         let state = &mut self.blocks[block as usize];
         state.valid -= 1;

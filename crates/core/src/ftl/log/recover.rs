@@ -19,7 +19,7 @@ pub struct FoundBlock {
 
 impl Log {
     /// The log with these blocks, in the order of their last programs, and this map. The reserve comes
-    /// from the pool, which must have it. On each chip the part-written block with the most room left
+    /// from the pool, which must have it. On each chip (of a serial log: in all) the part-written block with the most room left
     /// is written on, all others are closed; what is left of them is lost until they are collected.
     ///
     /// # Errors
@@ -32,17 +32,23 @@ impl Log {
         found: &[FoundBlock],
         map: Vec<u32>,
     ) -> Result<Log, String> {
-        let mut log = Log::new(shape, settings, pool, false);
+        // A serial log's reserve is taken where the blocks found leave room.
+        let reserve = if shape.serial { 0 } else { shape.reserve };
+        let mut log = Log::new(Shape { reserve, ..shape }, settings, pool, false);
+        log.shape = shape;
+        if shape.serial {
+            log.take_reserve(pool, found);
+        }
         log.map = map;
         for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
             log.spare[slot as usize] = owner as u32;
             log.valid.set(slot);
             log.blocks[(slot / log.slots_per_block) as usize].valid += 1;
-            log.chips[log.by_chip.div(slot) as usize].live += 1;
+            log.chips[log.by_group.div(slot) as usize].live += 1;
         }
         for &FoundBlock { block, used, number } in found {
             let first = block * log.slots_per_block;
-            let chip = log.slot_chip(first);
+            let chip = log.by_group.div(first);
             let next = first + used * shape.slots_per_page;
             let valid = log.blocks[block as usize].valid;
             let at = &mut log.chips[chip as usize];
@@ -63,7 +69,7 @@ impl Log {
             }
             log.writes = log.writes.max(number);
         }
-        if shape.slots_per_page > 1 {
+        if shape.slots_per_page > 1 && !shape.serial {
             log.cursor = shape.chips - 1;
             log.advance_cursor();
         }
@@ -71,6 +77,17 @@ impl Log {
             log.audit = Some(Box::new(Audit::of(&log, log.spare.len() as u32)));
         }
         Ok(log)
+    }
+
+    fn take_reserve(&mut self, pool: &mut BlockPool, found: &[FoundBlock]) {
+        for found in found {
+            let chip = self.by_chip.div(found.block * self.slots_per_block);
+            self.serial.as_mut().expect("a serial log").found(chip);
+        }
+        for _ in 0..self.shape.reserve {
+            let block = self.take_next(pool);
+            self.reserve_push(0, block);
+        }
     }
 
     fn close_found(&mut self, chip: u32, block: u32, now: u64) {

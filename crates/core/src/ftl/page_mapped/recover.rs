@@ -13,7 +13,7 @@ use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::log::Log;
 use crate::ftl::pool::BlockPool;
-use crate::ftl::recovery::{Flaw, Lot, Recovery, Scan, read_all};
+use crate::ftl::recovery::{Flaw, Lot, Recovery, Room, Scan, read_all};
 use crate::ftl::translation::{Translation, TranslationPages};
 use crate::util::NONE;
 
@@ -36,9 +36,9 @@ impl<T: Translation> PageMapped<T> {
         let mut scan = Scan::new(media, lots, (lpns, data.lpns_per_unit), work);
         let scan_reads = work.counts().reads.iter().sum();
         if flaw == Flaw::SkipScan {
-            without_scan(&mut scan, lpns, (layout.per_page, data.slots_per_page), tape, media);
+            without_scan(&mut scan, lpns, (layout.space.entries, data.slots_per_page), tape, media);
         }
-        scan.make_room(media, data.reserve + map.reserve, data.limit - data.reserve, tape)?;
+        scan.make_room(media, &Room::new(&data, &map), tape)?;
         let relied = scan.relied(tape);
         scan.trimmed(tape).into_iter().for_each(|(lpn, _)| scan.data.drop(lpn));
         for &block in scan.erase() {
@@ -54,15 +54,14 @@ impl<T: Translation> PageMapped<T> {
         data.record(tape, Kind::Data, lpns, media);
         relied.iter().for_each(|trim| data.rely(trim.unit, trim.slot));
         let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
-        let mut reads = vec![0; media.chips() as usize];
+        let mut reads = pages.pages_by_chip(media.chips());
         scan.trims.iter().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
-        (0..pages.count()).for_each(|page| reads[pages.chip(page) as usize] += 1);
         read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
         let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
         if T::ON_FLASH {
             pages.renew(&data, &mut pool, work);
         }
-        let translation = translation(settings, layout.map_pages);
+        let translation = translation(settings, layout.space.units);
         let counts = work.counts();
         let recovery = Recovery {
             scan_reads,

@@ -1,0 +1,220 @@
+//! A log that fills one block at a time, whichever chip it lies on: the update-block scheme.
+//!
+//! Source: Kim and Lee, ICSOFT 2020, section 3.4: translation data goes page by page into one
+//! update block; when the log has no other block left, the translation block with the fewest
+//! up-to-date units, of all chips, is collected, and its live units are gathered into full pages.
+//!
+//! Read into it: the blocks go round the chips, so that updates of the mapping do not always meet the
+//! same chip. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each chip gives up to its
+//! equal part of the limit, which the owner of the log keeps free for it, so a block can always be
+//! taken below the limit. Within the log all blocks count as one chip's, so the argument of [`super`]
+//! against deadlock holds unchanged.
+
+use super::{Block, Log, State};
+use crate::flash::{Cause, Work};
+use crate::ftl::gc::Need;
+use crate::ftl::pool::BlockPool;
+use crate::util::NONE;
+use serde::{Deserialize, Serialize};
+
+/// Where the blocks of such a log come from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Serial {
+    /// Blocks held of each chip.
+    held: Vec<u32>,
+    /// Most of each chip.
+    most: u32,
+    /// Chip that is asked first for the next block.
+    next_chip: u32,
+}
+
+impl Serial {
+    pub fn new(chips: u32, limit: u32) -> Serial {
+        Serial { held: vec![0; chips as usize], most: limit / chips, next_chip: 0 }
+    }
+
+    /// A block of a chip was found after a power cut.
+    pub fn found(&mut self, chip: u32) {
+        self.held[chip as usize] += 1;
+    }
+}
+
+impl Log {
+    /// Takes an erased block from the next chip round that may give one.
+    pub(super) fn take_next(&mut self, pool: &mut BlockPool) -> u32 {
+        let serial = self.serial.as_mut().expect("a log of one open block");
+        let chips = serial.held.len() as u32;
+        for ahead in 0..chips {
+            let chip = (serial.next_chip + ahead) % chips;
+            if serial.held[chip as usize] < serial.most
+                && let Some(block) = pool.take(chip)
+            {
+                serial.held[chip as usize] += 1;
+                serial.next_chip = (chip + 1) % chips;
+                self.chips[0].held += 1;
+                return block;
+            }
+        }
+        unreachable!("below its limit the log finds an erased block");
+    }
+
+    /// Whether the log is one that fills one block at a time.
+    pub fn is_serial(&self) -> bool {
+        self.serial.is_some()
+    }
+
+    /// Whether the next owner begins a page.
+    #[inline]
+    pub fn begins_page(&self) -> bool {
+        self.by_page.rem(self.chips[0].next) == 0
+    }
+
+    /// Whether the open block is full and the next one is the last the log may have: garbage
+    /// collection is due.
+    #[inline]
+    pub fn takes_last(&self) -> bool {
+        let at = &self.chips[0];
+        at.next == at.end && at.held + 1 >= self.shape.limit
+    }
+
+    /// Opens a block behind a full one.
+    pub fn open_next(&mut self, pool: &mut BlockPool, work: &mut Work) {
+        let mut gainless = 0;
+        while self.chips[0].next == self.chips[0].end {
+            if self.chips[0].held < self.shape.limit {
+                let block = self.take_next(pool);
+                self.open(0, block);
+            } else {
+                self.collect_next(&mut gainless, pool, work);
+            }
+        }
+    }
+
+    /// Collects garbage until the log may take another block.
+    pub fn collect_until_free(&mut self, pool: &mut BlockPool, work: &mut Work) {
+        let mut gainless = 0;
+        while self.chips[0].held >= self.shape.limit {
+            self.collect_next(&mut gainless, pool, work);
+        }
+    }
+
+    /// Writes an owner's new version behind the last one written; its page is programmed once full.
+    pub fn append_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+        if self.chips[0].next == self.chips[0].end {
+            self.open_next(pool, work);
+        }
+        self.writes += 1;
+        let old = self.map[owner as usize];
+        if let Some(audit) = &mut self.audit {
+            audit.write(owner);
+        }
+        if old != NONE {
+            self.invalidate(old);
+        }
+        self.place_next(owner, cause, pool, work);
+    }
+
+    fn place_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+        let (slot, block) = self.place(0, owner);
+        if self.by_page.rem(slot + 1) == 0 {
+            work.program(self.slot_chip(slot), cause, pool.programmed(block, 1));
+            self.close_if_full(0);
+        }
+    }
+
+    /// Programs the page begun, part-full, if there is one.
+    pub fn finish_page(&mut self, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+        if self.pad(0) {
+            let last = self.chips[0].next - 1;
+            let block = self.by_block.div(last);
+            work.program(self.slot_chip(last), cause, pool.programmed(block, 1));
+            self.close_if_full(0);
+        }
+    }
+
+    /// Owners whose newest versions lie in the NAND page of a slot.
+    pub fn owners_beside(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = self.by_page.div(slot) * self.shape.slots_per_page;
+        (first..first + self.shape.slots_per_page)
+            .filter(|&slot| self.valid.get(slot))
+            .map(|slot| self.spare[slot as usize])
+    }
+
+    /// Gathers a victim's live slots into the open block and erases it.
+    fn collect_next(&mut self, gainless: &mut u32, pool: &mut BlockPool, work: &mut Work) {
+        let blocks = &self.blocks;
+        let need = Need { chip: 0, now: self.writes, gainless: *gainless };
+        let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
+        let copies = blocks[victim as usize].valid;
+        *gainless = if self.space.gainful(copies) { 0 } else { *gainless + 1 };
+        assert!(*gainless <= self.chips[0].held, "collecting translation blocks gains nothing");
+        self.victims.remove(0, victim, |block| blocks[block as usize].valid);
+        let mut slot = victim * self.slots_per_block;
+        let end = slot + self.slots_per_block;
+        let chip = self.slot_chip(slot);
+        let cause = self.shape.gc;
+        let mut last_page = NONE;
+        work.chain();
+        while let Some(live) = self.valid.next_set(slot, end) {
+            let page = self.by_page.div(live);
+            if page != last_page {
+                let wanted = self.owners_beside(live).count() as u32;
+                work.read_share(chip, cause, wanted, self.shape.slots_per_page);
+                last_page = page;
+            }
+            let owner = self.spare[live as usize];
+            if let Some(audit) = &mut self.audit {
+                audit.copy(live, owner);
+            }
+            self.valid.clear(live);
+            if self.chips[0].next == self.chips[0].end {
+                let block = self.reserve_pop(0, pool);
+                self.open(0, block);
+            }
+            self.place_next(owner, cause, pool, work);
+            slot = live + 1;
+        }
+        self.chips[0].live -= copies;
+        // Copies are programmed before the block they come from is erased.
+        self.finish_page(cause, pool, work);
+        self.erase_next(chip, victim, pool, work);
+    }
+
+    fn erase_next(&mut self, chip: u32, block: u32, pool: &mut BlockPool, work: &mut Work) {
+        work.erase(chip, self.shape.gc);
+        if let Some(audit) = &mut self.audit {
+            let first = block * self.slots_per_block;
+            audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
+        }
+        pool.erased(chip, block);
+        if self.chips[0].reserve_len < self.shape.reserve {
+            self.reserve_push(0, block);
+            return;
+        }
+        self.blocks[block as usize] = Block::new(State::Absent);
+        self.chips[0].held -= 1;
+        if let Some(serial) = &mut self.serial {
+            serial.held[chip as usize] -= 1;
+        }
+        pool.push(block);
+    }
+
+    /// Check mode: the blocks counted of each chip are those there are.
+    ///
+    /// # Errors
+    /// In words, if they are not.
+    pub(super) fn verify_serial(&self) -> Result<(), String> {
+        let Some(serial) = &self.serial else { return Ok(()) };
+        let mut held = vec![0; serial.held.len()];
+        for block in (0..self.blocks.len() as u32).filter(|&block| self.has(block)) {
+            held[self.slot_chip(block * self.slots_per_block) as usize] += 1;
+        }
+        if held != serial.held || held.iter().any(|&blocks| blocks > serial.most) {
+            return Err(format!(
+                "translation blocks by chip are {held:?}, counted {:?}, at most {}",
+                serial.held, serial.most
+            ));
+        }
+        Ok(())
+    }
+}

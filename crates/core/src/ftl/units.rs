@@ -1,0 +1,309 @@
+//! Translation units: mappings gathered into NAND pages, their directory, garbage collection.
+//!
+//! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded
+//! Flash Storage" (MSFTL), ICSOFT 2020, sections 3.2 to 3.4. A mapping flush writes every unit that
+//! has an update: its source is read through the directory, updated from RAM and put into the page
+//! being gathered, which is programmed when full; then the directory in RAM names its new place. The
+//! unit is the NAND page (Base-DFTL: then gathering is a read and a program for each), 4 KiB
+//! (mini-page FTL) or a segment (MSFTL).
+//!
+//! Read into it:
+//! - A NAND page is read once per flush for all the units it holds that have an update; they wait in RAM
+//!   until they are gathered. Over the bus goes what is wanted of it, as the error correction covers
+//!   a unit by itself.
+//! - A unit never written has no source; a page left part-full at the end of a flush is programmed.
+//! - Units are gathered in ascending order, so that neighbours stay neighbours.
+//! - A page's reads and its program are one chain; pages of one flush overlap as far as chips allow.
+//! - The directory is written (cause dir) when the log takes its last block, if units were programmed since
+//!   the last time; then translation blocks are collected (cause gc-map) until a block is free again.
+//!   "Before conducting the GC" (3.3). It fills whole pages of its own; what is left of the last is lost.
+//! - An entry of the directory is as large as one of the mapping: both name a place on flash.
+
+use super::log::Log;
+use super::pool::BlockPool;
+use super::translation::{Context, TranslationPages};
+use crate::config::{Choice, Contradiction, Key, Kind, Settings};
+use crate::flash::{Cause, Work};
+use crate::util::{Bits, NONE};
+use serde::{Deserialize, Serialize};
+
+/// Keys it reads.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "ftl.flush",
+        kind: Kind::Bytes { min: 1, max: 1 << 40 },
+        default: "eviction",
+        words: &["eviction"],
+        doc: "When dirty mappings are written back: as they leave the mapping cache, or all of them after this amount of data programmed.",
+    },
+    Key {
+        path: "ftl.flush_counts",
+        kind: Kind::Choice(counted),
+        default: "all",
+        words: &[],
+        doc: "Data that counts towards an amount in ftl.flush.",
+    },
+    Key {
+        path: "ftl.host_flush",
+        kind: Kind::Choice(durable),
+        default: "mapping",
+        words: &[],
+        doc: "What a host's flush makes durable where ftl.flush is an amount; with eviction, data alone.",
+    },
+    Key {
+        path: "ftl.translation_blocks",
+        kind: Kind::Count { min: 1, max: 1 << 30 },
+        default: "auto",
+        words: &["auto"],
+        doc: "Most erase blocks of translation pages, of all chips together, where units are gathered (minipage, msftl, and dftl with an amount in ftl.flush); rounded up to the same number of each chip.",
+    },
+];
+
+fn counted() -> Vec<Choice> {
+    vec![
+        Choice { name: "all", doc: "the user's data and what garbage collection and wear levelling move" },
+        Choice { name: "user", doc: "the user's data alone" },
+    ]
+}
+
+fn durable() -> Vec<Choice> {
+    vec![
+        Choice { name: "mapping", doc: "the data and all mappings: a mapping flush" },
+        Choice { name: "data", doc: "the data, whose mappings follow from its pages' spare areas" },
+    ]
+}
+
+/// Bytes of a translation unit of the mini-page FTL: the host's logical page (section 4.1).
+pub const MINI_PAGE: u32 = 4096;
+
+/// How many units there are and what they take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitSpace {
+    /// Bytes of a unit.
+    pub unit_bytes: u64,
+    /// Units of a NAND page.
+    pub per_page: u32,
+    /// Entries of a unit.
+    pub entries: u32,
+    /// Units of the device.
+    pub units: u32,
+    /// Bytes of the directory.
+    pub directory_bytes: u64,
+    /// Slots of the directory on flash, in whole pages, where it is written.
+    pub directory_slots: u32,
+}
+
+impl UnitSpace {
+    /// Of these settings.
+    pub fn new(settings: &Settings) -> UnitSpace {
+        let (unit, page) = (settings.unit_bytes(), settings.flash.page_bytes);
+        let entries = unit / settings.ftl.entry_bytes;
+        let per_page = page / unit;
+        let units = settings.user_pages().div_ceil(u64::from(entries));
+        let directory_bytes = units * u64::from(settings.ftl.entry_bytes);
+        let pages = if super::gathers(settings) { directory_bytes.div_ceil(page.into()) } else { 0 };
+        UnitSpace {
+            unit_bytes: unit.into(),
+            per_page,
+            entries,
+            units: units as u32,
+            directory_bytes,
+            directory_slots: pages as u32 * per_page,
+        }
+    }
+}
+
+/// When a mapping flush is due.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Due {
+    /// NAND pages of data programmed after which it is; `None`: never.
+    amount: Option<u64>,
+    counts_moved: bool,
+    /// Pages programmed since the last flush, and all that were when that was last looked at.
+    programmed: u64,
+    seen: u64,
+}
+
+impl Due {
+    /// As `settings` say.
+    pub fn new(settings: &Settings) -> Due {
+        let page = u64::from(settings.flash.page_bytes);
+        Due {
+            amount: settings.ftl.flush_bytes.map(|bytes| bytes.div_ceil(page)),
+            counts_moved: settings.ftl.flush_counts_moved,
+            programmed: 0,
+            seen: 0,
+        }
+    }
+
+    fn total(&self, programs: &[u64; 8]) -> u64 {
+        let of = |cause: Cause| programs[cause as usize];
+        let moved = if self.counts_moved { of(Cause::Gc) + of(Cause::Wear) } else { 0 };
+        of(Cause::Host) + of(Cause::Pad) + moved
+    }
+
+    /// Looks at what has been programmed; whether a flush is due, and no page of data is part-full.
+    #[inline]
+    pub fn look(&mut self, context: &Context) -> bool {
+        let total = self.total(&context.work.counts().programs);
+        self.programmed += total - self.seen;
+        self.seen = total;
+        self.amount.is_some_and(|amount| self.programmed >= amount) && !context.data.page_begun()
+    }
+
+    /// A flush begins: the count to the next begins at 0.
+    pub fn flushed(&mut self, context: &Context) {
+        self.look(context);
+        self.programmed = 0;
+    }
+
+    /// From now on data programmed counts from these numbers on.
+    pub fn count_from(&mut self, programs: &[u64; 8]) {
+        self.seen = self.total(programs);
+    }
+}
+
+/// A flush under way, and the directory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Gathering {
+    /// Units to be gathered whose source has been read with another's.
+    read: Bits,
+    /// Units were programmed since the directory was written.
+    stale: bool,
+}
+
+impl Gathering {
+    /// Nothing under way, for so many units.
+    pub fn new(units: u32) -> Gathering {
+        Gathering { read: Bits::new(units as usize), stale: false }
+    }
+
+    /// A unit has been read already.
+    pub(super) fn have(&mut self, unit: u32) {
+        self.read.set(unit);
+    }
+}
+
+impl TranslationPages {
+    /// Reads a unit into the cache, if it has a copy; returns the load's number ([`Work::load`]).
+    pub(super) fn load_unit(&mut self, unit: u32, work: &mut Work) -> u32 {
+        match self.log.slot(unit) {
+            NONE => 0,
+            slot => work.load_share(self.log.slot_chip(slot), Cause::Map, 1, self.log.shape().slots_per_page),
+        }
+    }
+
+    /// See [`super::translation::Context::gather`].
+    pub(super) fn gather(
+        &mut self,
+        unit: u32,
+        updated: u32,
+        wanted: impl Fn(u32) -> bool,
+        data: &Log,
+        pool: &mut BlockPool,
+        work: &mut Work,
+    ) {
+        if self.log.begins_page() {
+            self.make_room(pool, work);
+            work.chain();
+        }
+        self.read_source(unit, wanted, work);
+        let (first, end) = self.range(unit);
+        if let Some(persisted) = &mut self.persisted {
+            for lpn in first..end {
+                persisted[lpn as usize] = data.slot(lpn);
+            }
+        }
+        self.stats.entries_updated += u64::from(updated);
+        self.stats.entries_programmed += u64::from(self.entries());
+        self.gathering.stale = true;
+        self.log.append_next(unit, Cause::Map, pool, work);
+        if self.persisted.is_some() {
+            self.hold(unit);
+        }
+    }
+
+    /// Programs the page that units are being gathered into, if it is part-full.
+    pub(super) fn finish_page(&mut self, pool: &mut BlockPool, work: &mut Work) {
+        self.log.finish_page(Cause::Map, pool, work);
+    }
+
+    /// Reads the page of a unit's newest copy, for all the units there that are `wanted`.
+    fn read_source(&mut self, unit: u32, wanted: impl Fn(u32) -> bool, work: &mut Work) {
+        let slot = self.log.slot(unit);
+        if slot != NONE && !self.gathering.read.get(unit) {
+            let (mut units, all) = (0, self.units());
+            for beside in self.log.owners_beside(slot).filter(|&owner| owner < all && wanted(owner)) {
+                self.gathering.read.set(beside);
+                units += 1;
+            }
+            work.read_share(self.log.slot_chip(slot), Cause::Map, units, self.log.shape().slots_per_page);
+        }
+        self.gathering.read.clear(unit);
+    }
+
+    /// Sees to it that a page can be begun: writes the directory and collects translation blocks, if
+    /// the last block is to be taken.
+    fn make_room(&mut self, pool: &mut BlockPool, work: &mut Work) {
+        while self.log.takes_last() {
+            work.chain();
+            self.log.open_next(pool, work);
+            if std::mem::take(&mut self.gathering.stale) {
+                for owner in self.units()..self.log.shape().owners {
+                    self.log.append_next(owner, Cause::Dir, pool, work);
+                }
+            }
+            self.log.collect_until_free(pool, work);
+        }
+    }
+
+    /// Puts an LPN's mapping on flash before time 0, without an operation.
+    pub(super) fn lay(&mut self, lpn: u32, data: &Log, pool: &mut BlockPool, work: &mut Work) {
+        let unit = self.of(lpn);
+        if self.log.is_serial() && !self.is_written(unit) {
+            if self.log.begins_page() {
+                self.make_room(pool, work);
+            }
+            self.gathering.stale = true;
+            self.log.append_next(unit, Cause::Map, pool, work);
+        }
+        self.adopt(lpn, data);
+    }
+}
+
+/// Checks the keys of translation units and of flushing by amount.
+///
+/// # Errors
+/// [`Contradiction`] naming the key to change.
+pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let kind = settings.ftl.kind.as_str();
+    let fail = |key, message| Err(Contradiction { key, message });
+    if kind == "cdftl" && settings.ftl.flush_bytes.is_some() {
+        let message = "cdftl (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
+                       minipage or msftl";
+        return fail("ftl.flush", message.into());
+    }
+    let (unit, page) = (super::unit_bytes(settings), settings.flash.page_bytes);
+    let key = if kind == "msftl" { "ftl.segment" } else { "flash.page" };
+    if kind == "msftl" && (!unit.is_power_of_two() || unit < settings.flash.ecc_unit_bytes) {
+        let message = format!(
+            "{unit} B is no power of two from the unit of error correction (flash.ecc_unit) up to flash.page"
+        );
+        return fail(key, message);
+    }
+    if unit > page || !page.is_multiple_of(unit) {
+        let message =
+            format!("units of {unit} B do not fill a NAND page of {page} B (flash.page) without a rest");
+        return fail(key, message);
+    }
+    if settings.ftl.entry_bytes > unit {
+        let message =
+            format!("an entry of {} B does not fit in a unit of {unit} B", settings.ftl.entry_bytes);
+        return fail("ftl.entry", message);
+    }
+    if u64::from(page / unit) * settings.flash.pages() > 1 << 31 {
+        let message = format!("the flash has more than {} units of {unit} B", 1u64 << 31);
+        return fail(key, format!("{message}; choose larger ones, or fewer blocks"));
+    }
+    Ok(())
+}
