@@ -51,9 +51,9 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
     settings.ftl.segment_bytes = 64 << (amount % 4);
     settings.ftl.flush_bytes = Some(1 + amount * u64::from(settings.flash.page_bytes) / 8);
     // A bounded cache now and then, and those that can without flushing by amount.
-    let bounded = amount % 3 == 0;
+    let bounded = amount.is_multiple_of(3);
     settings.ftl.mapping_cache_bytes = bounded.then(|| (1 + amount) * u64::from(settings.ftl.entry_bytes));
-    if settings.ftl.kind != "dftl" && amount % 2 == 0 {
+    if settings.ftl.kind != "dftl" && amount.is_multiple_of(2) {
         settings.ftl.flush_bytes = None;
     }
     settings.ftl.flush_counts_moved = !user_data;
