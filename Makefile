@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench crash docs picture lock record clean
+.PHONY: help demo test test-rust test-python lint format bench crash docs picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -35,6 +35,8 @@ help:
 	@echo 'make crash    lose power 10,000 times with every FTL (CI: a few hundred times)'
 	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make picture  draw the picture of README.md again'
+	@echo 'make workloads        fit the generators of workloads/vios anew (minutes)'
+	@echo 'make check-workloads  compare the conflicts of all of them with the published table'
 	@echo 'make lock     choose the versions in requirements.lock anew'
 	@echo 'make record   record the shipped trace anew (root, Linux)'
 	@echo 'make clean    remove what was built, the environment included'
@@ -84,6 +86,13 @@ docs: $(VENV)/.built
 picture: demo
 	mkdir -p docs/images
 	cp $(OUT)/demo.png docs/images/schedulers.png
+
+workloads: $(VENV)/.built
+	$(BIN)/ftlab trace fit workloads/vios/targets.toml --out workloads/vios
+
+# `make test` checks three of them.
+check-workloads: $(VENV)/.built
+	FTLAB_WORKLOADS=all $(BIN)/python -m pytest -q tests/python/test_workloads.py
 
 # uv resolves for every Python and system at once; a tool for this alone, so not in the lock.
 lock: $(VENV)/.deps

@@ -1,7 +1,9 @@
 //! The MSFTL paper's device at full size: mappings programmed for 126.14 GiB written in 16 KiB chunks.
 //!
-//! `ftlab-bench msftl` runs each FTL and pattern in a process of its own; `ftlab-bench msftl FTL PATTERN`
-//! runs one. FTLs: base, minipage, 2KiB, 1KiB; patterns: sequential, random.
+//! `ftlab-bench msftl` runs each FTL, in order and at random, in a process of its own; `ftlab-bench msftl
+//! FTL PATTERN` runs one. FTLs: base, minipage, 2KiB, 1KiB; patterns: sequential, random, and the
+//! localities of the paper's Fig. 4: 9:1 is nine in ten of the writes to one in ten of the space, 8:2, 7:3,
+//! 6:4, 5:5. `ftlab-bench msftl fig4` runs these.
 
 use std::process::{Command, ExitCode};
 
@@ -66,6 +68,17 @@ struct Chunks {
     chunks: u64,
     /// State of the generator (splitmix64); `None`: in order.
     random: Option<u64>,
+    /// Tenths of the writes that go to the rest of the tenths of the space, from its start.
+    hot: u64,
+}
+
+/// A number below `bound`.
+fn draw(state: &mut u64, bound: u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut mixed = *state;
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((u128::from(mixed ^ mixed >> 31) * u128::from(bound)) >> 64) as u64
 }
 
 impl Source for Chunks {
@@ -76,11 +89,12 @@ impl Source for Chunks {
         let chunk = match &mut self.random {
             None => self.next,
             Some(state) => {
-                *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-                let mut mixed = *state;
-                mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-                mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-                ((u128::from(mixed ^ mixed >> 31) * u128::from(self.chunks)) >> 64) as u64
+                let edge = self.chunks * (10 - self.hot) / 10;
+                if draw(state, 10) < self.hot {
+                    draw(state, edge)
+                } else {
+                    edge + draw(state, self.chunks - edge)
+                }
             }
         };
         self.next += 1;
@@ -103,22 +117,29 @@ fn settings(ftl: &Ftl) -> Settings {
 }
 
 /// Prints what was measured beside what must come out; whether they agree.
-fn compare(ftl: &Ftl, random: bool, report: &Report) -> bool {
+fn compare(ftl: &Ftl, pattern: &str, report: &Report) -> bool {
     let of = |cause: &str| report.flash.programs[cause];
     let (map, gc_map, dir) = (of("map"), of("gc-map"), of("dir"));
     let user = report.flash.programs["host"];
-    let agrees = if random {
-        (map as f64 / report.mapping.flushes as f64 / ftl.per_flush - 1.0).abs() < 0.01
-    } else {
-        map == ftl.in_order && report.mapping.flushes == FLUSHES
-    } && report.mapping.directory_bytes == ftl.directory;
+    let per_flush = map as f64 / report.mapping.flushes as f64;
+    let expected = match pattern {
+        "sequential" => Some(ftl.in_order as f64 / FLUSHES as f64),
+        "random" | "5:5" => Some(ftl.per_flush),
+        _ => None,
+    };
+    let agrees = report.mapping.flushes == FLUSHES
+        && report.mapping.directory_bytes == ftl.directory
+        && (pattern != "sequential" || map == ftl.in_order)
+        && expected.is_none_or(|expected| (per_flush / expected - 1.0).abs() < 0.01);
+    let expectation = expected.map_or(String::new(), |expected| {
+        format!(" (expected {expected:6.2}: {})", if agrees { "agrees" } else { "DIFFERS" })
+    });
     println!(
-        "{:8} {:10} map {map:7} pages, {:6.2} a flush (expected {:6.2}: {})  gc-map {gc_map:5}  dir {dir:5}  {:6.2} % of user data  gc {:8}  updated {:5.2} %  {:5.1} CPU-s  {:6.1} MB",
+        "{:8} {:10} map {map:7} pages, {:6.2} a flush{}  gc-map {gc_map:5}  dir {dir:5}  {:6.2} % of user data  gc {:8}  updated {:5.2} %  {:5.1} CPU-s  {:6.1} MB",
         ftl.name,
-        if random { "random" } else { "sequential" },
-        map as f64 / report.mapping.flushes as f64,
-        if random { ftl.per_flush } else { ftl.in_order as f64 / FLUSHES as f64 },
-        if agrees { "agrees" } else { "DIFFERS" },
+        pattern,
+        per_flush,
+        expectation,
         100.0 * (map + gc_map + dir) as f64 / user as f64,
         of("gc"),
         100.0 * report.mapping.updated_ratio.unwrap_or(0.0),
@@ -130,28 +151,41 @@ fn compare(ftl: &Ftl, random: bool, report: &Report) -> bool {
 
 /// Runs the case that is named, or all.
 pub fn msftl(name: Option<&str>, pattern: Option<&str>) -> ExitCode {
-    let Some(name) = name else {
+    let all = match name {
+        None => &["sequential", "random"][..],
+        Some("fig4") => &["9:1", "8:2", "7:3", "6:4", "5:5"],
+        Some(_) => &[],
+    };
+    if !all.is_empty() {
         let program = std::env::current_exe().expect("own path");
         let mut agree = true;
-        for pattern in ["sequential", "random"] {
+        for pattern in all {
             for ftl in FTLS {
                 let status = Command::new(&program).args(["msftl", ftl.name, pattern]).status();
                 agree &= status.is_ok_and(|status| status.success());
             }
         }
         return if agree { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    let hot = |pattern: &str| match pattern {
+        "sequential" => Some((None, 5)),
+        "random" => Some((Some(1), 5)),
+        _ => ["5:5", "6:4", "7:3", "8:2", "9:1"]
+            .iter()
+            .position(|&p| p == pattern)
+            .map(|at| (Some(1), at as u64 + 5)),
     };
-    let (Some(ftl), Some(pattern @ ("sequential" | "random"))) =
-        (FTLS.iter().find(|ftl| ftl.name == name), pattern)
-    else {
-        eprintln!("error: msftl takes base, minipage, 2KiB or 1KiB, and sequential or random");
+    let ftl = FTLS.iter().find(|ftl| Some(ftl.name) == name);
+    let (Some(ftl), Some(pattern), Some((random, hot))) = (ftl, pattern, pattern.and_then(hot)) else {
+        eprintln!(
+            "error: msftl takes nothing, fig4, or base, minipage, 2KiB or 1KiB with sequential, random, 9:1, ... or 5:5"
+        );
         return ExitCode::from(2);
     };
     let settings = settings(ftl);
     let chunks = settings.user_bytes() / CHUNK;
     assert_eq!(chunks, FLUSHES * PER_FLUSH, "126.14 GiB");
-    let random = pattern == "random";
-    let mut source = Chunks { next: 0, chunks, random: random.then_some(1) };
+    let mut source = Chunks { next: 0, chunks, random, hot };
     let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
-    if compare(ftl, random, &report) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if compare(ftl, pattern, &report) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -54,6 +54,10 @@ class Config:
     def format(self) -> str: ...
 
 @final
+class Device:
+    """A device at time 0, kept in memory for several runs that differ in their workload."""
+
+@final
 class RunResult:
     """What a run measured."""
 
@@ -92,6 +96,7 @@ def run(
     preconditioning: Preconditioning | None = None,
     save_state: str | PathLike[str] | None = None,
     load_state: str | PathLike[str] | None = None,
+    device: Device | None = None,
 ) -> RunResult: ...
 def crash(
     config: Config,
@@ -102,6 +107,12 @@ def crash(
     chunks: MakeChunks | None = None,
     progress: Progress | None = None,
 ) -> str: ...
+def prepare(
+    config: Config,
+    *,
+    preconditioning: Preconditioning | None = None,
+    load_state: str | PathLike[str] | None = None,
+) -> Device: ...
 def trace_info(config: Config, *, chunks: MakeChunks | None = None) -> str: ...
 def trace_head(
     config: Config, rows: int, *, chunks: MakeChunks | None = None

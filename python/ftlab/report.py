@@ -23,6 +23,7 @@ def render(result: Result) -> str:
     lines += _flash(data["flash"])
     lines += _merges(data["merges"])
     lines += _totals(data)
+    lines += _health(data["health"])
     lines += _engine(data)
     lines += _where_time_went(data)
     return "\n".join(lines) + "\n"
@@ -158,6 +159,25 @@ def _totals(data: dict[str, Any]) -> list[str]:
     lines.append(
         f"simulated: {duration(data['elapsed_ns'])}, throughput {size(throughput) if throughput else '-'}/s"
     )
+    return lines
+
+
+def _health(health: dict[str, Any]) -> list[str]:
+    """The device's end, and how near it is; nothing where blocks last for ever."""
+    smart, blocks, failed = health["nvme_smart"], health["blocks"], health["failed"]
+    if smart["percentage_used"] is None and not blocks["spare"]:
+        return []
+    parts = []
+    if smart["percentage_used"] is not None:
+        parts.append(f"{smart['percentage_used']} % of its life used")
+    if blocks["spare"]:
+        parts.append(f"{count(blocks['spare_left'])} of {count(blocks['spare'])} spare blocks left")
+    parts.append(f"{count(blocks['retired'])} blocks retired")
+    state = {"good": "good", "spare-low": "SPARE BLOCKS LOW", "read-only": "READ-ONLY"}[health["state"]]
+    lines = [f"health: {state}: {', '.join(parts)}"]
+    if health["read_only_ns"] is not None:
+        refused = ", ".join(f"{count(n)} {kind}" for kind, n in failed.items() if n) or "nothing"
+        lines.append(f"    read-only since {duration(health['read_only_ns'])}; refused: {refused}")
     return lines
 
 

@@ -34,6 +34,9 @@ REQUEST_COLUMNS = (
 FLAGS = ("prioritized", "expired")
 """Of these, those that say yes or no."""
 
+REFUSED = 2**64 - 1
+"""``complete_ns`` of a request that a read-only device refused, in :meth:`Result.column`."""
+
 OPS = ("R", "W", "T", "F")
 """Letters of the operations, by code."""
 
@@ -134,8 +137,9 @@ class Result(Section):
         """A per-request column as a NumPy array, in order of id.
 
         Columns: id, arrival_ns, dispatch_ns, complete_ns, op (letters R, W, T, F), offset, size,
-        mapping_misses, prioritized, expired, batch, channel_batch (0: none). Numbers share the
-        memory of the run; nothing is copied.
+        mapping_misses, prioritized, expired, batch, channel_batch (0: none). A request that a
+        read-only device refused has the ``complete_ns`` 2^64 - 1. Numbers share the memory of the
+        run; nothing is copied.
 
         Raises:
             UserError: the requests were not collected, or there is no such column.
@@ -155,6 +159,8 @@ class Result(Section):
     def requests(self) -> pl.DataFrame:
         """One row per request, in order of id; ``batch`` is null where there is none.
 
+        So is ``complete_ns`` of a request that a read-only device refused.
+
         Raises:
             UserError: the requests were not collected.
         """
@@ -162,7 +168,11 @@ class Result(Section):
 
         frame = pl.DataFrame({name: self._series(name) for name in self._collected()})
         batches = pl.col("batch", "channel_batch")
-        return frame.with_columns(pl.when(batches != 0).then(batches))
+        completed = pl.col("complete_ns")
+        return frame.with_columns(
+            pl.when(batches != 0).then(batches),
+            pl.when(completed != REFUSED).then(completed),
+        )
 
     def _series(self, name: str) -> pl.Series:
         import numpy as np

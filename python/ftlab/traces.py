@@ -134,7 +134,8 @@ def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None 
     return load_text("trace", _ANY_TRACE, [Override(name, "workload.trace", name), *(overrides or [])])
 
 
-def _chunks_of(config: Config) -> MakeChunks | None:
+def chunks_of(config: Config) -> MakeChunks | None:
+    """What reads the trace of a configuration, if that is Parquet."""
     return parquet_chunks(config.trace, config.format) if config.trace is not None else None
 
 
@@ -151,13 +152,13 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 def info(config: Config) -> dict[str, Any]:
     """As `trace_info`, of a configuration's trace."""
-    loaded: dict[str, Any] = json.loads(_core.trace_info(config, chunks=_chunks_of(config)))
+    loaded: dict[str, Any] = json.loads(_core.trace_info(config, chunks=chunks_of(config)))
     return loaded
 
 
 def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
     """The first requests: time in ns, op (R, W, T, F), offset and size in bytes."""
-    return _core.trace_head(config, rows, chunks=_chunks_of(config))
+    return _core.trace_head(config, rows, chunks=chunks_of(config))
 
 
 def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
@@ -218,7 +219,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
     output.check(SUFFIXES)
     check_distinct([output], [config.trace] if config.trace else [])
     if output.suffix != ".parquet":
-        text = _core.trace_convert_csv(config, output.name, chunks=_chunks_of(config), progress=progress)
+        text = _core.trace_convert_csv(config, output.name, chunks=chunks_of(config), progress=progress)
         summary: dict[str, Any] = json.loads(text)
         return summary
     return _convert_parquet(config, output, progress)
@@ -226,7 +227,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
 
 def _convert_parquet(config: Config, output: Output, progress: Progress | None) -> dict[str, Any]:
     metadata = _provenance(config)
-    stream = _core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress)
+    stream = _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config), progress=progress)
     with output.staged() as path:
         write_parquet(_stream_frames(stream), _schema(), path, metadata)
     summary: dict[str, Any] = json.loads(stream.summary())
@@ -259,9 +260,7 @@ def _schema() -> dict[str, Any]:
 
 
 def _frames(config: Config, progress: Progress | None) -> Iterator[pl.DataFrame]:
-    return _stream_frames(
-        _core.trace_chunks(config, CHUNK_ROWS, chunks=_chunks_of(config), progress=progress)
-    )
+    return _stream_frames(_core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config), progress=progress))
 
 
 def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:

@@ -54,6 +54,7 @@ fn property(key: &Key) -> Json {
         Kind::Duration { .. } => quantity(&NANOS),
         Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
         Kind::Percent { .. } => quantity(&PPM),
+        Kind::SizeMix { .. } => json!({"type": "string", "pattern": "^[^/:]+(/[0-9]+)?(:[^/:]+/[0-9]+)*$"}),
         Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Choice(list) => enumeration(&list()),
     };
@@ -147,6 +148,9 @@ fn takes(key: &Key) -> String {
         Kind::Duration { max_ns } => limits(&NANOS, 0, max_ns),
         Kind::TimePerByte => limits(&PICOS_PER_BYTE, 0, ftlab_core::config::MAX_TIME_PER_BYTE_PS),
         Kind::Percent { min_ppm, max_ppm } => limits(&PPM, min_ppm, max_ppm),
+        Kind::SizeMix { min, max } => {
+            format!("`size/weight:size/weight:...`, sizes {}", limits(&BYTES, min, max))
+        }
         Kind::Path => "path".into(),
         Kind::Choice(_) => "name, see below".into(),
     };

@@ -3,7 +3,7 @@
 use crate::error::clean;
 use crate::suggest::nearest;
 use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
-use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, Value};
+use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_SIZES, SizeMix, Value};
 use toml::de::DeValue;
 
 /// A value as written, before its key is asked what it makes of it.
@@ -104,6 +104,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Duration { .. } => "a time such as \"35us\"",
         Kind::TimePerByte => "a time per byte such as \"1.25ns\"",
         Kind::Percent { .. } => "a share such as \"7%\"",
+        Kind::SizeMix { .. } => "sizes with weights such as \"4KiB/60:64KiB/40\"",
         Kind::Path => "the path of a file, in quotes",
         Kind::Choice(_) => "a name in quotes",
     };
@@ -134,6 +135,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
             quantity(key, literal, &PICOS_PER_BYTE, 0, MAX_TIME_PER_BYTE_PS).map(Value::PicosPerByte)
         }
         Kind::Percent { min_ppm, max_ppm } => quantity(key, literal, &PPM, min_ppm, max_ppm).map(Value::Ppm),
+        Kind::SizeMix { min, max } => size_mix(key, literal, min, max),
         Kind::Path => match literal {
             Literal::Text(path) if path.is_empty() => {
                 fault(format!("an empty path; expected {}", expected(key)))
@@ -266,6 +268,31 @@ fn quantity(key: &Key, literal: &Literal, unit: &Unit, min: u64, max: u64) -> Re
     }
 }
 
+fn size_mix(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, Fault> {
+    let Literal::Text(text) = literal else { return unsuited(key, literal) };
+    let mut parts = Vec::new();
+    for part in text.split(':') {
+        let (size, weight) = match part.trim().split_once('/') {
+            Some((size, weight)) => (size.trim(), weight.trim().parse::<u32>().ok().filter(|n| *n > 0)),
+            None if text.contains(':') => (part.trim(), None),
+            None => (part.trim(), Some(1)),
+        };
+        let bytes = quantity(key, &Literal::Text(size.to_owned()), &BYTES, min, max)?;
+        let Some(weight) = weight else {
+            return fault(format!(
+                "{}: {} needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\"",
+                literal.shown(),
+                clean(part.trim(), 40)
+            ));
+        };
+        parts.push((bytes, weight));
+    }
+    if parts.len() > MOST_SIZES {
+        return fault(format!("{} sizes; the most is {MOST_SIZES}", parts.len()));
+    }
+    Ok(Value::SizeMix(SizeMix::new(parts)))
+}
+
 fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault> {
     let Literal::Text(text) = literal else { return unsuited(key, literal) };
     if list.iter().any(|choice| choice.name == text) {
@@ -301,6 +328,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
         Value::Nanos(n) => NANOS.format(*n).into(),
         Value::PicosPerByte(n) => PICOS_PER_BYTE.format(*n).into(),
         Value::Ppm(n) => PPM.format(*n).into(),
+        Value::SizeMix(mix) => mix.to_string().into(),
         Value::Text(text) => text.as_str().into(),
         Value::Word(word) => (*word).into(),
     }

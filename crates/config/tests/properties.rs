@@ -2,7 +2,7 @@
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
-use ftlab_core::config::{Key, Kind, Value, all};
+use ftlab_core::config::{Key, Kind, SizeMix, Value, all};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -52,6 +52,11 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
         }
         Kind::Percent { min_ppm, max_ppm } => {
             (spelled(PPM, within(min_ppm, max_ppm), pick), Value::Ppm(within(min_ppm, max_ppm)))
+        }
+        Kind::SizeMix { min, max } => {
+            let (one, other) = (within(min, max), within(min, max / 2));
+            let text = format!("{}/3: {}/{}", spelled(BYTES, one, pick), BYTES.format(other), pick + 1);
+            (text, Value::SizeMix(SizeMix::new(vec![(one, 3), (other, pick as u32 + 1)])))
         }
         Kind::Path => {
             const PATHS: [&str; 5] = ["a.csv", "/x/é \"q\" 'r'\\n.gz", "\u{1b}[31m", "日本\n語", " # "];

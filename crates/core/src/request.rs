@@ -76,6 +76,8 @@ pub struct Request {
     pub chips: Window,
     /// Mapping-cache misses.
     pub misses: u32,
+    /// A read-only device refused it, or part of it.
+    pub failed: bool,
     /// Flash steps not finished.
     pub steps_left: u32,
     links: [[u32; 2]; 2],
@@ -164,6 +166,7 @@ impl Request {
             batch_slot: NONE,
             chips: Window { first: 0, width: 0 },
             misses: 0,
+            failed: false,
             steps_left: 0,
             links: [[NONE; 2]; 2],
         }

@@ -6,7 +6,7 @@ mod devices;
 
 use common::settings;
 use devices::device;
-use ftlab_core::config::Settings;
+use ftlab_core::config::{Endurance, GcBackground, Settings};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use proptest::prelude::*;
@@ -105,6 +105,8 @@ fn a_deep_queue_and_every_policy() {
             settings.ftl.gc = (*gc).into();
             settings.device.queue_depth = 16;
             settings.ftl.wear_threshold = (seed % 2 == 0).then_some(2);
+            settings.flash.blocks_per_plane += 6;
+            settings.ftl.gc_background = (seed % 3 == 1).then_some(BACKGROUND);
             let outcome = cuts(&settings, count() / 3, seed as u64, Flaw::None);
             outcome.unwrap_or_else(|fault| panic!("{kind}, {gc}: {fault}"));
         }
@@ -176,6 +178,9 @@ fn found_before() {
     }
 }
 
+/// Collection in the background, two pages at a time.
+const BACKGROUND: GcBackground = GcBackground { normal_blocks: 3, step_pages: 2 };
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 48,
@@ -188,6 +193,11 @@ proptest! {
     #[test]
     fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32) {
         settings.device.queue_depth = depth;
+        (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Unlimited, 0);
+        let before = settings.ftl.gc_background.replace(GcBackground { normal_blocks: settings.ftl.gc_free_blocks + 1, ..BACKGROUND });
+        if !seed.is_multiple_of(2) || ftlab_core::ftl::check(&settings).is_err() {
+            settings.ftl.gc_background = before;
+        }
         let options = Options { cuts: Cuts::Random { count: count() / 10, mean: 40 }, seed, flaw: Flaw::None };
         let outcome =
             crash(&settings, &mut || Ok(Box::new(Requests::new(&settings, seed))), &options, &mut |_| true);

@@ -388,6 +388,7 @@ fn impossible_settings_are_refused() {
                 Value::PicosPerByte(units::PICOS_PER_BYTE.parse(key.default).unwrap())
             }
             (None, Kind::Percent { .. }) => Value::Ppm(units::PPM.parse(key.default).unwrap()),
+            (None, Kind::SizeMix { .. }) => panic!("{} defaults to a word", key.path),
             (None, Kind::Path | Kind::Choice(_)) => Value::Text(key.default.into()),
         };
         defaults.insert(key.path, value);

@@ -24,7 +24,9 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{InternalError, OutputError, UserError};
     #[pymodule_export]
-    use crate::run::{RunResult, run};
+    use crate::run::{RunResult, prepare, run};
+    #[pymodule_export]
+    use crate::state::Device;
     #[pymodule_export]
     use crate::trace::{TraceChunks, trace_chunks, trace_convert_csv, trace_head, trace_info};
 

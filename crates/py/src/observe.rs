@@ -14,6 +14,9 @@ use crate::columns::Column;
 /// Shortest time between two looks at Python: signals and the progress callback need the GIL.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// `complete_ns` of a request that a read-only device refused; Python shows it as null.
+const NEVER: u64 = u64::MAX;
+
 /// The per-request rows, kept in memory by column (71 bytes a request).
 #[derive(Default)]
 pub struct Rows {
@@ -36,7 +39,7 @@ impl Rows {
         self.id.push(row.id);
         self.arrival_ns.push(row.arrival_ns);
         self.dispatch_ns.push(row.dispatch_ns);
-        self.complete_ns.push(row.complete_ns);
+        self.complete_ns.push(if row.failed { NEVER } else { row.complete_ns });
         self.op.push(row.op as u8);
         self.offset.push(row.offset);
         self.size.push(row.size);

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows, Watch};
 use crate::source::{self, Opened, Raised};
-use crate::state;
+use crate::state::{self, Device};
 
 /// What a run measured.
 #[pyclass(frozen, module = "ftlab._core")]
@@ -50,11 +50,12 @@ impl RunResult {
 /// per-request columns. `check`: verify every invariant after every operation.
 /// `progress(requests)`: called every 50 ms or so; `False` stops the run.
 /// `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file that takes
-/// the device's state at time 0; `load_state`: the file it comes from instead of preconditioning.
+/// the device's state at time 0; `load_state`: the file it comes from instead of preconditioning;
+/// `device`: the same, from memory.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,
-    progress=None, preconditioning=None, save_state=None, load_state=None
+    progress=None, preconditioning=None, save_state=None, load_state=None, device=None
 ))]
 #[allow(clippy::too_many_arguments)] // keywords in Python
 pub fn run(
@@ -70,6 +71,7 @@ pub fn run(
     preconditioning: Option<Py<PyAny>>,
     save_state: Option<PathBuf>,
     load_state: Option<PathBuf>,
+    device: Option<Py<Device>>,
 ) -> PyResult<RunResult> {
     let resolved = &config.resolved;
     let settings = &resolved.settings;
@@ -88,9 +90,10 @@ pub fn run(
         let rows = collect.then(Rows::default);
         let pulse = Pulse::new(progress).with_preconditioning(preconditioning);
         let mut watch = Watch { rows, csv, timeline, pulse };
-        let prepared = match &load_state {
-            Some(path) => state::load(resolved, path, check)?,
-            None => Prepared::new(settings, &mut watch, check)
+        let prepared = match (&device, &load_state) {
+            (Some(device), _) => device.get().at_time_0(resolved)?,
+            (None, Some(path)) => state::load(resolved, path, check)?,
+            (None, None) => Prepared::new(settings, &mut watch, check)
                 .map_err(|error| explain(error, &mut watch, &raised))?,
         };
         if let Some(path) = &save_state {
@@ -111,6 +114,29 @@ pub fn run(
             timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
             rows: Mutex::new(watch.rows),
         })
+    };
+    Ok(py.detach(|| guard(work))?)
+}
+
+/// Prepares a device once, for several runs; `preconditioning` and `load_state` as in [`run`].
+#[pyfunction]
+#[pyo3(signature = (config, *, preconditioning=None, load_state=None))]
+pub fn prepare(
+    py: Python<'_>,
+    config: &Config,
+    preconditioning: Option<Py<PyAny>>,
+    load_state: Option<PathBuf>,
+) -> PyResult<Device> {
+    let resolved = &config.resolved;
+    let work = move || {
+        let pulse = Pulse::new(None).with_preconditioning(preconditioning);
+        let mut watch = Watch { rows: None, csv: None, timeline: None, pulse };
+        let prepared = match &load_state {
+            Some(path) => state::load(resolved, path, false)?,
+            None => Prepared::new(&resolved.settings, &mut watch, false)
+                .map_err(|error| explain(error, &mut watch, &Raised::default()))?,
+        };
+        Ok(Device::new(resolved, prepared))
     };
     Ok(py.detach(|| guard(work))?)
 }

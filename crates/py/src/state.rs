@@ -1,13 +1,47 @@
-//! Files that hold a saved state.
+//! States of a device at time 0: in memory, and in files.
 
 use std::fs::File;
 use std::path::Path;
 
 use ftlab_config::Resolved;
+use ftlab_core::config::Values;
 use ftlab_core::sim::{Prepared, StateError};
 use ftlab_trace::atomic::{OutputError, OutputFile, reason};
+use pyo3::prelude::*;
 
 use crate::errors::Fault;
+
+/// A device at time 0, kept in memory for several runs.
+#[pyclass(frozen, module = "ftlab._core")]
+pub struct Device {
+    /// Everything but the workload.
+    values: Values,
+    prepared: Prepared,
+}
+
+impl Device {
+    /// Keeps `prepared`, which belongs to the configuration `resolved`.
+    pub fn new(resolved: &Resolved, prepared: Prepared) -> Device {
+        Device { values: beside_workload(resolved), prepared }
+    }
+
+    /// A copy of it for a run of `resolved`.
+    ///
+    /// # Errors
+    /// [`Fault::Internal`] if more than the workload differs there.
+    pub fn at_time_0(&self, resolved: &Resolved) -> Result<Prepared, Fault> {
+        if self.values != beside_workload(resolved) {
+            return Err(Fault::Internal("the device was prepared for another configuration".into()));
+        }
+        Ok(self.prepared.clone())
+    }
+}
+
+fn beside_workload(resolved: &Resolved) -> Values {
+    let mut values = resolved.values.clone();
+    values.retain(|path, _| !path.starts_with("workload."));
+    values
+}
 
 /// Writes a prepared device to `path`.
 ///

@@ -70,10 +70,15 @@ impl RequestsCsv {
         let c = completion;
         self.line.clear();
         let mut digits = itoa::Buffer::new();
-        for value in [c.id, c.arrival_ns, c.dispatch_ns, c.complete_ns] {
+        for value in [c.id, c.arrival_ns, c.dispatch_ns] {
             self.line.extend_from_slice(digits.format(value).as_bytes());
             self.line.push(b',');
         }
+        // A request that was refused never completed.
+        if !c.failed {
+            self.line.extend_from_slice(digits.format(c.complete_ns).as_bytes());
+        }
+        self.line.push(b',');
         self.line.push(c.op.letter() as u8);
         let flags = [u64::from(c.prioritized), u64::from(c.expired)];
         for value in [c.offset, c.size, u64::from(c.mapping_misses), flags[0], flags[1]] {

@@ -255,6 +255,7 @@ fn completion(id: u64) -> Completion {
         arrival_ns: id * 10,
         dispatch_ns: id * 10 + 1,
         complete_ns: id * 10 + 5,
+        failed: id == 6,
         op: Op::Read,
         offset: id * 4096,
         size: 4096,
@@ -285,6 +286,7 @@ fn per_request_rows_come_in_order() {
     assert_eq!(lines[1], "1,10,11,15,R,4096,4096,1,0,0,,");
     assert_eq!(lines[2], "2,20,21,25,R,8192,4096,1,1,0,2,");
     assert_eq!(lines[3], "3,30,31,35,R,12288,4096,1,0,1,3,1");
+    assert_eq!(lines[6], "6,60,61,,R,24576,4096,1,0,0,6,");
     let ids: Vec<_> = lines[1..].iter().map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(ids, ["1", "2", "3", "4", "5", "6"]);
 }

@@ -68,6 +68,38 @@ def load_state_option(command: Decorated) -> Decorated:
     )(command)
 
 
+_GENERATOR = (
+    ("requests", "N", "Number of requests.  [default: 10000]"),
+    ("pattern", "NAME", "random, sequential, zipf or hot-cold.  [default: random]"),
+    ("zipf-theta", "X", "Exponent of zipf.  [default: 1.1]"),
+    ("hot-share", "PERCENT", "hot-cold: requests to the hot part.  [default: 80%]"),
+    ("hot-region", "PERCENT", "hot-cold: part of the region that is hot.  [default: 20%]"),
+    ("sequential-share", "PERCENT", "Requests that begin where the one before ended.  [default: 0%]"),
+    ("read-share", "PERCENT", "Share of reads.  [default: 50%]"),
+    ("trim-share", "PERCENT", "Share of trims.  [default: 0%]"),
+    ("exact-mix", "BOOL", "true: the shares hold exactly.  [default: false]"),
+    ("size", "SIZE", "Bytes per request.  [default: 4KiB]"),
+    ("read-sizes", "MIX", "Sizes of reads by weight, 4KiB/60:64KiB/40 say.  [default: --size]"),
+    ("write-sizes", "MIX", "Sizes of writes and trims by weight.  [default: --size]"),
+    ("align", "SIZE", "Addresses are multiples of this.  [default: the smallest size]"),
+    ("region", "SIZE", "Bytes addressed, from offset 0.  [default: 1GiB]"),
+    ("arrival", "NAME", "exponential, constant or bursts.  [default: exponential]"),
+    ("interarrival", "TIME", "Mean time between arrivals (within a burst).  [default: 100us]"),
+    ("burst-length", "N", "bursts: mean requests in one.  [default: 10]"),
+    ("read-burst-length", "N", "bursts of one operation: mean reads in one.  [default: --burst-length]"),
+    ("burst-gap", "TIME", "bursts: mean time between two.  [default: 10ms]"),
+    ("burst-ops", "NAME", "bursts: operations within one, mixed or single.  [default: mixed]"),
+    ("seed", "N", "Seed.  [default: 1]"),
+)
+
+
+def generator_options(command: Decorated) -> Decorated:
+    """The keys of the generator as flags."""
+    for name, metavar, text in reversed(_GENERATOR):
+        command = click.option(f"--{name}", metavar=metavar, help=text)(command)
+    return command
+
+
 def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Override]:
     """The overrides of ``--set`` and of the flags; the flags win.
 

@@ -73,21 +73,78 @@ def convert(source: str, target: str, settings: tuple[str, ...], **flags: str | 
 
 @trace.command()
 @click.argument("target")
-@click.option("--requests", metavar="N", help="Number of requests.  [default: 10000]")
-@click.option("--pattern", metavar="NAME", help="random, sequential or zipf.  [default: random]")
-@click.option("--zipf-theta", metavar="X", help="Exponent of zipf.  [default: 1.1]")
-@click.option("--read-share", metavar="PERCENT", help="Share of reads.  [default: 50%]")
-@click.option("--trim-share", metavar="PERCENT", help="Share of trims.  [default: 0%]")
-@click.option("--size", metavar="SIZE", help="Bytes per request.  [default: 4KiB]")
-@click.option("--region", metavar="SIZE", help="Bytes addressed, from offset 0.  [default: 1GiB]")
-@click.option("--interarrival", metavar="TIME", help="Mean time between arrivals.  [default: 100us]")
-@click.option("--seed", metavar="N", help="Seed.  [default: 1]")
+@options.generator_options
 def generate(target: str, **flags: str | None) -> None:
     """Make a synthetic trace, .csv or .parquet."""
     from ftlab import traces
 
     given = {name: value for name, value in flags.items() if value is not None}
     _convert(traces.generator_config(given, flags=True), target)
+
+
+@trace.command()
+@click.argument("source")
+@click.option(
+    "--out",
+    metavar="FILE|DIR",
+    required=True,
+    help="The model, a .toml file; for a targets file a directory that takes NAME.toml of each.",
+)
+@click.option("--config", metavar="CONFIG", help="For a trace: match its conflicts on this device too.")
+@click.option("--only", multiple=True, metavar="NAME", help="Of a targets file, fit these. Repeatable.")
+@click.option(
+    "--tolerance", metavar="PERCENT", default="1%", show_default=True, help="What counts as reached."
+)
+@options.shorthands(("format", "dedup", "max_gap", "skip_bad", "speed", "seed"))
+@options.set_option
+@options.load_state_option
+@options.json_option
+def fit(
+    source: str,
+    out: str,
+    config: str | None,
+    only: tuple[str, ...],
+    tolerance: str,
+    settings: tuple[str, ...],
+    load_state: str | None,
+    json_path: str | None,
+    **flags: str | None,
+) -> None:
+    """Fit a generator to a trace, or to the characteristics in a targets file.
+
+    SOURCE is a trace, of which the model can be passed on in its place, or a file of targets (.toml).
+    The model is a configuration file with the table [workload.synthetic]; the report has target and
+    reached value of each characteristic (docs/generator.md).
+    """
+    from ftlab import fitting
+    from ftlab.fitting import command, report
+
+    request = command.Request(
+        source=source,
+        out=out,
+        config=config,
+        only=only,
+        tolerance=command.tolerance_of(tolerance),
+        settings=options.overrides(settings, {}),
+        flags={name: value for name, value in flags.items() if value is not None},
+        load_state=load_state,
+    )
+    output = Output("--json", json_path) if json_path not in (None, "-") else None
+    if output:
+        output.check()
+        check_distinct([output], [source])
+    done: list[tuple[fitting.Fit, str]] = []
+    for fitted, path in command.run(request):
+        done.append((fitted, path))
+        if json_path != "-":
+            write_stdout(report.text(fitted, path))
+        for missed in fitted.missed:
+            click.echo(f"warning: {fitted.targets.name}: {missed.name} was not reached", err=True)
+    text = json.dumps([report.as_json(*each) for each in done], indent=2) + "\n"
+    if output:
+        output.write(text.encode())
+    if json_path == "-":
+        write_stdout(text)
 
 
 @contextmanager

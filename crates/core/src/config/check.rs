@@ -22,7 +22,7 @@ pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     space(settings)?;
     mapping_cache(settings)?;
     replay(settings)?;
-    generator(settings)?;
+    generator(settings, values)?;
     crate::device::sched::check(settings)?;
     crate::flash::variation::check(settings)?;
     crate::ftl::check(settings)
@@ -167,7 +167,7 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-fn generator(settings: &Settings) -> Result<(), Contradiction> {
+fn generator(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
     let Some(generator) = &settings.workload.synthetic else { return Ok(()) };
     if settings.workload.trace.is_some() {
         let message =
@@ -189,15 +189,24 @@ fn generator(settings: &Settings) -> Result<(), Contradiction> {
         );
         return fail("workload.synthetic.region", message);
     }
-    if generator.size > region {
+    let largest = generator.size_range().1;
+    if largest > region {
         let message = format!(
             "a request of {} does not fit in the region of {} (workload.synthetic.region)",
-            BYTES.format(generator.size),
+            BYTES.format(largest),
             BYTES.format(region)
         );
-        return fail("workload.synthetic.size", message);
+        let of_reads = generator.read_sizes.range().1 == largest;
+        let stated =
+            if of_reads { "workload.synthetic.read_sizes" } else { "workload.synthetic.write_sizes" };
+        let mixed = matches!(values.get(stated), Some(super::Value::SizeMix(_)));
+        return fail(if mixed { stated } else { "workload.synthetic.size" }, message);
     }
-    if u128::from(generator.requests) * u128::from(generator.interarrival_ns) > HUNDRED_YEARS_NS {
+    let gap_ns = match generator.arrival {
+        super::Arrival::Bursts { gap_ns, .. } => gap_ns.max(generator.interarrival_ns),
+        _ => generator.interarrival_ns,
+    };
+    if u128::from(generator.requests) * u128::from(gap_ns) > HUNDRED_YEARS_NS {
         let message =
             "with workload.synthetic.requests this many, the last arrives after more than 100 years";
         return fail("workload.synthetic.interarrival", message.into());

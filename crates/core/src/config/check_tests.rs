@@ -21,6 +21,7 @@ fn defaults() -> Values {
                 Value::PicosPerByte(units::PICOS_PER_BYTE.parse(key.default).unwrap())
             }
             (None, Kind::Percent { .. }) => Value::Ppm(units::PPM.parse(key.default).unwrap()),
+            (None, Kind::SizeMix { .. }) => panic!("{} defaults to a word", key.path),
             (None, Kind::Path | Kind::Choice(_)) => Value::Text(key.default.into()),
         };
         values.insert(key.path, value);

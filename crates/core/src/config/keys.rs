@@ -29,6 +29,8 @@ const fn count(min: u64, max: u64) -> Kind {
 
 /// A flash operation: at most a second, so that 2^34 of them fit 64 bits.
 const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
+/// Sizes of a generator's requests, each within the limits of `workload.synthetic.size`.
+const SIZES: Kind = Kind::SizeMix { min: 512, max: 1 << 30 };
 const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
 
 fn choices(list: &[(&'static str, &'static str)]) -> Vec<Choice> {
@@ -66,6 +68,22 @@ fn pattern() -> Vec<Choice> {
         ("random", "uniform over the region, aligned to the request size"),
         ("sequential", "consecutive, from the region's start again at its end"),
         ("zipf", "aligned to the request size, zipf-distributed over the region"),
+        ("hot-cold", "hot_share of the requests to the first hot_region of the region, the rest to the rest"),
+    ])
+}
+
+fn arrival() -> Vec<Choice> {
+    choices(&[
+        ("exponential", "independent arrivals (a Poisson process), interarrival apart on average"),
+        ("constant", "interarrival apart"),
+        ("bursts", "bursts of burst_length, interarrival apart within (exponential), burst_gap between"),
+    ])
+}
+
+fn burst_ops() -> Vec<Choice> {
+    choices(&[
+        ("mixed", "each request draws its operation"),
+        ("single", "all requests of a burst have one operation"),
     ])
 }
 
@@ -149,7 +167,34 @@ pub const GENERAL: &[Key] = &[
         "0%",
         "Share of trims; the rest beside reads and trims are writes.",
     ),
+    key(
+        "workload.synthetic.exact_mix",
+        Kind::Bool,
+        "false",
+        "The shares hold exactly: operations are drawn without replacement (rounded to whole requests).",
+    ),
     key("workload.synthetic.size", Kind::Bytes { min: 512, max: 1 << 30 }, "4KiB", "Bytes per request."),
+    or_word(
+        "workload.synthetic.read_sizes",
+        SIZES,
+        &["size"],
+        "size",
+        "Sizes of reads with their weights, as fio's bssplit.",
+    ),
+    or_word(
+        "workload.synthetic.write_sizes",
+        SIZES,
+        &["size"],
+        "size",
+        "Sizes of writes and trims with their weights.",
+    ),
+    or_word(
+        "workload.synthetic.align",
+        Kind::Bytes { min: 512, max: 1 << 30 },
+        &["size"],
+        "size",
+        "Addresses drawn are multiples of this; \"size\": of the smallest size, as fio's blockalign.",
+    ),
     or_word(
         "workload.synthetic.region",
         Kind::Bytes { min: 512, max: 1 << 60 },
@@ -157,7 +202,51 @@ pub const GENERAL: &[Key] = &[
         "device",
         "Bytes addressed, from offset 0.",
     ),
-    key("workload.synthetic.interarrival", ANY_TIME, "100us", "Mean time between arrivals (exponential)."),
+    key(
+        "workload.synthetic.hot_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "80%",
+        "Pattern hot-cold: share of requests that go to the hot part.",
+    ),
+    key(
+        "workload.synthetic.hot_region",
+        Kind::Percent { min_ppm: 1, max_ppm: 1_000_000 },
+        "20%",
+        "Pattern hot-cold: share of the region that is hot, its beginning.",
+    ),
+    key(
+        "workload.synthetic.sequential_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Share of requests that begin where the one before ended, whatever the pattern.",
+    ),
+    key("workload.synthetic.arrival", Kind::Choice(arrival), "exponential", "Process of arrivals."),
+    key(
+        "workload.synthetic.interarrival",
+        ANY_TIME,
+        "100us",
+        "Mean time between arrivals; with arrival bursts, within a burst.",
+    ),
+    key(
+        "workload.synthetic.burst_length",
+        Kind::Number { min: 1.0, max: 1e9 },
+        "10.0",
+        "Arrival bursts: mean requests in a burst (geometric).",
+    ),
+    or_word(
+        "workload.synthetic.read_burst_length",
+        Kind::Number { min: 1.0, max: 1e9 },
+        &["same"],
+        "same",
+        "Burst_ops single: mean requests in a burst of reads; \"same\": as burst_length.",
+    ),
+    key(
+        "workload.synthetic.burst_gap",
+        ANY_TIME,
+        "10ms",
+        "Arrival bursts: mean time from the last request of a burst to the next burst (exponential).",
+    ),
+    key("workload.synthetic.burst_ops", Kind::Choice(burst_ops), "mixed", "Operations within a burst."),
     or_word(
         "host.queue_depth",
         count(1, 1 << 30),
@@ -266,7 +355,25 @@ pub const GENERAL: &[Key] = &[
         "ftl.gc_free_blocks",
         count(1, 1 << 20),
         "1",
-        "Erased blocks each chip keeps; taking the last starts garbage collection.",
+        "Erased blocks each chip keeps, the urgent threshold; taking the last starts garbage collection in the foreground.",
+    ),
+    key(
+        "ftl.gc_background",
+        Kind::Bool,
+        "false",
+        "Collect garbage in steps while a chip is idle, when it has fewer than ftl.gc_normal_blocks erased blocks.",
+    ),
+    key(
+        "ftl.gc_normal_blocks",
+        count(2, 1 << 20),
+        "4",
+        "Erased blocks of a chip, ftl.gc_free_blocks included, below which ftl.gc_background collects.",
+    ),
+    key(
+        "ftl.gc_step",
+        count(1, 65_536),
+        "1",
+        "Pages that a step of ftl.gc_background programs, and a request may have to wait for; an erase is a step.",
     ),
     key(
         "ftl.entry",
@@ -342,8 +449,12 @@ pub fn all() -> Vec<Key> {
 /// to the requests of the run alone.
 const NO_STATE: &[&str] = &[
     "ftl.background_flush",
+    "ftl.gc_background",
+    "ftl.gc_normal_blocks",
+    "ftl.gc_step",
     "ftl.host_flush",
     "ftl.partial_write",
+    "ftl.spare_threshold",
     "flash.capacity",
     "flash.erase",
     "flash.program",

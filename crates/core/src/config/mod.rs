@@ -6,14 +6,18 @@
 
 mod check;
 mod keys;
+mod size_mix;
 mod typed;
 pub mod units;
+mod workload;
 
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
+pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{
-    Contradiction, Device, Flash, Ftl, Host, OutOfRange, Precondition, PreconditionKind, Replay, Settings,
-    Synthetic, Workload,
+    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, Precondition, PreconditionKind,
+    Settings,
 };
+pub use workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 use std::collections::BTreeMap;
 
@@ -76,6 +80,13 @@ pub enum Kind {
         /// Most, ppm.
         max_ppm: u64,
     },
+    /// Sizes with weights, "4KiB/60:64KiB/40"; see [`SizeMix`].
+    SizeMix {
+        /// Least size, bytes.
+        min: u64,
+        /// Most, bytes.
+        max: u64,
+    },
     /// A file's path.
     Path,
     /// One of the names a registry lists.
@@ -108,6 +119,8 @@ pub enum Value {
     PicosPerByte(u64),
     /// For [`Kind::Percent`]: parts per million.
     Ppm(u64),
+    /// For [`Kind::SizeMix`].
+    SizeMix(SizeMix),
     /// For [`Kind::Path`] and [`Kind::Choice`].
     Text(String),
     /// One of the key's words.

@@ -1,7 +1,9 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
-use super::{Value, Values};
+use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
+use super::{SizeMix, Value, Values};
 use crate::flash::variation::Variation;
+use serde::{Deserialize, Serialize};
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,74 +32,6 @@ pub struct Settings {
     pub ftl: Ftl,
     /// Geometry and timing.
     pub flash: Flash,
-}
-
-/// `[workload]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
-    /// Trace file, if any.
-    pub trace: Option<String>,
-    /// Layout of the trace.
-    pub format: String,
-    /// Window in which a repeat is dropped, ns; 0: off.
-    pub dedup_ns: u64,
-    /// Longest gap between arrivals, ns.
-    pub max_gap_ns: Option<u64>,
-    /// Lines that may fail to parse.
-    pub skip_bad: u64,
-    /// Passes over the trace.
-    pub repeat: u64,
-    /// Addresses beyond the user capacity.
-    pub out_of_range: OutOfRange,
-    /// Open or closed.
-    pub replay: Replay,
-    /// Arrival times are divided by this.
-    pub speed: f64,
-    /// ns per unit of a version 3 fio log.
-    pub fio_time_unit_ns: Option<u64>,
-    /// The generator, if chosen.
-    pub synthetic: Option<Synthetic>,
-}
-
-/// `[workload.synthetic]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Synthetic {
-    /// Requests to generate.
-    pub requests: u64,
-    /// `random`, `sequential` or `zipf`.
-    pub pattern: String,
-    /// Exponent of `zipf`.
-    pub zipf_theta: f64,
-    /// Share of reads, ppm.
-    pub read_ppm: u64,
-    /// Share of trims, ppm.
-    pub trim_ppm: u64,
-    /// Bytes per request.
-    pub size: u64,
-    /// Bytes addressed; `None`: the user capacity.
-    pub region: Option<u64>,
-    /// Mean time between arrivals, ns.
-    pub interarrival_ns: u64,
-}
-
-/// `workload.out_of_range`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutOfRange {
-    /// Refuse.
-    Error,
-    /// Page number modulo the user capacity.
-    Wrap,
-    /// Touched pages packed densely.
-    Compact,
-}
-
-/// `workload.replay`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replay {
-    /// Arrivals at recorded times.
-    Open,
-    /// `host.queue_depth` outstanding.
-    Closed,
 }
 
 /// `[host]`.
@@ -223,8 +157,34 @@ pub struct Ftl {
     pub wear_threshold: Option<u32>,
     /// Erased blocks each chip keeps.
     pub gc_free_blocks: u32,
+    /// Collection in the background; `None`: none.
+    pub gc_background: Option<GcBackground>,
+    /// Blocks of each chip that only replace retired ones.
+    pub spare_blocks: u32,
+    /// Share of them below which a result warns, ppm.
+    pub spare_threshold_ppm: u64,
     /// Bytes of a mapping entry.
     pub entry_bytes: u32,
+}
+
+/// `ftl.gc_background` and its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GcBackground {
+    /// Erased blocks of a chip below which it collects while it is idle.
+    pub normal_blocks: u32,
+    /// Pages programmed in a step.
+    pub step_pages: u32,
+}
+
+/// `flash.endurance`: when a block is retired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Endurance {
+    /// Never.
+    Unlimited,
+    /// After so many erases.
+    Cycles(u32),
+    /// When its errors exceed the ECC limit at the smallest ISPP step.
+    Ecc,
 }
 
 /// `[flash]`.
@@ -256,6 +216,8 @@ pub struct Flash {
     pub transfer_ps: u64,
     /// Erases behind each block at time 0.
     pub pe_cycles: u64,
+    /// When a block is retired.
+    pub endurance: Endurance,
     /// How blocks differ; `None`: they do not.
     pub variation: Option<Variation>,
 }
@@ -393,12 +355,16 @@ impl Reader<'_> {
     fn workload(&self) -> Workload {
         let synthetic = self.whole("workload.synthetic.requests").map(|requests| Synthetic {
             requests,
-            pattern: self.name("workload.synthetic.pattern"),
-            zipf_theta: self.number("workload.synthetic.zipf_theta"),
+            pattern: self.pattern(),
+            sequential_ppm: self.u64("workload.synthetic.sequential_share"),
             read_ppm: self.u64("workload.synthetic.read_share"),
             trim_ppm: self.u64("workload.synthetic.trim_share"),
-            size: self.u64("workload.synthetic.size"),
+            exact_mix: self.flag("workload.synthetic.exact_mix"),
+            read_sizes: self.sizes("workload.synthetic.read_sizes"),
+            write_sizes: self.sizes("workload.synthetic.write_sizes"),
+            align: self.whole("workload.synthetic.align"),
             region: self.whole("workload.synthetic.region"),
+            arrival: self.arrival(),
             interarrival_ns: self.u64("workload.synthetic.interarrival"),
         });
         Workload {
@@ -420,6 +386,44 @@ impl Reader<'_> {
             speed: self.number("workload.speed"),
             fio_time_unit_ns: self.whole("workload.fio_time_unit"),
             synthetic,
+        }
+    }
+
+    fn pattern(&self) -> Pattern {
+        match self.name("workload.synthetic.pattern").as_str() {
+            "sequential" => Pattern::Sequential,
+            "zipf" => Pattern::Zipf { theta: self.number("workload.synthetic.zipf_theta") },
+            "hot-cold" => Pattern::HotCold {
+                share_ppm: self.u64("workload.synthetic.hot_share"),
+                region_ppm: self.u64("workload.synthetic.hot_region"),
+            },
+            _ => Pattern::Random,
+        }
+    }
+
+    fn arrival(&self) -> Arrival {
+        let length = self.number("workload.synthetic.burst_length");
+        let read_length = "workload.synthetic.read_burst_length";
+        match self.name("workload.synthetic.arrival").as_str() {
+            "constant" => Arrival::Constant,
+            "bursts" => Arrival::Bursts {
+                length,
+                read_length: match self.0.get(read_length) {
+                    Some(Value::Word(_)) => length,
+                    _ => self.number(read_length),
+                },
+                gap_ns: self.u64("workload.synthetic.burst_gap"),
+                single: self.name("workload.synthetic.burst_ops") == "single",
+            },
+            _ => Arrival::Exponential,
+        }
+    }
+
+    /// The sizes of a key; those of `workload.synthetic.size` where it says so.
+    fn sizes(&self, key: &str) -> SizeMix {
+        match self.0.get(key) {
+            Some(Value::SizeMix(mix)) => mix.clone(),
+            _ => SizeMix::single(self.u64("workload.synthetic.size")),
         }
     }
 
@@ -475,6 +479,12 @@ impl Reader<'_> {
             wear_threshold: (self.name("ftl.wear_leveling") == "static")
                 .then(|| self.u32("ftl.wear_threshold")),
             gc_free_blocks: self.u32("ftl.gc_free_blocks"),
+            gc_background: self.flag("ftl.gc_background").then(|| GcBackground {
+                normal_blocks: self.u32("ftl.gc_normal_blocks"),
+                step_pages: self.u32("ftl.gc_step"),
+            }),
+            spare_blocks: self.u32("ftl.spare_blocks"),
+            spare_threshold_ppm: self.u64("ftl.spare_threshold"),
             entry_bytes: self.u32("ftl.entry"),
         }
     }
@@ -494,6 +504,11 @@ impl Reader<'_> {
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
             pe_cycles: self.u64("flash.pe_cycles"),
+            endurance: match self.0.get("flash.endurance") {
+                Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
+                Some(Value::Word("ecc")) => Endurance::Ecc,
+                _ => Endurance::Unlimited,
+            },
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),
                 growth_stddev: self.number("flash.variation.growth_stddev"),

@@ -11,6 +11,7 @@
 //! and a block is programmed again only after its erasure has finished.
 
 mod array;
+mod background;
 pub mod sched;
 
 use crate::config::Settings;
@@ -26,6 +27,8 @@ use sched::Sched;
 
 /// Owner of the steps of a background write-back.
 const BACKGROUND: u32 = u32::MAX - 1;
+/// Owner of the steps of garbage collection in the background.
+const COLLECTION: u32 = u32::MAX - 2;
 
 /// Requests that met a busy or awaited chip on arrival at the device (VIOS, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +51,13 @@ pub struct Device {
     array: Array,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
+    /// Requests held that have not issued, and the flushes among them.
+    waiting: u32,
+    flushes: u32,
+    /// When the device turned read-only, and how many requests the FTL had refused since, when that was
+    /// looked at last.
+    read_only_ns: Option<u64>,
+    refused: u64,
     conflicts: Conflicts,
     /// Hears of every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
@@ -66,6 +76,10 @@ impl Device {
             slots_per_page: Divider::new(settings.flash.page_bytes / settings.ftl.logical_page_bytes),
             array: Array::new(chips, settings.flash.channels),
             background_steps: 0,
+            waiting: 0,
+            flushes: 0,
+            read_only_ns: None,
+            refused: 0,
             conflicts: Conflicts::default(),
             tape: None,
         }
@@ -136,10 +150,10 @@ impl Device {
     }
 
     /// Hands out what chips and buses have done since the last call, each span with its request
-    /// (`None`: a write-back in the background). To be called before completed requests are released.
+    /// (`None`: a write-back or garbage collection in the background). To be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Option<&Request>)) {
         for span in self.array.take_spans() {
-            take(&span, (span.owner != BACKGROUND).then(|| &pool[span.owner]));
+            take(&span, (span.owner < COLLECTION).then(|| &pool[span.owner]));
         }
     }
 
@@ -147,7 +161,9 @@ impl Device {
     #[inline]
     pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &Ftl) {
         self.held += 1;
+        self.waiting += 1;
         let request = &mut pool[id];
+        self.flushes += u32::from(request.op == Op::Flush);
         let window = self.window(request.pages, ftl);
         request.chips = window;
         let chips = self.wanted.len() as u32;
@@ -193,6 +209,8 @@ impl Device {
         if let Some(tape) = &self.tape {
             tape.issue(pool[id].id, now_ns);
         }
+        self.waiting -= 1;
+        self.flushes -= u32::from(op == Op::Flush);
         for chip in chips.members(self.wanted.len() as u32) {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {
@@ -221,6 +239,9 @@ impl Device {
                 0
             }
         });
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            pool[id].failed = self.turned_read_only(now_ns, ftl);
+        }
         let request = &mut pool[id];
         request.misses = misses;
         request.steps_left = work.steps().len() as u32;
@@ -249,6 +270,9 @@ impl Device {
         if self.array.keeps_spans() {
             self.array.label(work.labels());
         }
+        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            self.turned_read_only(now_ns, ftl);
+        }
         true
     }
 
@@ -257,6 +281,9 @@ impl Device {
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         while let Some(owner) = self.array.advance(now_ns) {
             let Some(owner) = owner else { continue };
+            if owner == COLLECTION {
+                continue;
+            }
             if owner == BACKGROUND {
                 self.background_steps -= 1;
                 self.held -= u32::from(self.background_steps == 0);

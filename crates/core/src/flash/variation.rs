@@ -200,6 +200,20 @@ impl Speeds {
         }
     }
 
+    /// Whether a block's errors exceed the ECC limit with the smallest step after so many erasures.
+    #[inline]
+    pub fn beyond(&self, block: u32, erases: u32) -> bool {
+        let worn = f64::from(self.growth[block as usize]) * f64::from(erases);
+        self.budgets.last().is_some_and(|&budget| worn > budget)
+    }
+
+    /// Erasures after which a block is [`Speeds::beyond`] the limit; infinite if it never is.
+    pub fn lasts(&self, block: u32) -> f64 {
+        let growth = f64::from(self.growth[block as usize]);
+        let budget = self.budgets.last().copied().unwrap_or(f64::INFINITY);
+        if growth > 0.0 { ((budget / growth).floor() + 1.0).max(1.0) } else { f64::INFINITY }
+    }
+
     /// Number of steps there are.
     pub fn classes(&self) -> u32 {
         self.budgets.len() as u32

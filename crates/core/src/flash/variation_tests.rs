@@ -33,6 +33,7 @@ fn flash(variation: Variation) -> Flash {
         erase_ns: 1_500_000,
         transfer_ps: 25_000,
         pe_cycles: 0,
+        endurance: crate::config::Endurance::Unlimited,
         variation: Some(variation),
     }
 }

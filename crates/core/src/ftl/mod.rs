@@ -4,7 +4,10 @@
 //! dispatches to the registered ones. To add an FTL: one file here with `NAME`,
 //! `DOC`, `KEYS` and the type, and one line in the registry below.
 
+pub mod background;
+pub mod endurance;
 pub mod gc;
+mod layout;
 pub mod log;
 pub mod page_mapped;
 pub mod pool;
@@ -15,7 +18,7 @@ pub mod wear;
 
 use std::io;
 
-use crate::config::{Choice, Contradiction, Key, Kind, Settings};
+use crate::config::{Choice, Contradiction, GcBackground, Key, Kind, Settings};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
@@ -66,6 +69,17 @@ pub trait FlashTranslation {
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work);
     /// Writes one translation page back in the background; false if there is nothing to write.
     fn write_back(&mut self, work: &mut Work) -> bool;
+    /// From now on [`FlashTranslation::background_step`] collects: a run's alone, as above.
+    fn collect_in_background(&mut self, how: GcBackground);
+    /// One step of collecting an idle chip in the background; false if it has erased blocks enough, or
+    /// nothing to gain.
+    fn background_step(&mut self, chip: u32, work: &mut Work) -> bool;
+    /// Whether the device has turned read-only: it reads, and refuses writes, trims and flushes.
+    fn is_read_only(&self) -> bool;
+    /// Writes, trims and flushes refused so far, of which some pages may have been served.
+    fn refused(&self) -> u64;
+    /// How far the blocks have come.
+    fn life(&self) -> endurance::Life;
     /// Whether an LPN has data.
     fn has_data(&self, lpn: u32) -> bool;
     /// Whether an LPN's mapping is cached.
@@ -216,7 +230,8 @@ macro_rules! registry {
             match settings.ftl.kind.as_str() {
                 $($module::NAME => {
                     units::check(settings)?;
-                    page_mapped::check(settings, $on_flash)?;
+                    endurance::check(settings)?;
+                    layout::check(settings, $on_flash)?;
                     let own: fn(&Settings) -> Result<(), Contradiction> = $check;
                     own(settings)
                 })*
@@ -270,6 +285,7 @@ pub fn keys() -> Vec<Key> {
     });
     keys.extend(gc::keys());
     keys.extend_from_slice(wear::KEYS);
+    keys.extend_from_slice(endurance::KEYS);
     keys.extend(own_keys());
     keys
 }

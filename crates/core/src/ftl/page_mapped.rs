@@ -4,12 +4,13 @@ mod recover;
 
 use std::io;
 
-use super::log::{self, Log, Shape};
+use super::layout::{Layout, shapes};
+use super::log::Log;
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::units::UnitSpace;
-use super::{FlashTranslation, Request, gathers, wear};
-use crate::config::{Contradiction, Settings};
+use super::{FlashTranslation, Request, background, endurance, wear};
+use crate::config::{GcBackground, Settings};
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
@@ -17,164 +18,6 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider, NONE};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-/// What user data and translation pages may have of each chip's blocks. Translation pages may
-/// borrow any erased block; the data gets back what it needs up to its limit. Where units
-/// are gathered, translation blocks have a limit too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
-    data_limit: u32,
-    map_limit: u32,
-    space: UnitSpace,
-    slots_per_page: u32,
-}
-
-impl Layout {
-    /// Gives the data what it needs at least, then the translation pages, then lets both have
-    /// slack: a sixteenth of what is left, or as much again as they need, to translation pages, unless
-    /// `ftl.translation_blocks` says how many these have.
-    ///
-    /// # Errors
-    /// Blocks needed per chip, and blocks there are.
-    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
-        let flash = &settings.flash;
-        let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
-        let user = settings.user_pages();
-        let chips = u64::from(flash.chips());
-        let blocks = flash.blocks_per_chip();
-        let reserve = settings.ftl.gc_free_blocks;
-        let live = user.div_ceil(chips);
-        // Trims take no room until there are some; then all their units may come to lie on one chip.
-        let all = live + 2 * trim_units(settings);
-        let data_least = log::blocks_at_least(all, flash.pages_per_block, slots_per_page, reserve);
-        let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
-        let space = UnitSpace::new(settings);
-        let map_least = if on_flash { map_blocks_at_least(settings, space) } else { 0 };
-        let own = settings.ftl.translation_blocks.filter(|_| gathers(settings));
-        let own = own.map(|blocks| u64::from(blocks).div_ceil(chips));
-        let needed = data_least + own.map_or(map_least, |own| own.max(map_least));
-        if needed > blocks {
-            return Err((needed, blocks));
-        }
-        let map_blocks = if on_flash {
-            let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
-            own.unwrap_or(map_least + (left / 16).max(left.min(map_least) / 2))
-        } else {
-            0
-        };
-        Ok(Layout {
-            data_limit: (blocks - map_blocks) as u32,
-            map_limit: map_blocks as u32,
-            space,
-            slots_per_page,
-        })
-    }
-}
-
-/// LPNs of a unit of trims: a bit each.
-fn lpns_per_unit(settings: &Settings) -> u64 {
-    u64::from(settings.ftl.logical_page_bytes) * 8
-}
-
-fn trim_units(settings: &Settings) -> u64 {
-    settings.user_pages().div_ceil(lpns_per_unit(settings))
-}
-
-/// Blocks of each chip that translation pages need.
-fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
-    let flash = &settings.flash;
-    let chips = u64::from(flash.chips());
-    if gathers(settings) {
-        // The last block takes the directory while another is collected.
-        let live = u64::from(space.units) + u64::from(space.directory_slots);
-        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(chips)
-    } else {
-        log::blocks_at_least(u64::from(space.units).div_ceil(chips), flash.pages_per_block, 1, 1)
-    }
-}
-
-fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
-    let mut more = settings.clone();
-    let mut fits = |percent: &u64| {
-        more.ftl.over_provisioning_ppm = percent * 10_000;
-        more.user_pages() > 0 && Layout::new(&more, on_flash).is_ok()
-    };
-    let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
-    let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
-    let pages = if on_flash { ", its translation pages" } else { "" };
-    Contradiction {
-        key: "ftl.over_provisioning",
-        message: format!(
-            "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
-             {} erased for garbage collection, of {blocks} there are; {advice}raise flash.blocks_per_plane",
-            settings.ftl.kind, settings.ftl.gc_free_blocks,
-        ),
-    }
-}
-
-/// Checks that the geometry has the blocks this FTL needs.
-///
-/// # Errors
-/// [`Contradiction`] naming `ftl.over_provisioning`.
-pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
-    if settings.user_pages() == 0 {
-        return Err(Contradiction {
-            key: "ftl.over_provisioning",
-            message: "nothing is left for the user; withhold less or make the flash larger".into(),
-        });
-    }
-    match Layout::new(settings, on_flash) {
-        Ok(_) => own_blocks(settings),
-        Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
-    }
-}
-
-/// Checks that the translation blocks asked for are enough.
-fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
-    let Some(blocks) = settings.ftl.translation_blocks else { return Ok(()) };
-    if !gathers(settings) {
-        return Ok(());
-    }
-    let chips = u64::from(settings.flash.chips());
-    let least = map_blocks_at_least(settings, UnitSpace::new(settings));
-    if u64::from(blocks).div_ceil(chips) >= least {
-        return Ok(());
-    }
-    let message = format!(
-        "{blocks} blocks do not hold the mapping, its directory, an open and an erased block; {} are needed",
-        (least - 1) * chips + 1
-    );
-    Err(Contradiction { key: "ftl.translation_blocks", message })
-}
-
-/// The layout of checked settings, and the logs of user data and of translation pages.
-fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
-    let layout = Layout::new(settings, on_flash).expect("the settings were checked");
-    let data = Shape {
-        chips: settings.flash.chips(),
-        limit: layout.data_limit,
-        pages_per_block: settings.flash.pages_per_block,
-        slots_per_page: layout.slots_per_page,
-        owners: (settings.user_pages() + trim_units(settings)) as u32,
-        trim_units: trim_units(settings) as u32,
-        lpns_per_unit: lpns_per_unit(settings) as u32,
-        reserve: settings.ftl.gc_free_blocks,
-        gc: Cause::Gc,
-        serial: false,
-    };
-    let serial = gathers(settings);
-    let map = Shape {
-        limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
-        slots_per_page: layout.space.per_page,
-        owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },
-        trim_units: 0,
-        reserve: u32::from(on_flash),
-        gc: Cause::GcMap,
-        serial,
-        ..data
-    };
-    (layout, [data, map])
-}
 
 /// Whether a host's flush is a mapping flush.
 fn flushes_mappings(settings: &Settings) -> bool {
@@ -196,6 +39,14 @@ pub struct PageMapped<T> {
     by_page: Divider,
     /// Logical pages the host wrote.
     host_slots: u64,
+    /// A chip had no spare block for a worn one: no write, trim or flush is served any more.
+    read_only: bool,
+    /// How many were refused in the run.
+    #[serde(skip)]
+    refused: u64,
+    /// How garbage is collected in the background; a run's alone.
+    #[serde(skip)]
+    background: Option<GcBackground>,
     /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
     #[serde(skip)]
     missing: Vec<u32>,
@@ -224,6 +75,7 @@ impl<T: Translation> PageMapped<T> {
             flash.program_ns,
             Speeds::new(flash, settings.seed, erases),
         );
+        pool.withhold(settings);
         let data = Log::new(data, settings, &mut pool, check);
         let pages = TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work);
         work.reset();
@@ -248,6 +100,9 @@ impl<T: Translation> PageMapped<T> {
             lpns: settings.user_pages() as u32,
             by_page: Divider::new(layout.slots_per_page),
             host_slots: 0,
+            read_only: false,
+            refused: 0,
+            background: None,
             missing: Vec::with_capacity(layout.space.entries as usize),
             seen: Bits::new(layout.space.entries as usize),
         }
@@ -357,6 +212,34 @@ impl<T: Translation> PageMapped<T> {
             wear::level(chip, (data, pages), pool, work, &mut moved);
         }
         translation.settle(&mut Context { data, pages, pool, work });
+        if pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+    }
+
+    /// A block is past its limit and has no successor: writes back all that only RAM knows, so that
+    /// reads find what they need to the end, and serves reads alone from now on.
+    #[cold]
+    fn turn_read_only(&mut self, work: &mut Work) {
+        if self.read_only {
+            return;
+        }
+        work.chain();
+        self.data.flush(&mut self.pool, work);
+        loop {
+            work.chain();
+            let PageMapped { data, pages, pool, translation, .. } = self;
+            if !translation.write_back(&mut Context { data, pages, pool, work }) {
+                break;
+            }
+        }
+        self.read_only = true;
+    }
+
+    /// Refuses a request, or the rest of one, on a read-only device.
+    #[cold]
+    fn refuse(&mut self) {
+        self.refused += 1;
     }
 }
 
@@ -410,6 +293,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
                 read_up_to = lpn + count;
             }
         }
+        // Evicted mappings are programmed too.
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
         misses
     }
 
@@ -417,6 +304,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         let last = request.first + request.pages - 1;
         let mut misses = 0;
         for lpn in request.first..=last {
+            if self.read_only {
+                self.refuse();
+                break;
+            }
             work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             let partial =
@@ -431,21 +322,34 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
         let mut misses = 0;
+        if self.read_only {
+            self.refuse();
+            return misses;
+        }
         for lpn in request.first..request.first + request.pages {
             work.chain_for(lpn);
             misses += self.translate(lpn, true, work);
             self.data.trim(lpn);
         }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
         misses
     }
 
     fn flush(&mut self, work: &mut Work) {
+        if self.read_only {
+            return self.refuse();
+        }
         let PageMapped { data, pages, pool, translation, .. } = self;
         data.flush(pool, work);
         if self.host_flush_mappings {
             translation.flush(&mut Context { data, pages, pool, work });
         }
         self.state_trims(work);
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
@@ -471,15 +375,69 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             self.translation.prefetch(page, &self.missing, &mut context);
             work.fence();
         }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
     }
 
     fn write_back(&mut self, work: &mut Work) -> bool {
-        self.translation.write_back(&mut Context {
+        let wrote = self.translation.write_back(&mut Context {
             data: &self.data,
             pages: &mut self.pages,
             pool: &mut self.pool,
             work,
-        })
+        });
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+        wrote
+    }
+
+    fn collect_in_background(&mut self, how: GcBackground) {
+        self.background = Some(how);
+        self.data.collect_in_background();
+        // Blocks filled one at a time are collected when one is needed.
+        if T::ON_FLASH && !self.pages.log().is_serial() {
+            self.pages.log_mut().collect_in_background();
+        }
+    }
+
+    fn background_step(&mut self, chip: u32, work: &mut Work) -> bool {
+        let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
+        let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.is_serial());
+        let Some(kind) =
+            background::choose(chip, how.normal_blocks, &self.data, translation_pages, &self.pool)
+        else {
+            return false;
+        };
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        work.chain();
+        match kind {
+            background::Kind::Data => {
+                let mut moved = |lpn| translation.moved(lpn, pages);
+                data.background_step(chip, how.step_pages, pool, work, &mut moved);
+                translation.settle(&mut Context { data, pages, pool, work });
+            }
+            background::Kind::Pages => {
+                pages.log_mut().background_step(chip, how.step_pages, pool, work, &mut |_| ());
+            }
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+        true
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn life(&self) -> endurance::Life {
+        self.pool.life()
     }
 
     fn has_data(&self, lpn: u32) -> bool {
@@ -597,9 +555,15 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         self.data.verify()?;
         self.pages.log().verify()?;
         for block in 0..self.pool.count() {
-            let owners = [self.pool.is_free(block), self.data.has(block), self.pages.log().has(block)];
+            let owners = [
+                self.pool.is_free(block),
+                self.data.has(block),
+                self.pages.log().has(block),
+                self.pool.is_retired(block),
+                self.pool.is_spare(block),
+            ];
             if owners.iter().filter(|&&has| has).count() != 1 {
-                return Err(format!("block {block}: free, data, translation are {owners:?}"));
+                return Err(format!("block {block}: free, data, translation, retired, spare are {owners:?}"));
             }
         }
         if T::ON_FLASH {

@@ -1,5 +1,6 @@
 //! The erase blocks of the flash, shared by the logs that write to them.
 
+use super::endurance::Lives;
 use crate::flash::variation::Speeds;
 use crate::util::NONE;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,8 @@ pub struct BlockPool {
     /// Under wear levelling, by how much the erase counts of a chip may differ.
     threshold: Option<u32>,
     uneven: Option<u32>,
+    /// Spare blocks and retired ones.
+    lives: Lives,
 }
 
 impl BlockPool {
@@ -73,6 +76,7 @@ impl BlockPool {
             floors: vec![pe_cycles; chips as usize],
             threshold,
             uneven: None,
+            lives: Lives::unlimited(),
         };
         (0..chips * blocks_per_chip).for_each(|block| pool.push(block));
         pool
@@ -116,6 +120,16 @@ impl BlockPool {
                 block = next;
             }
         }
+    }
+
+    /// Spare blocks and retired ones.
+    pub(super) fn lives(&self) -> &Lives {
+        &self.lives
+    }
+
+    /// The same, to change.
+    pub(super) fn lives_mut(&mut self) -> &mut Lives {
+        &mut self.lives
     }
 
     /// Blocks on each chip.

@@ -77,6 +77,14 @@ fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u
     let (mut settled, mut open, mut worn) = (None, None, None);
     for block in pool.of_chip(chip).filter(|&block| !left_out(block)) {
         let erases = pool.erase_count(block);
+        if !(pool.is_free(block) || data.has(block) || pages.has(block)) {
+            // Retired, or a spare one.
+            continue;
+        }
+        if data.is_begun(block) || pages.is_begun(block) {
+            // Its data is on the way already.
+            continue;
+        }
         if data.is_reserve(block) || pages.is_reserve(block) {
             if worn.is_none_or(|(most, _)| erases > most) {
                 worn = Some((erases, block));
@@ -110,6 +118,10 @@ pub fn level(
     work: &mut Work,
     moved: &mut impl FnMut(u32, &TranslationPages),
 ) {
+    // What a collection in the background has taken comes back first.
+    if data.is_short(chip) || (!pages.log().is_serial() && pages.log().is_short(chip)) {
+        return;
+    }
     let Some(((cold, place), worn)) = apart(chip, data, pages.log(), pool) else { return };
     let worn_in_data = data.is_reserve(worn);
     match place {

@@ -1,9 +1,11 @@
 //! What a run reports.
 
+mod health;
 mod histogram;
 mod precondition;
 mod report;
 
+pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
@@ -23,6 +25,9 @@ pub struct Recorder {
     /// Requests by operation.
     requests: [u64; 4],
     bytes: [u64; 2],
+    /// Of the requests and bytes, those refused, and those not.
+    failed: [u64; 4],
+    served_bytes: [u64; 2],
     touched: Bits,
     prioritized: u64,
     expired: u64,
@@ -35,6 +40,8 @@ impl Recorder {
             times: Default::default(),
             requests: [0; 4],
             bytes: [0; 2],
+            failed: [0; 4],
+            served_bytes: [0; 2],
             touched: Bits::new(lpns as usize),
             prioritized: 0,
             expired: 0,
@@ -54,6 +61,12 @@ impl Recorder {
         if matches!(request.op, Op::Read | Op::Write) {
             let half = request.half() as usize;
             self.bytes[half] += request.size;
+        }
+        if request.failed {
+            self.failed[request.op as usize] += 1;
+        } else if matches!(request.op, Op::Read | Op::Write) {
+            let half = request.half() as usize;
+            self.served_bytes[half] += request.size;
             self.times[0][half].add(complete_ns - request.arrival_ns);
             self.times[1][half].add(request.dispatch_ns - request.arrival_ns);
             self.times[2][half].add(complete_ns - request.dispatch_ns);

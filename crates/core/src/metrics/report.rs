@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Histogram, Preconditioning, Recorder};
+use super::{Health, Histogram, Preconditioning, Recorder};
 use crate::device::Device;
 use crate::flash::{Cause, Counts};
 use crate::ftl::with_ftl;
@@ -42,20 +42,22 @@ pub struct Report {
     pub waf: Waf,
     /// Erases per block.
     pub wear: Wear,
+    /// The device's health, as a drive reports it.
+    pub health: Health,
     /// How the device came to its state at time 0.
     pub precondition: Preconditioning,
     /// Busy time of each resource.
     pub utilization: Utilization,
     /// Simulated time from the first arrival to the last completion, ns.
     pub elapsed_ns: u64,
-    /// Host bytes read and written per simulated second.
+    /// Host bytes read and written, failed requests apart, per simulated second.
     pub throughput_bytes_per_s: f64,
 }
 
 /// `trace`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
-    /// Requests of all operations.
+    /// Requests of all operations, failed ones included.
     pub requests: u64,
     /// Reads.
     pub reads: u64,
@@ -418,6 +420,8 @@ pub struct Sources<'a> {
     pub page_bytes: (u64, u64),
     /// `flash.program`, ns.
     pub program_ns: u64,
+    /// `ftl.spare_threshold`, ppm.
+    pub spare_threshold_ppm: u64,
 }
 
 impl Report {
@@ -427,7 +431,7 @@ impl Report {
         let requests: u64 = recorder.requests.iter().sum();
         let conflicts = device.conflicts().requests;
         let [latency, wait, access] = &recorder.times;
-        let bytes: u64 = recorder.bytes.iter().sum();
+        let bytes: u64 = recorder.served_bytes.iter().sum();
         Report {
             trace: Trace {
                 requests,
@@ -470,6 +474,12 @@ impl Report {
             merges: Merges::default(),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
+            health: Health::new(
+                &with_ftl!(ftl, ftl => ftl.life()),
+                recorder,
+                device.read_only_ns(),
+                sources.spare_threshold_ppm,
+            ),
             precondition: sources.precondition.clone(),
             utilization: Utilization::new(
                 device.array().chip_busy_ns().collect(),

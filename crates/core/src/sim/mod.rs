@@ -29,8 +29,10 @@ pub struct Completion {
     pub arrival_ns: u64,
     /// Handed to the device, ns.
     pub dispatch_ns: u64,
-    /// Completed, ns.
+    /// Completed, ns; of a failed request the time at which it was refused.
     pub complete_ns: u64,
+    /// The device was read-only and refused it, or part of it.
+    pub failed: bool,
     /// Operation.
     pub op: Op,
     /// First byte on the simulated device (after `out_of_range`).
@@ -132,6 +134,9 @@ pub fn run_prepared(
     if settings.allocates_by_speed() {
         with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
     }
+    if let Some(how) = settings.ftl.gc_background {
+        with_ftl!(&mut ftl, ftl => ftl.collect_in_background(how));
+    }
     let lpns = with_ftl!(&ftl, ftl => ftl.logical_pages());
     let mut run = Run {
         now_ns: 0,
@@ -145,6 +150,7 @@ pub fn run_prepared(
         recorder: Recorder::new(lpns),
         completed: 0,
         background_flush: settings.ftl.background_flush,
+        gc_background: settings.ftl.gc_background.is_some(),
         check: check.then_some(Checker { lpns, next_whole: 1 }),
         reported_ns: observer.wants_activity().then_some(0),
     };
@@ -170,6 +176,7 @@ pub fn run_prepared(
         elapsed_ns: run.last_ns.saturating_sub(first_ns),
         page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
         program_ns: settings.flash.program_ns,
+        spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
     }))
 }
 
@@ -193,6 +200,7 @@ struct Run<'a> {
     recorder: Recorder,
     completed: u64,
     background_flush: bool,
+    gc_background: bool,
     check: Option<Checker>,
     /// When activity was reported last, if it is.
     reported_ns: Option<u64>,
@@ -216,6 +224,9 @@ impl Run<'_> {
             {
                 self.device.write_back(self.now_ns, &mut self.ftl, &mut self.work);
             }
+            if self.gc_background && !self.ended() {
+                self.device.collect(self.now_ns, &mut self.ftl, &mut self.work);
+            }
             let arrival_ns = if self.device.has_room() { self.arrivals.next_ns() } else { None };
             let next_ns = self.device.next_ns().min(arrival_ns.unwrap_or(NEVER));
             if next_ns == NEVER {
@@ -233,6 +244,11 @@ impl Run<'_> {
         }
     }
 
+    /// Whether every request has completed.
+    fn ended(&self) -> bool {
+        self.device.is_idle() && self.host.waiting() == 0 && self.arrivals.ended()
+    }
+
     /// Hands over all the device has room for, then lets the device choose; whether requests
     /// completed at once, so that there may be room again at this instant.
     #[inline]
@@ -240,6 +256,11 @@ impl Run<'_> {
         while self.device.has_room() {
             let view = DeviceView::new(&self.ftl);
             let Some(id) = self.host.next(self.now_ns, &mut self.arrivals, view)? else { break };
+            if self.device.refuses(self.host.pool[id].op) {
+                self.host.pool[id].failed = true;
+                self.done.push(id);
+                continue;
+            }
             self.device.accept(id, &mut self.host.pool, &self.ftl);
         }
         let Run { device, host, ftl, work, done, now_ns, .. } = self;
@@ -265,12 +286,15 @@ impl Run<'_> {
             let request = &self.host.pool[id];
             let pages = request.pages;
             self.recorder.complete(request, self.now_ns);
-            let (batch, channel_batch) = self.device.batch_of(id).unwrap_or((request.batch, 0));
+            // A request that was refused may never have been in the device's queue.
+            let of_device = if request.failed { None } else { self.device.batch_of(id) };
+            let (batch, channel_batch) = of_device.unwrap_or((request.batch, 0));
             observer.complete(&Completion {
                 id: request.id,
                 arrival_ns: request.arrival_ns,
                 dispatch_ns: request.dispatch_ns,
                 complete_ns: self.now_ns,
+                failed: request.failed,
                 op: request.op,
                 offset: request.offset,
                 size: request.size,

@@ -140,6 +140,14 @@ impl Prepared {
                 self.work.clear();
             });
             left -= chunk;
+            if with_ftl!(&self.ftl, ftl => ftl.is_read_only()) {
+                return Err(SourceError::Input(
+                    "preconditioning wore the device out: it turned read-only before time 0; raise \
+                     flash.endurance or ftl.spare_blocks, or lower device.precondition_rounds"
+                        .into(),
+                )
+                .into());
+            }
             self.advance(chunk, observer)?;
         }
         let slots = with_ftl!(&self.ftl, ftl => ftl.slots_per_page());

@@ -1,9 +1,10 @@
 //! What enters the stack: block requests, from a trace or a generator.
 
+mod scatter;
 mod synthetic;
 
+pub(crate) use scatter::Scatter;
 pub use synthetic::Generator;
-pub(crate) use synthetic::Scatter;
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

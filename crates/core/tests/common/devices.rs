@@ -16,7 +16,8 @@ const BY_AMOUNT: usize = 3;
 /// Registered victim policies.
 pub const POLICIES: [&str; 6] = ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"];
 
-const AGEING: Variation = Variation {
+/// Blocks that age quickly.
+pub const AGEING: Variation = Variation {
     growth_mean: 0.01,
     growth_stddev: 0.002,
     growth_bound: 3.0,

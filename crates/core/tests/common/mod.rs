@@ -1,7 +1,9 @@
 //! Settings and runs for the tests.
 #![allow(dead_code)]
 
-use ftlab_core::config::{Device, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload};
+use ftlab_core::config::{
+    Device, Endurance, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
+};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -56,6 +58,9 @@ pub fn settings() -> Settings {
             gc_window: 64,
             wear_threshold: None,
             gc_free_blocks: 1,
+            gc_background: None,
+            spare_blocks: 0,
+            spare_threshold_ppm: 100_000,
             entry_bytes: 8,
         },
         flash: Flash {
@@ -72,6 +77,7 @@ pub fn settings() -> Settings {
             erase_ns: 1_500_000,
             transfer_ps: 0,
             pe_cycles: 0,
+            endurance: Endurance::Unlimited,
             variation: None,
         },
     }

@@ -176,6 +176,9 @@ impl Timeline {
             for left in (0..slices).rev() {
                 perfetto::end(&mut self.message, end_ns, track, |args| {
                     if left == 0 {
+                        if c.failed {
+                            args.uint(Arg::Failed, 1);
+                        }
                         args.uint(Arg::LatencyNs, c.complete_ns - c.arrival_ns);
                         args.uint(Arg::MappingMisses, u64::from(c.mapping_misses));
                         if c.batch > 0 {
@@ -388,6 +391,7 @@ mod tests {
                 arrival_ns: begin_ns,
                 dispatch_ns: begin_ns,
                 complete_ns: end_ns,
+                failed: false,
                 op: Op::Read,
                 offset: 0,
                 size: 4096,

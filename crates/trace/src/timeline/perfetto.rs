@@ -207,9 +207,11 @@ pub enum Arg {
     Cause,
     /// The flash operation.
     Operation,
+    /// 1: a read-only device refused the request.
+    Failed,
 }
 
-const ARGS: [(Arg, &str); 15] = [
+const ARGS: [(Arg, &str); 16] = [
     (Arg::Request, "request"),
     (Arg::Offset, "offset"),
     (Arg::Size, "size"),
@@ -225,6 +227,7 @@ const ARGS: [(Arg, &str); 15] = [
     (Arg::Op, "op"),
     (Arg::Cause, "cause"),
     (Arg::Operation, "operation"),
+    (Arg::Failed, "failed"),
 ];
 
 /// Numbers of the texts that arguments hold: operations of requests, causes, flash operations.

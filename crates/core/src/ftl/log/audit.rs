@@ -199,7 +199,7 @@ impl Log {
                 let next = nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| *next);
                 parked.or(next).map(|next| next - first)
             }
-            State::Closed => Some(self.slots_per_block),
+            State::Closed | State::Begun => Some(self.slots_per_block),
         }
     }
 
@@ -271,16 +271,20 @@ impl Log {
             Ok(count)
         };
         let reserve = walk(at.reserve, State::Reserve)?;
-        if reserve != at.reserve_len || reserve != self.shape.reserve {
+        // The copies of a victim that is begun may fill one of them.
+        let begun = u32::from(self.is_collecting(chip));
+        let whole = reserve == self.shape.reserve || reserve + begun == self.shape.reserve;
+        if reserve != at.reserve_len || !whole {
             return Err(format!("chip {chip} has {reserve} reserve blocks of {}", self.shape.reserve));
         }
         let closed = self.verify_closed(chip)?;
         let open = u32::from(at.next != at.end)
             + u32::from(at.aside_next != at.aside_end)
             + self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
-        if reserve + open + closed != at.held {
+        if reserve + open + closed + begun != at.held {
             return Err(format!(
-                "chip {chip}: {reserve} reserve + {open} open + {closed} closed blocks are not the {} held",
+                "chip {chip}: {reserve} reserve + {open} open + {closed} closed + {begun} begun blocks are not \
+                 the {} held",
                 at.held
             ));
         }

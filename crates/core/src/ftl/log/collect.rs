@@ -34,6 +34,7 @@ impl Log {
     /// Collects garbage on a chip until the pool has a block of it.
     pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
+        self.end_begun(chip, pool, work, &mut |_| ());
         while pool.free(chip) == 0 {
             let at = &mut self.chips[chip as usize];
             if at.aside_next == at.aside_end {
@@ -59,6 +60,9 @@ impl Log {
         work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
+        if self.end_begun(chip, pool, work, moved) {
+            return;
+        }
         let blocks = &self.blocks;
         let need = Need { chip, now: self.writes, gainless: *gainless };
         let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
@@ -69,7 +73,7 @@ impl Log {
     }
 
     /// Moves the live slots of a block to the frontier and erases the block.
-    fn empty(
+    pub(super) fn empty(
         &mut self,
         chip: u32,
         victim: u32,
@@ -150,13 +154,23 @@ impl Log {
         }
     }
 
-    fn erase(&mut self, chip: u32, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+    /// Erases a block; one that is past its limit is retired, and a spare block stands in for it.
+    pub(super) fn erase(
+        &mut self,
+        chip: u32,
+        block: u32,
+        cause: Cause,
+        pool: &mut BlockPool,
+        work: &mut Work,
+    ) {
         work.erase_after(chip, cause, self.blocks[block as usize].after);
         if let Some(audit) = &mut self.audit {
             let first = block * self.slots_per_block;
             audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
         }
         pool.erased(chip, block);
+        self.blocks[block as usize] = Block::new(State::Absent);
+        let block = pool.successor(chip, block);
         if self.chips[chip as usize].reserve_len < self.shape.reserve {
             self.reserve_push(chip, block);
             return;
@@ -173,7 +187,7 @@ impl Log {
     }
 
     /// Makes the block set aside the frontier; whether there is one.
-    fn resume(&mut self, chip: u32) -> bool {
+    pub(super) fn resume(&mut self, chip: u32) -> bool {
         let at = &mut self.chips[chip as usize];
         let found = at.aside_next != at.aside_end;
         if found {
@@ -256,10 +270,12 @@ impl Log {
     }
 
     /// Whether [`Log::relocate`] can set aside what it must: the frontier is full or nothing is set
-    /// aside yet, and no page buffer is part-full.
+    /// aside yet, no page buffer is part-full, and the reserve is whole.
     pub fn can_relocate(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        (at.next == at.end || at.aside_next == at.aside_end) && self.by_page.rem(at.next) == 0
+        !self.is_short(chip)
+            && (at.next == at.end || at.aside_next == at.aside_end)
+            && self.by_page.rem(at.next) == 0
     }
 
     /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear)

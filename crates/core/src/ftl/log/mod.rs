@@ -30,6 +30,7 @@
 //! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
 mod audit;
+mod background;
 mod collect;
 mod recover;
 mod serial;
@@ -39,6 +40,7 @@ mod taped;
 mod trims;
 
 use audit::Audit;
+use background::Background;
 pub use recover::FoundBlock;
 use serial::Serial;
 use speed::{Partly, Speed};
@@ -85,6 +87,8 @@ enum State {
     Reserve,
     Open,
     Closed,
+    /// Closed, and begun to be collected in the background.
+    Begun,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -176,6 +180,9 @@ pub struct Log {
     /// run, so never in a saved state.
     #[serde(skip)]
     by_speed: Option<Partly>,
+    /// What is collected in the background: likewise only in a run.
+    #[serde(skip)]
+    background: Option<Box<Background>>,
     /// Pages programmed by a collection, and their time, block by block.
     #[serde(skip)]
     copied: Vec<(u32, u64)>,
@@ -230,6 +237,7 @@ impl Log {
             cursor: 0,
             serial: shape.serial.then(|| Serial::new(shape.chips, shape.limit)),
             by_speed: None,
+            background: None,
             copied: Vec::with_capacity(COPIED),
             superseded: Vec::with_capacity(COPIED),
             trims: None,
@@ -342,6 +350,9 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let chip = self.write_chip(owner);
+        if self.background.is_some() && self.is_short(chip) {
+            self.end_begun(chip, pool, work, moved);
+        }
         if self.by_speed.is_some() {
             let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
             self.choose_frontier(chip, wanted, true, pool);

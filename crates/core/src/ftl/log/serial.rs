@@ -187,11 +187,12 @@ impl Log {
             audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
         }
         pool.erased(chip, block);
+        self.blocks[block as usize] = Block::new(State::Absent);
+        let block = pool.successor(chip, block);
         if self.chips[0].reserve_len < self.shape.reserve {
             self.reserve_push(0, block);
             return;
         }
-        self.blocks[block as usize] = Block::new(State::Absent);
         self.chips[0].held -= 1;
         if let Some(serial) = &mut self.serial {
             serial.held[chip as usize] -= 1;

@@ -6,11 +6,12 @@
 //! what was found are written anew, so that the mapping cache begins empty. Every step can be cut:
 //! what it leaves is found by the next recovery like anything else.
 
-use super::{PageMapped, shapes};
+use super::PageMapped;
 use crate::config::Settings;
 use crate::flash::media::{Change, Kind, Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
+use crate::ftl::layout::shapes;
 use crate::ftl::log::Log;
 use crate::ftl::pool::BlockPool;
 use crate::ftl::recovery::{Flaw, Lot, Recovery, Room, Scan, read_all};

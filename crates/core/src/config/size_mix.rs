@@ -1,0 +1,51 @@
+//! Request sizes with their weights, as fio's `bssplit`.
+
+use super::units::BYTES;
+use std::fmt;
+
+/// Most sizes in a mix.
+pub const MOST_SIZES: usize = 64;
+
+/// Sizes and how often each is drawn: "4KiB/60:64KiB/40". Weights are relative to their sum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeMix {
+    /// Bytes, weight.
+    parts: Vec<(u64, u32)>,
+}
+
+impl SizeMix {
+    /// A mix of `(bytes, weight)`.
+    ///
+    /// # Panics
+    /// If there is no part, or a size or weight is 0.
+    pub fn new(parts: Vec<(u64, u32)>) -> SizeMix {
+        assert!(!parts.is_empty() && parts.iter().all(|&(bytes, weight)| bytes > 0 && weight > 0));
+        SizeMix { parts }
+    }
+
+    /// One size.
+    pub fn single(bytes: u64) -> SizeMix {
+        SizeMix::new(vec![(bytes, 1)])
+    }
+
+    /// The sizes in bytes with their weights, as stated.
+    pub fn parts(&self) -> &[(u64, u32)] {
+        &self.parts
+    }
+
+    /// The smallest and the largest size, bytes.
+    pub fn range(&self) -> (u64, u64) {
+        let sizes = || self.parts.iter().map(|part| part.0);
+        (sizes().min().expect("not empty"), sizes().max().expect("not empty"))
+    }
+}
+
+impl fmt::Display for SizeMix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, &(bytes, weight)) in self.parts.iter().enumerate() {
+            let colon = if index == 0 { "" } else { ":" };
+            write!(f, "{colon}{}/{weight}", BYTES.format(bytes))?;
+        }
+        Ok(())
+    }
+}

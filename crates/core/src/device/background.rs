@@ -1,0 +1,62 @@
+//! Garbage collection while chips are idle, and what a read-only device refuses.
+//!
+//! **Idle** is a chip without a step in its queue that nothing the device holds waits for: no waiting
+//! request touches it, and no flush waits, which needs every chip. Where logical pages are smaller than
+//! NAND pages, the chips of a request are known only when it issues; there a chip is idle while nothing
+//! waits in the device at all. Requests that wait in the host are unknown to the device. A step that has
+//! begun runs to its end: whoever arrives waits for that, and no longer.
+//!
+//! Steps have no owner among the requests, and they do not keep a request from being admitted. They
+//! end with the workload: none begins once the last request has completed.
+
+use super::{COLLECTION, Device};
+use crate::flash::Work;
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl};
+use crate::workload::Op;
+
+impl Device {
+    /// Starts a step of garbage collection on every idle chip that the FTL wants collected.
+    pub fn collect(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) {
+        let waits = self.waiting > 0;
+        if self.flushes > 0 || (waits && self.slots_per_page.get() > 1) {
+            return;
+        }
+        for chip in 0..self.wanted.len() as u32 {
+            if self.wanted[chip as usize] > 0 || !self.array.is_idle(chip) {
+                continue;
+            }
+            work.clear();
+            if !with_ftl!(ftl, ftl => ftl.background_step(chip, work)) {
+                continue;
+            }
+            self.array.start(COLLECTION, work.steps(), now_ns);
+            if self.array.keeps_spans() {
+                self.array.label(work.labels());
+            }
+            if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+                self.turned_read_only(now_ns, ftl);
+            }
+        }
+    }
+
+    /// Whether an operation is refused before it is queued.
+    #[inline]
+    pub fn refuses(&self, op: Op) -> bool {
+        self.read_only_ns.is_some() && op != Op::Read
+    }
+
+    /// When the device turned read-only, if it has, ns.
+    pub fn read_only_ns(&self) -> Option<u64> {
+        self.read_only_ns
+    }
+
+    /// Remembers when the FTL turned the device read-only; whether it has refused a request since this was
+    /// called last.
+    #[cold]
+    pub(super) fn turned_read_only(&mut self, now_ns: u64, ftl: &Ftl) -> bool {
+        self.read_only_ns.get_or_insert(now_ns);
+        let refused = with_ftl!(ftl, ftl => ftl.refused());
+        std::mem::replace(&mut self.refused, refused) != refused
+    }
+}

@@ -1,0 +1,76 @@
+//! Garbage collection in the background: which log of a chip, and when.
+//!
+//! Two thresholds, as firmware has them: with fewer than `ftl.gc_normal_blocks` erased blocks a chip
+//! collects while it is idle, in steps ([`super::log`]); when it runs out of all but
+//! `ftl.gc_free_blocks`, the write that needs a block collects in the foreground, at once and whole,
+//! ending the victim begun before.
+//!
+//! The user's data is collected when it is that near to its limit. Translation pages borrow what is
+//! erased; they are collected when the chip has that few erased blocks left and they have more than
+//! their share. Both together keep the threshold: if each stays within its share, there are as many
+//! erased blocks.
+//!
+//! A step that moves data ends with the mappings it changed: those that are not cached are written
+//! on flash, one read and program for each translation page concerned. Small steps therefore
+//! write more of them than a collection of a whole block, which writes each page once.
+
+use super::log::{self, Log};
+use super::pool::BlockPool;
+use crate::config::{Contradiction, Settings};
+
+/// What is collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// User data.
+    Data,
+    /// Translation pages.
+    Pages,
+}
+
+/// The log whose blocks of an idle chip are to be collected now, if the chip has fewer than `normal`
+/// erased blocks; `pages` are the translation pages, where there are any.
+pub fn choose(chip: u32, normal: u32, data: &Log, pages: Option<&Log>, pool: &BlockPool) -> Option<Kind> {
+    if data.is_collecting(chip) || (data.nears_limit(chip, normal) && data.has_gainful(chip)) {
+        return Some(Kind::Data);
+    }
+    let pages = pages?;
+    let share = pool.in_service() - data.shape().limit;
+    let scarce = pool.free(chip) + data.shape().reserve < normal;
+    let beyond = pages.held(chip) > share && pages.has_gainful(chip);
+    (pages.is_collecting(chip) || (scarce && beyond)).then_some(Kind::Pages)
+}
+
+/// Refuses thresholds that are no two, or that the user's data leaves no room for, when it may have
+/// `data_limit` blocks of each chip.
+///
+/// # Errors
+/// [`Contradiction`] naming `ftl.gc_normal_blocks`.
+pub fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> {
+    let Some(how) = settings.ftl.gc_background else { return Ok(()) };
+    let fail = |message| Err(Contradiction { key: "ftl.gc_normal_blocks", message });
+    let (normal, urgent) = (how.normal_blocks, settings.ftl.gc_free_blocks);
+    if normal <= urgent {
+        return fail(format!(
+            "{normal} is not above ftl.gc_free_blocks = {urgent}, at which the foreground collects, so that \
+             ftl.gc_background would never begin; raise it or lower ftl.gc_free_blocks"
+        ));
+    }
+    let flash = &settings.flash;
+    let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
+    let live =
+        settings.user_pages().div_ceil(u64::from(flash.chips())) + 2 * super::layout::trim_units(settings);
+    let needed = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, normal);
+    if needed > u64::from(data_limit) {
+        let most = u64::from(normal).saturating_sub(needed - u64::from(data_limit));
+        let advice = if most > u64::from(urgent) {
+            format!("{most} would fit, or withhold more (ftl.over_provisioning)")
+        } else {
+            "withhold more (ftl.over_provisioning), or set ftl.gc_background to false".to_owned()
+        };
+        return fail(format!(
+            "a chip that keeps {normal} blocks erased needs {needed} for the user's data, of {data_limit} it may have; \
+             {advice}"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! Wear-out: blocks past their limit are retired, spare blocks replace them.
+//!
+//! As drives do it (NVMe's available spare, the reserved blocks of eMMC and UFS): each chip withholds
+//! `ftl.spare_blocks`. A block's limit is a number of erasures, or (`ecc`) the error rate that the ECC
+//! corrects, once the smallest ISPP step exceeds it ([`crate::flash::variation`]). It is looked at
+//! when the block has been erased, so a retired block holds no data; it is never programmed again and
+//! a spare takes its place, whoever had it.
+//!
+//! Without a spare the device turns read-only: it could go on with less over-provisioning, but the
+//! capacity it has to keep is what decides, drives count spare blocks for that, and whoever wants
+//! more of them configures more. The block that could not be replaced serves to the end of what is
+//! under way (the page in hand, a step in the background, and the mappings that are then written back),
+//! so that everything promised is kept and nothing stops half-way.
+
+use super::pool::BlockPool;
+use crate::config::{Contradiction, Endurance, Key, Kind, Settings};
+use crate::flash::variation::Speeds;
+use crate::util::Bits;
+use serde::{Deserialize, Serialize};
+
+/// Keys it reads.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "flash.endurance",
+        kind: Kind::Count { min: 1, max: 1 << 30 },
+        default: "none",
+        words: &["none", "ecc"],
+        doc: "Erases after which a block is retired; ecc: once its errors exceed flash.variation.ecc_limit at every step.",
+    },
+    Key {
+        path: "ftl.spare_blocks",
+        kind: Kind::Count { min: 0, max: 1 << 24 },
+        default: "0",
+        words: &[],
+        doc: "Blocks of each chip, out of what ftl.over_provisioning withholds, that only replace retired ones; \
+              the device turns read-only when a chip needs one and has none left.",
+    },
+    Key {
+        path: "ftl.spare_threshold",
+        kind: Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        default: "10%",
+        words: &[],
+        doc: "Share of ftl.spare_blocks below which results warn: available_spare_threshold of NVMe, whole percents.",
+    },
+];
+
+/// The spare blocks of a device, and which blocks are worn out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Lives {
+    limit: Endurance,
+    /// Spare blocks each chip began with.
+    per_chip: u32,
+    /// Spare blocks of each chip, the next one last.
+    spares: Vec<Vec<u32>>,
+    retired: Bits,
+    /// A chip needed a spare block and had none.
+    exhausted: bool,
+}
+
+/// How far a device's blocks have come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Life {
+    /// Blocks in all, retired and spare ones included.
+    pub blocks: u64,
+    /// Retired blocks.
+    pub retired: u64,
+    /// Spare blocks there were, and are.
+    pub spares: (u64, u64),
+    /// Spare blocks that each chip had, and those left to the chip that has fewest.
+    pub fewest: (u32, u32),
+    /// Erases of all blocks over what they last, 1 and more: worn out; `None` without a limit.
+    pub used: Option<f64>,
+}
+
+impl Lives {
+    /// No limit and no spare blocks.
+    pub fn unlimited() -> Lives {
+        Lives {
+            limit: Endurance::Unlimited,
+            per_chip: 0,
+            spares: Vec::new(),
+            retired: Bits::new(0),
+            exhausted: false,
+        }
+    }
+
+    fn past(&self, block: u32, erases: u32, speeds: Option<&Speeds>) -> bool {
+        match self.limit {
+            Endurance::Unlimited => false,
+            Endurance::Cycles(cycles) => erases >= cycles,
+            Endurance::Ecc => speeds.is_some_and(|speeds| speeds.beyond(block, erases)),
+        }
+    }
+}
+
+impl BlockPool {
+    /// Takes the spare blocks of a full pool out of it, and the blocks that are past their limit at
+    /// time 0, which spare blocks replace.
+    ///
+    /// # Panics
+    /// If the settings were not checked.
+    pub fn withhold(&mut self, settings: &Settings) {
+        let (limit, per_chip) = (settings.flash.endurance, settings.ftl.spare_blocks);
+        if limit == Endurance::Unlimited && per_chip == 0 {
+            return;
+        }
+        let chips = settings.flash.chips();
+        let retired = Bits::new(self.count() as usize);
+        *self.lives_mut() = Lives { limit, per_chip, spares: Vec::new(), retired, exhausted: false };
+        for chip in 0..chips {
+            let serving = self.blocks_per_chip() - per_chip;
+            let mut spares = Vec::with_capacity(per_chip as usize);
+            let all: Vec<u32> = std::iter::from_fn(|| self.take(chip)).collect();
+            for block in all {
+                if self.is_past_limit(block) {
+                    self.lives_mut().retired.set(block);
+                } else if self.free(chip) < serving {
+                    self.push(block);
+                } else {
+                    spares.push(block);
+                }
+            }
+            assert_eq!(self.free(chip), serving, "the settings were checked");
+            spares.reverse();
+            self.lives_mut().spares.push(spares);
+        }
+    }
+
+    /// Whether a block has come to its limit.
+    #[inline]
+    fn is_past_limit(&self, block: u32) -> bool {
+        self.lives().past(block, self.erase_count(block), self.speeds())
+    }
+
+    /// What serves in the place of a block just erased: itself; or, if it is past its limit, a spare
+    /// block of its chip, and the block is retired.
+    #[inline]
+    pub fn successor(&mut self, chip: u32, block: u32) -> u32 {
+        if !self.is_past_limit(block) {
+            return block;
+        }
+        let lives = self.lives_mut();
+        match lives.spares[chip as usize].pop() {
+            Some(spare) => {
+                lives.retired.set(block);
+                spare
+            }
+            None => {
+                lives.exhausted = true;
+                block
+            }
+        }
+    }
+
+    /// Blocks of each chip but the spare and the retired ones: always as many.
+    pub fn in_service(&self) -> u32 {
+        self.blocks_per_chip() - self.lives().per_chip
+    }
+
+    /// Whether a chip has needed a spare block and had none.
+    #[inline]
+    pub fn is_exhausted(&self) -> bool {
+        self.lives().exhausted
+    }
+
+    /// Whether a block is retired.
+    pub fn is_retired(&self, block: u32) -> bool {
+        let lives = self.lives();
+        lives.limit != Endurance::Unlimited && lives.retired.get(block)
+    }
+
+    /// Whether a block is a spare one.
+    pub fn is_spare(&self, block: u32) -> bool {
+        let spares = self.lives().spares.get((block / self.blocks_per_chip()) as usize);
+        spares.is_some_and(|spares| spares.contains(&block))
+    }
+
+    /// How far the blocks have come.
+    pub fn life(&self) -> Life {
+        let lives = self.lives();
+        let left = lives.spares.iter().map(Vec::len);
+        let lasts = |block| match lives.limit {
+            Endurance::Unlimited => f64::INFINITY,
+            Endurance::Cycles(cycles) => f64::from(cycles),
+            Endurance::Ecc => self.speeds().map_or(f64::INFINITY, |speeds| speeds.lasts(block)),
+        };
+        let shares = (0..self.count()).map(|block| f64::from(self.erase_count(block)) / lasts(block));
+        Life {
+            blocks: u64::from(self.count()),
+            retired: lives.retired.count(),
+            spares: (
+                u64::from(lives.per_chip) * u64::from(self.count() / self.blocks_per_chip()),
+                left.clone().sum::<usize>() as u64,
+            ),
+            fewest: (lives.per_chip, left.min().unwrap_or(0) as u32),
+            used: (lives.limit != Endurance::Unlimited)
+                .then(|| shares.sum::<f64>() / f64::from(self.count())),
+        }
+    }
+}
+
+/// Checks the limit against the wear at time 0.
+///
+/// # Errors
+/// [`Contradiction`] naming the key to change.
+pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let flash = &settings.flash;
+    let fail = |key, message| Err(Contradiction { key, message });
+    match flash.endurance {
+        Endurance::Unlimited => Ok(()),
+        Endurance::Cycles(cycles) if flash.pe_cycles >= u64::from(cycles) => fail(
+            "flash.endurance",
+            format!(
+                "every block has come to its limit of {cycles} erases at time 0 (flash.pe_cycles); raise one or lower \
+                 the other"
+            ),
+        ),
+        Endurance::Cycles(_) => Ok(()),
+        Endurance::Ecc => {
+            let Some(speeds) = Speeds::new(flash, settings.seed, flash.pe_cycles as u32) else {
+                return fail(
+                    "flash.endurance",
+                    "\"ecc\" goes by the error rates of blocks, so it needs flash.variation.model = \"ispp\"; \
+                     or give a number of erases"
+                        .into(),
+                );
+            };
+            let per_chip = flash.blocks_per_chip() as u32;
+            let worn_out = |chip: u32| {
+                let blocks = chip * per_chip..(chip + 1) * per_chip;
+                blocks.filter(|&block| speeds.beyond(block, flash.pe_cycles as u32)).count()
+            };
+            let most = (0..flash.chips()).map(worn_out).max().unwrap_or(0);
+            if most > settings.ftl.spare_blocks as usize {
+                return fail(
+                    "ftl.spare_blocks",
+                    format!(
+                        "{most} blocks of a chip are beyond the ECC limit at time 0 already (flash.pe_cycles, \
+                         flash.variation.ecc_limit); give each chip that many spare blocks at least"
+                    ),
+                );
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Which log may have how many blocks: the layout of page-mapped FTLs.
+
+use super::log::{self, Shape};
+use super::units::UnitSpace;
+use super::{background, gathers};
+use crate::config::{Contradiction, Settings};
+use crate::flash::Cause;
+
+/// What user data and translation pages may have of each chip's blocks. Translation pages may
+/// borrow any erased block; the data gets back what it needs up to its limit. Where units
+/// are gathered, translation blocks have a limit too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    data_limit: u32,
+    map_limit: u32,
+    /// The translation units.
+    pub space: UnitSpace,
+    /// Logical pages in a NAND page.
+    pub slots_per_page: u32,
+}
+
+impl Layout {
+    /// Gives the data what it needs at least, then the translation pages, then lets both have
+    /// slack: a sixteenth of what is left, or as much again as they need, to translation pages, unless
+    /// `ftl.translation_blocks` says how many these have.
+    ///
+    /// # Errors
+    /// Blocks needed per chip, and blocks there are.
+    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
+        let flash = &settings.flash;
+        let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
+        let user = settings.user_pages();
+        let chips = u64::from(flash.chips());
+        let spare = u64::from(settings.ftl.spare_blocks);
+        let blocks = flash.blocks_per_chip().saturating_sub(spare);
+        let reserve = settings.ftl.gc_free_blocks;
+        let live = user.div_ceil(chips);
+        // Trims take no room until there are some; then all their units may come to lie on one chip.
+        let all = live + 2 * trim_units(settings);
+        let data_least = log::blocks_at_least(all, flash.pages_per_block, slots_per_page, reserve);
+        let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
+        let space = UnitSpace::new(settings);
+        let map_least = if on_flash { map_blocks_at_least(settings, space) } else { 0 };
+        let own = settings.ftl.translation_blocks.filter(|_| gathers(settings));
+        let own = own.map(|blocks| u64::from(blocks).div_ceil(chips));
+        let needed = data_least + own.map_or(map_least, |own| own.max(map_least));
+        if needed > blocks {
+            return Err((needed, blocks));
+        }
+        let map_blocks = if on_flash {
+            let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
+            own.unwrap_or(map_least + (left / 16).max(left.min(map_least) / 2))
+        } else {
+            0
+        };
+        Ok(Layout {
+            data_limit: (blocks - map_blocks) as u32,
+            map_limit: map_blocks as u32,
+            space,
+            slots_per_page,
+        })
+    }
+}
+
+/// LPNs of a unit of trims: a bit each.
+fn lpns_per_unit(settings: &Settings) -> u64 {
+    u64::from(settings.ftl.logical_page_bytes) * 8
+}
+
+/// Units of trims: see [`super::log`].
+pub(super) fn trim_units(settings: &Settings) -> u64 {
+    settings.user_pages().div_ceil(lpns_per_unit(settings))
+}
+
+/// Blocks of each chip that translation pages need.
+fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
+    let flash = &settings.flash;
+    let chips = u64::from(flash.chips());
+    if gathers(settings) {
+        // The last block takes the directory while another is collected.
+        let live = u64::from(space.units) + u64::from(space.directory_slots);
+        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(chips)
+    } else {
+        log::blocks_at_least(u64::from(space.units).div_ceil(chips), flash.pages_per_block, 1, 1)
+    }
+}
+
+fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
+    let mut more = settings.clone();
+    let mut fits = |percent: &u64| {
+        more.ftl.over_provisioning_ppm = percent * 10_000;
+        more.user_pages() > 0 && Layout::new(&more, on_flash).is_ok()
+    };
+    let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
+    let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
+    let pages = if on_flash { ", its translation pages" } else { "" };
+    let spare = match settings.ftl.spare_blocks {
+        0 => String::new(),
+        spare => format!(" beside {spare} spare ones (ftl.spare_blocks)"),
+    };
+    Contradiction {
+        key: "ftl.over_provisioning",
+        message: format!(
+            "too little is withheld: {} needs {needed} blocks per chip for the user's data{pages}, an open block and \
+             {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
+            settings.ftl.kind, settings.ftl.gc_free_blocks,
+        ),
+    }
+}
+
+/// Checks that the geometry has the blocks this FTL needs.
+///
+/// # Errors
+/// [`Contradiction`] naming `ftl.over_provisioning`.
+pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
+    if settings.user_pages() == 0 {
+        return Err(Contradiction {
+            key: "ftl.over_provisioning",
+            message: "nothing is left for the user; withhold less or make the flash larger".into(),
+        });
+    }
+    match Layout::new(settings, on_flash) {
+        Ok(layout) => {
+            own_blocks(settings)?;
+            background::check(settings, layout.data_limit)
+        }
+        Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
+    }
+}
+
+/// Checks that the translation blocks asked for are enough.
+fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
+    let Some(blocks) = settings.ftl.translation_blocks else { return Ok(()) };
+    if !gathers(settings) {
+        return Ok(());
+    }
+    let chips = u64::from(settings.flash.chips());
+    let least = map_blocks_at_least(settings, UnitSpace::new(settings));
+    if u64::from(blocks).div_ceil(chips) >= least {
+        return Ok(());
+    }
+    let message = format!(
+        "{blocks} blocks do not hold the mapping, its directory, an open and an erased block; {} are needed",
+        (least - 1) * chips + 1
+    );
+    Err(Contradiction { key: "ftl.translation_blocks", message })
+}
+
+/// The layout of checked settings, and the logs of user data and of translation pages.
+pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
+    let layout = Layout::new(settings, on_flash).expect("the settings were checked");
+    let data = Shape {
+        chips: settings.flash.chips(),
+        limit: layout.data_limit,
+        pages_per_block: settings.flash.pages_per_block,
+        slots_per_page: layout.slots_per_page,
+        owners: (settings.user_pages() + trim_units(settings)) as u32,
+        trim_units: trim_units(settings) as u32,
+        lpns_per_unit: lpns_per_unit(settings) as u32,
+        reserve: settings.ftl.gc_free_blocks,
+        gc: Cause::Gc,
+        serial: false,
+    };
+    let serial = gathers(settings);
+    let map = Shape {
+        limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
+        slots_per_page: layout.space.per_page,
+        owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },
+        trim_units: 0,
+        reserve: u32::from(on_flash),
+        gc: Cause::GcMap,
+        serial,
+        ..data
+    };
+    (layout, [data, map])
+}

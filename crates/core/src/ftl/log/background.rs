@@ -1,0 +1,221 @@
+//! Garbage collection in the background, in steps that requests can pass.
+//!
+//! What firmware calls background or idle collection: while a chip has nothing to do, one of its
+//! victims is copied some pages at a time, and erased in a step of its own, as long as the chip has
+//! fewer erased blocks than a normal threshold; a chip that runs out of blocks all the same collects at
+//! once, in the foreground, the reserve being the urgent threshold.
+//!
+//! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins.
+//! Until it is erased its slots stay readable, and the host may invalidate them: they are then not
+//! copied. Copies go where a collection in the foreground puts them (the frontier, the block set
+//! aside), then, as there may be some, to an erased block of the pool, and only then to the reserve.
+//!
+//! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a
+//! victim's copies fill that block: so a log whose reserve is short ends the victim before anything
+//! else is written ([`Log::append`]); its copies all fit, as they are at most a block's. A log that must
+//! collect in the foreground ends the victim begun first; then the argument of [`super`] holds. A
+//! victim is begun in the background only where some closed block gains a page, so that policies that
+//! take any block (`fifo`, `random`) do not turn a full log over and over.
+
+use super::speed::Speed;
+use super::{Log, State, sure_slots};
+use crate::flash::Work;
+use crate::ftl::gc::Need;
+use crate::ftl::pool::BlockPool;
+use crate::util::NONE;
+
+/// What is collected in the background: of each chip the victim, if one is begun, and how many
+/// victims in succession gained nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Background {
+    victims: Vec<u32>,
+    gainless: Vec<u32>,
+}
+
+impl Log {
+    /// From now on [`Log::background_step`] may be called.
+    pub fn collect_in_background(&mut self) {
+        let chips = self.chips.len();
+        self.background = Some(Box::new(Background { victims: vec![NONE; chips], gainless: vec![0; chips] }));
+    }
+
+    /// The block of a chip whose collection was begun in the background, or [`NONE`].
+    #[inline]
+    pub(super) fn begun(&self, chip: u32) -> u32 {
+        self.background.as_ref().map_or(NONE, |background| background.victims[chip as usize])
+    }
+
+    /// Whether a block's collection was begun in the background.
+    pub fn is_begun(&self, block: u32) -> bool {
+        self.blocks[block as usize].state == State::Begun
+    }
+
+    /// Whether a victim of a chip is begun.
+    pub fn is_collecting(&self, chip: u32) -> bool {
+        self.begun(chip) != NONE
+    }
+
+    /// Whether a victim's copies fill a block of the reserve.
+    #[inline]
+    pub fn is_short(&self, chip: u32) -> bool {
+        self.chips[chip as usize].reserve_len < self.shape.reserve
+    }
+
+    /// Whether the log can have fewer than `blocks` erased blocks of a chip, its reserve included,
+    /// before it reaches its limit.
+    pub fn nears_limit(&self, chip: u32, blocks: u32) -> bool {
+        self.shape.limit - self.chips[chip as usize].held + self.shape.reserve < blocks
+    }
+
+    /// Whether some closed block of a chip gains a page for sure.
+    pub fn has_gainful(&self, chip: u32) -> bool {
+        let at = &self.chips[chip as usize];
+        let open = u32::from(at.next != at.end)
+            + u32::from(at.aside_next != at.aside_end)
+            + self.by_speed.as_ref().map_or(0, |partly| partly.count(chip))
+            + u32::from(self.is_collecting(chip));
+        let closed = u64::from(at.held - at.reserve_len - open);
+        closed * sure_slots(self.shape.pages_per_block, self.shape.slots_per_page) > u64::from(at.live)
+    }
+
+    /// Ends the collection begun in the background; whether there was one.
+    pub(super) fn end_begun(
+        &mut self,
+        chip: u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) -> bool {
+        let Some(background) = &mut self.background else { return false };
+        let victim = std::mem::replace(&mut background.victims[chip as usize], NONE);
+        if victim != NONE {
+            self.empty(chip, victim, self.shape.gc, pool, work, moved);
+        }
+        victim != NONE
+    }
+
+    /// One step of a chip's collection: begins a victim if none is begun, and copies its live slots
+    /// into up to `pages` pages, or erases it if it has none left. `moved` hears of every owner that moved.
+    ///
+    /// # Panics
+    /// If the log does not collect in the background, or has no closed block on the chip.
+    pub fn background_step(
+        &mut self,
+        chip: u32,
+        pages: u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        let victim = match self.begun(chip) {
+            NONE => self.begin_victim(chip),
+            victim => victim,
+        };
+        if self.blocks[victim as usize].valid > 0 {
+            self.copy_some(chip, victim, pages, pool, work, moved);
+        } else {
+            self.background.as_mut().expect("a victim is begun").victims[chip as usize] = NONE;
+            if self.trims.is_some() || self.superseded.contains(&victim) {
+                // Nothing is copied any more, but something else may have to be on flash first.
+                self.empty(chip, victim, self.shape.gc, pool, work, moved);
+            } else {
+                self.erase(chip, victim, self.shape.gc, pool, work);
+            }
+        }
+    }
+
+    fn begin_victim(&mut self, chip: u32) -> u32 {
+        let background = self.background.as_mut().expect("the log collects in the background");
+        let gainless = &mut background.gainless[chip as usize];
+        let blocks = &self.blocks;
+        let need = Need { chip, now: self.writes, gainless: *gainless };
+        let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
+        let gains = self.space.gainful(blocks[victim as usize].valid);
+        *gainless = if gains { 0 } else { *gainless + 1 };
+        background.victims[chip as usize] = victim;
+        self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
+        self.blocks[victim as usize].state = State::Begun;
+        victim
+    }
+
+    /// Copies live slots of a victim until so many pages are full, or none is left; then the last page
+    /// is padded.
+    fn copy_some(
+        &mut self,
+        chip: u32,
+        victim: u32,
+        mut pages: u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        let end = (victim + 1) * self.slots_per_block;
+        let mut slot = victim * self.slots_per_block;
+        let (mut pages_read, mut last_page) = (0, NONE);
+        // Copies fill a page that the host has begun, and the host goes on where it would have gone.
+        let mut hosts = chip == self.cursor && self.by_page.rem(self.chips[chip as usize].next) != 0;
+        let begun = hosts;
+        self.copied.clear();
+        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        while pages > 0 && self.blocks[victim as usize].valid > 0 {
+            let live = self.valid.next_set(slot, end).expect("the block has a valid slot");
+            let owner = self.spare[live as usize];
+            if let Some(audit) = &mut self.audit {
+                audit.copy(live, owner);
+            }
+            self.valid.clear(live);
+            self.blocks[victim as usize].valid -= 1;
+            self.chips[chip as usize].live -= 1;
+            if self.chips[chip as usize].next == self.chips[chip as usize].end {
+                self.next_in_background(chip, pool);
+            }
+            let (placed, block) = self.place(chip, owner);
+            if owner < self.pages() {
+                moved(owner);
+            }
+            let page = self.by_page.div(live);
+            pages_read += u32::from(page != last_page);
+            (last_page, slot) = (page, live + 1);
+            if self.by_page.rem(placed + 1) == 0
+                || (self.blocks[victim as usize].valid == 0 && self.pad(chip))
+            {
+                // A block's pages in succession are one entry.
+                let program_ns = pool.programmed(block, 1);
+                match self.copied.last_mut() {
+                    Some((count, ns)) if *ns == program_ns => *count += 1,
+                    _ => self.copied.push((1, program_ns)),
+                }
+                pages -= 1;
+                self.close_if_full(chip);
+                if std::mem::take(&mut hosts) {
+                    self.advance_cursor();
+                }
+            }
+        }
+        work.copy(chip, self.shape.gc, pages_read, &self.copied);
+        if begun && !hosts {
+            // What the host had in the page buffer went with the copies.
+            self.settle_superseded(work.number());
+        }
+    }
+
+    /// Gives a chip whose frontier is full another one for copies in the background.
+    fn next_in_background(&mut self, chip: u32, pool: &mut BlockPool) {
+        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        let at = &self.chips[chip as usize];
+        if at.next != at.end || self.resume(chip) {
+            return;
+        }
+        let may_take = self.chips[chip as usize].held < self.shape.limit;
+        match may_take.then(|| pool.take(chip)).flatten() {
+            Some(block) => {
+                self.chips[chip as usize].held += 1;
+                self.open(chip, block);
+            }
+            None => {
+                let block = self.reserve_pop(chip, pool);
+                self.open(chip, block);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The device's health, as a drive reports it.
+//!
+//! Sources: NVM Express Base Specification 2.0, section 5.16.1.3 (SMART / Health Information log);
+//! JEDEC JESD84-B51 (eMMC 5.1), section 7.4 (EXT_CSD bytes 267 to 269); JEDEC JESD220 (UFS), the
+//! device health descriptor. Fields keep the standards' names and encodings; what a simulation does
+//! not know (temperature, power cycles, uncorrected errors) is not there.
+//!
+//! Read into them: life used is erases over endurance, the mean over all blocks, `flash.pe_cycles` and
+//! preconditioning included. NVMe's available spare is that of the chip with the fewest spare blocks
+//! left, as those of one chip do not help another; eMMC and UFS speak of the average. Memory is of one
+//! type, so that type B is not defined. Counters of commands and data are those of the run.
+
+use serde::Serialize;
+
+use super::Recorder;
+use crate::ftl::endurance::Life;
+
+/// `health`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Health {
+    /// How it is.
+    pub state: State,
+    /// When the device turned read-only, ns on the clock of the arrivals; absent if it did not.
+    pub read_only_ns: Option<u64>,
+    /// Requests that a read-only device refused, in whole or in part.
+    pub failed: Failed,
+    /// The erase blocks.
+    pub blocks: Blocks,
+    /// NVMe: SMART / Health Information.
+    pub nvme_smart: NvmeSmart,
+    /// eMMC: bytes of EXT_CSD.
+    pub emmc_ext_csd: EmmcExtCsd,
+    /// UFS: device health descriptor.
+    pub ufs_health_descriptor: UfsHealthDescriptor,
+}
+
+/// `health.state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Nothing to report.
+    Good,
+    /// A chip's spare blocks are below `ftl.spare_threshold`.
+    SpareLow,
+    /// Writes, trims and flushes are refused.
+    ReadOnly,
+}
+
+/// `health.failed`: these requests are in `trace`, not in `latency`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Failed {
+    /// Writes.
+    pub writes: u64,
+    /// Trims.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+}
+
+/// `health.blocks`: all = in service + spare + retired.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Blocks {
+    /// Blocks of the flash.
+    pub all: u64,
+    /// Blocks past their limit, which hold nothing.
+    pub retired: u64,
+    /// Spare blocks the device began with.
+    pub spare: u64,
+    /// Spare blocks left.
+    pub spare_left: u64,
+}
+
+/// `health.nvme_smart`.
+#[derive(Clone, Debug, Serialize)]
+pub struct NvmeSmart {
+    /// Bit 0: available spare below its threshold; bit 3: media read-only.
+    pub critical_warning: u8,
+    /// Spare blocks left, whole percents; absent without spare blocks.
+    pub available_spare: Option<u8>,
+    /// `ftl.spare_threshold`, whole percents.
+    pub available_spare_threshold: u8,
+    /// Life used, whole percents, at most 255; absent without an endurance.
+    pub percentage_used: Option<u8>,
+    /// Read by the host, in thousands of 512 B, rounded up.
+    pub data_units_read: u64,
+    /// Written by the host, likewise.
+    pub data_units_written: u64,
+    /// Reads completed.
+    pub host_read_commands: u64,
+    /// Writes completed.
+    pub host_write_commands: u64,
+}
+
+/// `health.emmc_ext_csd`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub struct EmmcExtCsd {
+    /// 0 not defined, 1 normal, 2 warning (80 % of the spare blocks used), 3 urgent (90 %).
+    pub pre_eol_info: u8,
+    /// 0 not defined, 1 for up to 10 % of life used, ..., 10 for up to 100 %, 11 beyond.
+    pub device_life_time_est_typ_a: u8,
+    /// Not defined.
+    pub device_life_time_est_typ_b: u8,
+}
+
+/// `health.ufs_health_descriptor`.
+#[derive(Clone, Debug, Serialize)]
+pub struct UfsHealthDescriptor {
+    /// As `PRE_EOL_INFO`; 3 is called critical.
+    #[serde(rename = "bPreEOLInfo")]
+    pub pre_eol_info: u8,
+    /// As `DEVICE_LIFE_TIME_EST_TYP_A`.
+    #[serde(rename = "bDeviceLifeTimeEstA")]
+    pub device_life_time_est_a: u8,
+    /// Not defined.
+    #[serde(rename = "bDeviceLifeTimeEstB")]
+    pub device_life_time_est_b: u8,
+}
+
+/// Thousands of units of 512 B, rounded up.
+fn data_units(bytes: u64) -> u64 {
+    bytes.div_ceil(512_000)
+}
+
+/// Pre-EOL information for spare blocks there were and are left.
+fn pre_eol((spare, left): (u64, u64)) -> u8 {
+    let used = spare - left;
+    match spare {
+        0 => 0,
+        _ if used * 10 >= spare * 9 => 3,
+        _ if used * 10 >= spare * 8 => 2,
+        _ => 1,
+    }
+}
+
+/// Life used in steps of a tenth.
+fn life_time(used: Option<f64>) -> u8 {
+    match used {
+        None => 0,
+        Some(used) if used >= 1.0 => 11,
+        Some(used) => (used * 10.0) as u8 + 1,
+    }
+}
+
+impl Health {
+    /// The health of a device whose blocks have come so far, and that turned read-only or not.
+    pub fn new(life: &Life, recorder: &Recorder, read_only_ns: Option<u64>, threshold_ppm: u64) -> Health {
+        let (spare, left) = life.fewest;
+        let threshold = (threshold_ppm / 10_000) as u8;
+        let available = (spare > 0).then(|| (u64::from(left) * 100 / u64::from(spare)) as u8);
+        let low = available.is_some_and(|percent| percent < threshold);
+        let life_time = life_time(life.used);
+        let pre_eol_info = pre_eol(life.spares);
+        Health {
+            state: match read_only_ns {
+                Some(_) => State::ReadOnly,
+                None if low => State::SpareLow,
+                None => State::Good,
+            },
+            read_only_ns,
+            failed: Failed {
+                writes: recorder.failed[1],
+                trims: recorder.failed[2],
+                flushes: recorder.failed[3],
+            },
+            blocks: Blocks {
+                all: life.blocks,
+                retired: life.retired,
+                spare: life.spares.0,
+                spare_left: life.spares.1,
+            },
+            nvme_smart: NvmeSmart {
+                critical_warning: u8::from(low) | u8::from(read_only_ns.is_some()) << 3,
+                available_spare: available,
+                available_spare_threshold: threshold,
+                percentage_used: life.used.map(|used| (used * 100.0).min(255.0) as u8),
+                data_units_read: data_units(recorder.served_bytes[0]),
+                data_units_written: data_units(recorder.served_bytes[1]),
+                host_read_commands: recorder.requests[0] - recorder.failed[0],
+                host_write_commands: recorder.requests[1] - recorder.failed[1],
+            },
+            emmc_ext_csd: EmmcExtCsd {
+                pre_eol_info,
+                device_life_time_est_typ_a: life_time,
+                device_life_time_est_typ_b: 0,
+            },
+            ufs_health_descriptor: UfsHealthDescriptor {
+                pre_eol_info,
+                device_life_time_est_a: life_time,
+                device_life_time_est_b: 0,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_thousands_rounded_up() {
+        assert_eq!([0, 1, 512_000, 512_001].map(data_units), [0, 1, 1, 2]);
+    }
+
+    /// JESD84-B51: 80 % consumed warn, 90 % are urgent; without reserved blocks nothing is defined.
+    #[test]
+    fn pre_eol_has_the_steps_of_the_standard() {
+        let left = [(0, 0), (10, 10), (10, 3), (10, 2), (10, 1), (10, 0)];
+        assert_eq!(left.map(pre_eol), [0, 1, 1, 2, 3, 3]);
+    }
+
+    /// 0x01 up to 10 % of life used, 0x0A up to 100 %, 0x0B beyond.
+    #[test]
+    fn life_time_has_the_steps_of_the_standard() {
+        let used = [None, Some(0.0), Some(0.0999), Some(0.1), Some(0.95), Some(1.0), Some(7.0)];
+        assert_eq!(used.map(life_time), [0, 1, 1, 2, 10, 11, 11]);
+    }
+}

@@ -1,0 +1,77 @@
+//! When requests arrive.
+
+use crate::config::{Arrival, Synthetic};
+use crate::workload::Op;
+use rand::RngCore;
+use rand_distr::{Distribution, Exp1};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The arrival process.
+#[derive(Clone, Debug)]
+pub(super) struct Arrivals {
+    process: Arrival,
+    interarrival_ns: u64,
+    /// A burst of this operation (0 reads, 1 the others) ends after a request if a draw of 64 bits is
+    /// at most this.
+    ends: [u64; 2],
+    /// Part of a nanosecond not yet passed, so that rounding does not change the mean.
+    rest_ns: f64,
+}
+
+impl Arrivals {
+    pub fn new(synthetic: &Synthetic) -> Arrivals {
+        let ends = match synthetic.arrival {
+            Arrival::Bursts { length, read_length, single, .. } => {
+                let read_length = if single { read_length } else { length };
+                [threshold(read_length), threshold(length)]
+            }
+            _ => [u64::MAX; 2],
+        };
+        let interarrival_ns = synthetic.interarrival_ns;
+        Arrivals { process: synthetic.arrival, interarrival_ns, ends, rest_ns: 0.0 }
+    }
+
+    /// Whether all requests of a burst have one operation.
+    #[inline]
+    pub fn single(&self) -> bool {
+        matches!(self.process, Arrival::Bursts { single: true, .. })
+    }
+
+    /// Mean requests between draws of an operation, of reads and of the others.
+    pub fn lengths(&self) -> [f64; 2] {
+        match self.process {
+            Arrival::Bursts { length, read_length, single: true, .. } => [read_length, length],
+            _ => [1.0; 2],
+        }
+    }
+
+    /// Passes the time from a request of `op` to the next; whether that one begins a burst.
+    #[inline]
+    pub fn pass(&mut self, op: Op, can_go_on: bool, time_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> bool {
+        let mut begins = true;
+        let mean_ns = match self.process {
+            Arrival::Constant => {
+                *time_ns = time_ns.saturating_add(self.interarrival_ns);
+                return true;
+            }
+            Arrival::Exponential => self.interarrival_ns,
+            Arrival::Bursts { gap_ns, .. } => {
+                begins = rng.next_u64() <= self.ends[usize::from(op != Op::Read)] || !can_go_on;
+                if begins { gap_ns } else { self.interarrival_ns }
+            }
+        };
+        if mean_ns > 0 {
+            let gap: f64 = Exp1.sample(rng);
+            let gap_ns = gap * mean_ns as f64 + self.rest_ns;
+            *time_ns = time_ns.saturating_add(gap_ns as u64);
+            self.rest_ns = gap_ns.fract();
+        }
+        begins
+    }
+}
+
+/// What 64 random bits are at most, with a probability of 1 / `length`.
+fn threshold(length: f64) -> u64 {
+    // Saturates at a length of 1.
+    (18_446_744_073_709_551_616.0 / length) as u64
+}

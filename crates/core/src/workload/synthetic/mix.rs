@@ -1,0 +1,78 @@
+//! Which operation comes next.
+
+use crate::config::Synthetic;
+use crate::util::below;
+use crate::workload::Op;
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const OPS: [Op; 3] = [Op::Read, Op::Trim, Op::Write];
+
+/// Operations by their shares: of all requests, or of those left (drawn without replacement, so
+/// that at the end each operation has had exactly its number).
+#[derive(Clone, Debug)]
+pub(super) struct Mix {
+    /// In the order of [`OPS`]: parts per million, or requests left.
+    left: [u64; 3],
+    exact: bool,
+    /// Mean requests that one draw decides, for reads and for the others.
+    lengths: [f64; 2],
+}
+
+impl Mix {
+    pub fn new(synthetic: &Synthetic, lengths: [f64; 2]) -> Mix {
+        let (read, trim) = (synthetic.read_ppm, synthetic.trim_ppm);
+        let count = |ppm: u64| {
+            if !synthetic.exact_mix {
+                return ppm;
+            }
+            // Of the sums, so that the parts add up.
+            ((u128::from(synthetic.requests) * u128::from(ppm) + 500_000) / 1_000_000) as u64
+        };
+        let (reads, not_written) = (count(read), count(read + trim));
+        let left = [reads, not_written - reads, count(1_000_000) - not_written];
+        Mix { left, exact: synthetic.exact_mix, lengths }
+    }
+
+    /// Whether there is another request of `op`.
+    #[inline]
+    pub fn has(&self, op: Op) -> bool {
+        self.left[place(op)] > 0
+    }
+
+    /// The operation of the next request, or of the next burst.
+    #[inline]
+    pub fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> Op {
+        let [reads, trims, writes] = if self.lengths == [1.0; 2] { self.left } else { self.bursts() };
+        let draw = below(rng.next_u64(), reads + trims + writes);
+        if draw < reads {
+            Op::Read
+        } else if draw < reads + trims {
+            Op::Trim
+        } else {
+            Op::Write
+        }
+    }
+
+    /// Weights in bursts instead of requests: an operation in long bursts begins fewer.
+    fn bursts(&self) -> [u64; 3] {
+        let weight = |op: usize| {
+            let bursts = self.left[op] as f64 / self.lengths[usize::from(op > 0)];
+            // 2^20 steps to a burst; an operation that is left is never out of the draw.
+            ((bursts * f64::from(1 << 20)) as u64).max(u64::from(self.left[op] > 0))
+        };
+        [weight(0), weight(1), weight(2)]
+    }
+
+    /// A request of `op` is made.
+    #[inline]
+    pub fn take(&mut self, op: Op) {
+        if self.exact {
+            self.left[place(op)] -= 1;
+        }
+    }
+}
+
+fn place(op: Op) -> usize {
+    OPS.iter().position(|known| *known == op).expect("no flushes are generated")
+}

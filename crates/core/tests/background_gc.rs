@@ -1,0 +1,367 @@
+//! Garbage collection in the background: every invariant holds between any two of its steps, a burst
+//! no longer waits for a whole collection, and write amplification follows the closed forms.
+
+mod common;
+#[path = "common/devices.rs"]
+mod devices;
+
+use std::collections::HashMap;
+
+use common::{Log, checked, pages, settings};
+use devices::device;
+use ftlab_core::config::{GcBackground, Precondition, Settings};
+use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::gc::theory;
+use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::metrics::Report;
+use ftlab_core::sim::{Activity, Completion, Observer, run};
+use ftlab_core::workload::{Op, Record};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+macro_rules! each {
+    ($ftl:expr, $name:ident => $body:expr) => {
+        match $ftl {
+            Ftl::Page($name) => $body,
+            Ftl::Dftl($name) => $body,
+            Ftl::Cdftl($name) => $body,
+            Ftl::Minipage($name) => $body,
+            Ftl::Msftl($name) => $body,
+        }
+    };
+}
+
+/// Gives a device enough blocks to collect in the background.
+fn with_background(mut settings: Settings, above: u32, step_pages: u32) -> Settings {
+    let normal_blocks = settings.ftl.gc_free_blocks + above;
+    settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages });
+    while check(&settings).is_err() {
+        settings.flash.blocks_per_plane += 1;
+    }
+    settings
+}
+
+/// A full page-mapped device.
+fn full(kind: &str, blocks: u32) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.ftl.over_provisioning_ppm = 200_000;
+    settings.ftl.mapping_cache_bytes = Some(16 << 10);
+    settings.flash.blocks_per_plane = blocks;
+    settings.flash.pages_per_block = 16;
+    settings.device.precondition = Precondition::FILL;
+    settings
+}
+
+fn background(normal_blocks: u32, step_pages: u32) -> Option<GcBackground> {
+    Some(GcBackground { normal_blocks, step_pages })
+}
+
+/// Bursts of eight random writes, two hundred milliseconds apart.
+fn bursts(settings: &Settings, writes: u64) -> Vec<Record> {
+    let user = settings.user_pages();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+    (0..writes)
+        .map(|at| pages(at / 8 * 200_000_000, Op::Write, 4096, random.random_range(0..user), 1))
+        .collect()
+}
+
+fn report(settings: &Settings, trace: Vec<Record>) -> Report {
+    run(settings, &mut trace.into_iter(), &mut (), true).expect("every invariant holds")
+}
+
+#[test]
+fn a_burst_no_longer_waits_for_a_collection() {
+    for kind in ["page", "dftl", "cdftl"] {
+        let mut settings = full(kind, 64);
+        let foreground = report(&settings, bursts(&settings, 4000));
+        settings.ftl.gc_background = background(4, 1);
+        let background = report(&settings, bursts(&settings, 4000));
+        let [before, after] = [&foreground, &background].map(|report| report.latency.write.max_ns);
+        println!("{kind}: worst write {before} -> {after} ns");
+        assert!(foreground.flash.erases["gc"] > 100 && background.flash.erases["gc"] > 100);
+        if kind == "page" {
+            // Eight programs; before, a whole collection among them at least.
+            assert!(before >= 350_000 + 1_500_000, "{before}");
+            assert_eq!(after, 8 * 350_000);
+        }
+        assert!(after < before, "{kind}: {before} -> {after}");
+        // Everything it does is charged like any other collection.
+        let moved = (background.flash.programs["gc"]) as f64 / background.flash.programs["host"] as f64;
+        assert!((background.waf.gc.unwrap() - moved).abs() < 1e-12);
+    }
+}
+
+/// Whoever arrives while a step runs waits for that step at most, whatever the step is.
+#[test]
+fn a_request_waits_for_one_step_at_most() {
+    for step_pages in [1, 4] {
+        let mut settings = full("page", 64);
+        settings.ftl.gc_background = background(6, step_pages);
+        let user = settings.user_pages();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
+        // Writes far apart, a read in the midst of what they set going.
+        let trace: Vec<_> = (0..4000u64)
+            .map(|at| {
+                let op = if at % 2 == 0 { Op::Write } else { Op::Read };
+                let time = at / 2 * 20_000_000
+                    + if at % 2 == 0 { 0 } else { 350_000 + random.random_range(0..9_000_000) };
+                pages(time, op, 4096, random.random_range(0..user), 1)
+            })
+            .collect();
+        let report = report(&settings, trace);
+        let step_ns = (u64::from(step_pages) * 385_000).max(1_500_000);
+        let worst = report.latency.read.max_ns;
+        println!("steps of {step_pages}: worst read {worst} ns");
+        assert!(report.flash.erases["gc"] > 50);
+        assert!(worst > 35_000, "no read met a step");
+        assert!(worst <= step_ns + 35_000, "{worst}");
+    }
+}
+
+/// Overwritten at random with idle times in which the chip always comes back to its threshold G', the
+/// device follows the closed form with G' blocks kept: a victim is chosen when a frontier has just been
+/// opened and holds one page, so that G' b - 1 pages are unused then; in the foreground, with G kept, one is
+/// chosen when the frontier is full, and G b are.
+#[test]
+fn write_amplification_is_that_of_the_closed_form() {
+    for (normal, step) in [(2, 1), (8, 1), (8, 16), (16, 7)] {
+        let mut settings = settings();
+        settings.ftl.kind = "page".into();
+        settings.ftl.over_provisioning_ppm = 150_000;
+        settings.ftl.gc_background = background(normal, step);
+        settings.flash.blocks_per_plane = 512;
+        let mut work = Work::new(Timing::new(&settings.flash, 4096), 1);
+        let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else {
+            panic!("a page-mapped device")
+        };
+        let user = settings.user_pages() as u32;
+        ftl.lay(&mut (0..user), &mut work);
+        ftl.collect_in_background(settings.ftl.gc_background.unwrap());
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
+        let mut programs = |writes: u32| {
+            let before = work.counts().programs.iter().sum::<u64>();
+            for _ in 0..writes {
+                let first = random.random_range(0..user);
+                let page = Request { first, pages: 1, head_partial: false, tail_partial: false };
+                ftl.write(page, &mut work);
+                while ftl.background_step(0, &mut work) {
+                    work.clear();
+                }
+                work.clear();
+            }
+            (work.counts().programs.iter().sum::<u64>() - before) as f64 / f64::from(writes)
+        };
+        programs(10 * user);
+        let found = programs(6 * user);
+        let expected = theory::shared_frontier(512, normal, 64, f64::from(user), |a| theory::greedy(a, 64));
+        let error = (found / expected - 1.0) * 100.0;
+        println!("normal {normal}, steps of {step}: {found:.4}, closed form {expected:.4}, {error:+.2} %");
+        assert!(error.abs() < 1.0);
+    }
+}
+
+/// Without idle time there is no background: the results are those without it.
+#[test]
+fn a_busy_device_collects_as_it_did() {
+    let mut settings = full("page", 64);
+    settings.device.precondition = Precondition::FILL;
+    let user = settings.user_pages();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+    let trace: Vec<_> =
+        (0..6000).map(|_| pages(0, Op::Write, 4096, random.random_range(0..user), 1)).collect();
+    let off = report(&settings, trace.clone());
+    settings.ftl.gc_background = background(6, 1);
+    assert_eq!(format!("{off:?}"), format!("{:?}", report(&settings, trace)));
+}
+
+/// The timeline shows steps in the background as garbage collection of no request, and the run ends
+/// with the last completion.
+#[test]
+fn steps_are_seen_and_end_with_the_trace() {
+    #[derive(Default)]
+    struct Watch {
+        alone: u64,
+        latest_ns: u64,
+        last_ns: u64,
+    }
+    impl Observer for Watch {
+        fn complete(&mut self, completion: &Completion) {
+            self.last_ns = completion.complete_ns;
+        }
+        fn wants_activity(&self) -> bool {
+            true
+        }
+        fn activity(&mut self, activity: &Activity) {
+            if activity.request.is_none() {
+                assert_eq!(activity.cause.name(), "gc");
+                self.alone += 1;
+            }
+            self.latest_ns = activity.end_ns;
+        }
+    }
+    let mut settings = full("page", 64);
+    settings.ftl.gc_background = background(6, 1);
+    let mut watch = Watch::default();
+    let trace = bursts(&settings, 2000);
+    let report = run(&settings, &mut trace.into_iter(), &mut watch, true).expect("every invariant holds");
+    assert!(watch.alone > 100);
+    assert_eq!(watch.last_ns, report.elapsed_ns);
+    // A step under way may outlast it; none begins after it.
+    assert!(watch.latest_ns <= watch.last_ns + 1_500_000);
+}
+
+/// A flush needs every chip, so it must not be overtaken by steps on one chip after another.
+#[test]
+fn steps_do_not_starve_a_flush() {
+    for (scheduler, logical) in [("noop", 4096), ("noop", 1024), ("piq", 4096), ("vios", 4096)] {
+        let mut settings = full("page", 64);
+        settings.device.scheduler = scheduler.into();
+        settings.ftl.logical_page_bytes = logical;
+        settings.flash.channels = 4;
+        settings.device.queue_depth = 16;
+        settings.ftl.gc_background = background(12, 1);
+        let user = settings.user_pages() / 4 * 4;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+        let mut trace = Vec::new();
+        for at in 0..300u64 {
+            let time = at * 6_000_000;
+            for _ in 0..8 {
+                trace.push(pages(time, Op::Write, u64::from(logical), random.random_range(0..user), 1));
+            }
+            trace.push(pages(time, Op::Flush, 4096, 0, 0));
+        }
+        let (report, rows) = checked(&settings, trace);
+        assert!(report.flash.programs["gc"] > 500, "{scheduler}: {:?}", report.flash.programs);
+        let worst =
+            rows.iter().filter(|row| row.op == Op::Flush).map(|row| row.complete_ns - row.arrival_ns).max();
+        println!("{scheduler}, {logical} B: worst flush {worst:?} ns");
+        // What was written with it, and the longest step; collections in the foreground apart.
+        assert!(worst.unwrap() < 40_000_000, "{scheduler}: {worst:?}");
+    }
+}
+
+struct Driven {
+    ftl: Ftl,
+    work: Work,
+    versions: HashMap<u32, Option<u32>>,
+    writes: HashMap<u32, u32>,
+}
+
+impl Driven {
+    fn new(settings: &Settings) -> Driven {
+        let mut work =
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+        let mut ftl = Ftl::new(settings, true, &mut work);
+        each!(&mut ftl, ftl => {
+            if settings.allocates_by_speed() {
+                ftl.choose_by_speed();
+            }
+            ftl.collect_in_background(settings.ftl.gc_background.unwrap());
+        });
+        Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
+    }
+
+    fn write(&mut self, op: Op, first: u32, pages: u32) {
+        self.work.clear();
+        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        each!(&mut self.ftl, ftl => if op == Op::Write {
+            ftl.write(request, &mut self.work)
+        } else {
+            ftl.trim(request, &mut self.work)
+        });
+        for lpn in first..first + pages {
+            let version = self.writes.entry(lpn).or_insert(0);
+            *version += 1;
+            self.versions.insert(lpn, (op == Op::Write).then_some(*version));
+        }
+    }
+
+    fn verify(&self) {
+        each!(&self.ftl, ftl => {
+            ftl.verify().expect("every invariant holds");
+            for lpn in 0..ftl.logical_pages() {
+                assert_eq!(ftl.version(lpn), self.versions.get(&lpn).copied().flatten(), "LPN {lpn}");
+            }
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 96,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
+        ..ProptestConfig::default()
+    })]
+
+    /// Writes, trims, flushes and write-backs between any two steps, on a full device: the host
+    /// invalidates pages of victims, takes blocks, and collects in the foreground what was begun.
+    #[test]
+    fn every_invariant_holds_between_any_two_steps(
+        settings in device(), above in 1u32..5, step in 1u32..6,
+        steps in proptest::collection::vec((0u8..12, any::<u32>(), 1u32..8), 1..500),
+    ) {
+        let settings = with_background(settings, above, step);
+        let chips = settings.flash.chips();
+        let mut driven = Driven::new(&settings);
+        let lpns = each!(&driven.ftl, ftl => ftl.logical_pages());
+        for lpn in 0..lpns {
+            driven.write(Op::Write, lpn, 1);
+        }
+        for (op, at, pages) in steps {
+            let pages = pages.min(lpns);
+            let first = at % (lpns - pages + 1);
+            match op {
+                0 => driven.write(Op::Trim, first, pages),
+                1 => each!(&mut driven.ftl, ftl => ftl.flush(&mut driven.work)),
+                2 => {
+                    each!(&mut driven.ftl, ftl => ftl.write_back(&mut driven.work));
+                }
+                3..8 => {
+                    for _ in 0..pages {
+                        driven.work.clear();
+                        each!(&mut driven.ftl, ftl => ftl.background_step(at % chips, &mut driven.work));
+                    }
+                }
+                _ => driven.write(Op::Write, first, pages),
+            }
+            driven.verify();
+        }
+    }
+
+    /// Through the whole stack; idle chips come to rest after finitely many steps.
+    #[test]
+    fn the_whole_stack_keeps_every_invariant(
+        settings in device(), above in 1u32..4, step in 1u32..5,
+        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        (depth, transfer, flush) in (any::<u32>(), any::<u64>(), any::<bool>()),
+        steps in proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..9_000_000), 1..300),
+    ) {
+        let mut settings = with_background(settings, above, step);
+        settings.device.queue_depth = 1 + depth % 12;
+        settings.device.precondition = Precondition::FILL;
+        settings.ftl.background_flush = flush;
+        settings.flash.transfer_ps = transfer % 3 * 10_000;
+        let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
+        settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
+        if settings.allocates_by_speed() {
+            settings.ftl.wear_threshold = None;
+        }
+        let user = settings.user_bytes();
+        let mut time_ns = 0;
+        let trace: Vec<_> = steps.iter().map(|&(op, at, size, gap)| {
+            time_ns += if op % 3 == 0 { gap } else { 0 };
+            let size = size.min(user);
+            let op = match op { 0..2 => Op::Read, 2..8 => Op::Write, 8 => Op::Trim, _ => Op::Flush };
+            let offset = u64::from(at) % (user - size + 1);
+            Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0 }
+        }).collect();
+        let count = trace.len() as u64;
+        let mut log = Log::default();
+        let report = run(&settings, &mut trace.into_iter(), &mut log, true).expect("every invariant holds");
+        prop_assert_eq!(report.trace.requests, count);
+        prop_assert_eq!(log.0.len() as u64, count);
+    }
+}

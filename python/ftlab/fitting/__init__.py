@@ -1,0 +1,11 @@
+"""Fitting a generator's parameters to targets: ``ftlab trace fit``.
+
+`targets` says what is to be matched, `measure` what a workload has, `solve` finds roots, `arrivals`
+and `sizes` have the closed forms, `fit` puts them together, `report` writes the model and says what
+was reached.
+"""
+
+from ftlab.fitting.fit import Fit, Fitter
+from ftlab.fitting.targets import Targets, read_targets, targets_of_trace
+
+__all__ = ["Fit", "Fitter", "Targets", "read_targets", "targets_of_trace"]

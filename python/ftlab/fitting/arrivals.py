@@ -1,0 +1,55 @@
+"""Arrival processes from their mean and spread."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+STEADY_CV = 0.1
+"""Below this coefficient of variation gaps are constant."""
+
+POISSON_CV = 1.05
+"""Up to this they are exponential."""
+
+
+class Bursts(NamedTuple):
+    """On and off: mean requests in a burst, mean gaps within and between, ns."""
+
+    length: float
+    within_ns: float
+    between_ns: float
+
+
+def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
+    """The bursts with this mean gap and coefficient of variation of the gaps.
+
+    Gaps are a mixture of two exponentials, the long one with probability p = 1 / length: mean
+    m = (1 - p) w + p b, second moment 2 ((1 - p) w^2 + p b^2) = (cv^2 + 1) m^2. With w >= 0 the length is
+    at least (cv^2 + 1) / 2; a shorter one is raised.
+    """
+    length = max(length, (cv**2 + 1) / 2 * 1.02, 1.0001)
+    p = 1 / length
+    half = (cv**2 + 1) * mean_ns**2 / 2
+    root = mean_ns**2 - (1 - p) / p * (mean_ns**2 / (1 - p) - half)
+    between = mean_ns + math.sqrt(max(root, 0.0))
+    within = max((mean_ns - p * between) / (1 - p), 0.0)
+    return Bursts(length, within, between)
+
+
+class Lengths(NamedTuple):
+    """Mean requests in a burst of reads, and in one of other operations."""
+
+    reads: float
+    others: float
+
+
+def of_rate(mean_ns: float, within_ns: float, requests: tuple[int, int], lengths: Lengths) -> Bursts:
+    """Bursts of one operation with these lengths, the gap between them such that the mean gap is kept.
+
+    ``requests`` are reads and others; ``within_ns`` is the gap within bursts, at most the mean.
+    """
+    total = sum(requests)
+    starts = requests[0] / lengths.reads + requests[1] / lengths.others
+    within = min(within_ns, mean_ns)
+    between = (mean_ns * total - within * (total - starts)) / starts
+    return Bursts(lengths.others, within, between)

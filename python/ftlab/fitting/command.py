@@ -1,0 +1,134 @@
+"""What ``ftlab trace fit`` does, without its options and prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ftlab import traces
+from ftlab._core import Config, UserError
+from ftlab.configs import Override, keyword_overrides
+from ftlab.fitting import report
+from ftlab.fitting.fit import Fit, Fitter
+from ftlab.fitting.targets import Targets, read_targets, targets_of_trace
+from ftlab.outputs import Output, check_distinct
+from ftlab.progress import Reporter
+
+SUFFIX = ".toml"
+"""Of a targets file and of a model."""
+
+
+@dataclass
+class Request:
+    """What was asked for."""
+
+    source: str
+    out: str
+    config: str | None
+    only: tuple[str, ...]
+    tolerance: float
+    settings: list[Override]
+    flags: dict[str, str]
+    load_state: str | None
+
+
+def tolerance_of(text: str) -> float:
+    """The share of ``--tolerance``.
+
+    Raises:
+        UserError: it is none.
+    """
+    try:
+        share = float(text.strip().removesuffix("%"))
+        if text.strip().endswith("%") and 0 < share <= 100:
+            return share / 100
+    except ValueError:
+        pass
+    raise UserError(f"--tolerance {text}: expected a share such as 1%")
+
+
+def run(request: Request) -> Iterator[tuple[Fit, str]]:
+    """Fits what was asked for; each fit with its file, written."""
+    if Path(request.source).suffix.lower() == SUFFIX:
+        yield from _from_targets(request)
+    else:
+        yield _from_trace(request)
+
+
+def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
+    given = [name for name in request.flags if name != "seed"]
+    if given:
+        raise UserError(f"--{given[0].replace('_', '-')}: {request.source} is a targets file, no trace")
+    if request.config is not None:
+        raise UserError(
+            f"--config: the device stands in {request.source}, table [config]; change it with --set"
+        )
+    config, wanted = read_targets(request.source, request.only)
+    directory = Path(request.out)
+    if directory.suffix == SUFFIX and len(wanted) > 1:
+        raise UserError(f"--out {request.out}: {len(wanted)} models; name a directory, or choose with --only")
+    one_file = directory.suffix == SUFFIX
+    if not one_file:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--out {request.out}: {error.strerror}") from None
+    outputs = [
+        Output("--out", directory if one_file else directory / (each.name + SUFFIX)) for each in wanted
+    ]
+    for output in outputs:
+        output.check()
+    check_distinct(outputs, [request.source])
+    overrides = [*request.settings, *keyword_overrides(request.flags)]
+    with Reporter(tasks=len(wanted)) as reporter:
+        fitter = Fitter(config, overrides, tolerance=request.tolerance, load_state=request.load_state)
+        for targets, output in zip(wanted, outputs, strict=True):
+            # One fitter, so that its device is prepared once.
+            fitter.report_to(reporter.callback(targets.name))
+            fit = fitter.fit(targets)
+            _write(fit, output, fitter.config, device=targets.read_conflicts is not None)
+            reporter.finish(targets.name)
+            yield fit, output.name
+
+
+def _from_trace(request: Request) -> tuple[Fit, str]:
+    if request.only:
+        raise UserError(f"--only: {request.source} is no targets file (.toml)")
+    if request.load_state is not None and request.config is None:
+        raise UserError("--load-state: a state belongs to a device; name it with --config")
+    output = Output("--out", request.out)
+    output.check((SUFFIX,))
+    check_distinct([output], [request.source])
+    if not Path(request.source).exists():
+        raise UserError(f"{request.source}: No such file or directory")
+    flags = keyword_overrides({name: value for name, value in request.flags.items() if name != "seed"})
+    trace = traces.trace_config(request.source, flags)
+    seed = keyword_overrides({name: value for name, value in request.flags.items() if name == "seed"})
+    name = Path(request.out).stem
+    with Reporter() as reporter:
+        fitter = Fitter(
+            request.config,
+            [*request.settings, *seed],
+            tolerance=request.tolerance,
+            progress=reporter.callback(name),
+            load_state=request.load_state,
+        )
+        found = fitter.conflicts_of(trace, flags) if request.config is not None else None
+        targets: Targets = targets_of_trace(trace, name, found)
+        fit = fitter.fit(targets)
+        _write(fit, output, fitter.config, device=found is not None)
+    return fit, output.name
+
+
+def _write(fit: Fit, output: Output, config: Config, *, device: bool) -> None:
+    resolved = json.loads(config.json())
+    preset = resolved.get("preset") if device else None
+    described = None
+    if device:
+        described = (
+            f"on {preset or 'the device'}, device.scheduler {resolved['device']['scheduler']},"
+            f" flash.pe_cycles {resolved['flash']['pe_cycles']}, seed {resolved['seed']}"
+        )
+    output.write(report.toml(fit, preset, described).encode())

@@ -1,0 +1,455 @@
+"""From targets to a generator's parameters.
+
+What a share, a size or a rate states is set directly. The miss ratio is met by how hot the hot part is
+(bisection), conflicts by two properties of the arrival process (Broyden's method):
+
+- where the rate is not a target: the time between bursts, and the length of bursts of reads or of
+  writes, one of which stays at 1. A longer burst of one operation adds conflicts to that operation;
+- where it is (a model of a trace): the length of bursts and the gap within them, or, with bursts of one
+  operation, the ratio of the lengths of read and write bursts; the time between bursts follows from the
+  rate. Both are tried, the nearer is kept.
+
+Runs are seeded. What cannot be reached is said, not hidden: the nearest found is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ftlab import _core
+from ftlab._core import Config, UserError
+from ftlab.configs import ConfigLike, Override, load
+from ftlab.fitting import arrivals, sizes, solve
+from ftlab.fitting.measure import Workload, conflicts, measure, miss_ratio
+from ftlab.fitting.quantity import parse
+from ftlab.fitting.targets import Targets
+
+COARSE = 10
+"""Part of the requests with which a search for conflicts begins: one in so many."""
+
+COARSE_RUNS, FINE_RUNS = 60, 80
+"""Most runs of both phases."""
+
+BISECTIONS = 14
+"""Most runs for a miss ratio."""
+
+REGION_TURNS = 4
+"""Most corrections of a region that is not touched whole."""
+
+GOOD = 0.25
+"""Part of the tolerance at which a search ends."""
+
+WITHIN_BURST_NS = 20_000
+"""Mean gap within bursts where nothing states it."""
+
+START_GAP_NS = 3e6
+_SHORTEST_GAP_NS, _LONGEST_GAP_NS = 1e3, 1e11
+_LONGEST_BURST = 6.0
+_LARGEST_REGION = 4
+_HOT_REGION = 0.2
+_MOST_HOT = 0.95
+
+
+Progress = Callable[[int], "bool | None"]
+"""Called with the requests simulated so far; False stops with KeyboardInterrupt."""
+
+
+@dataclass
+class Characteristic:
+    """One target and what became of it."""
+
+    name: str
+    target: float
+    reached: float
+    ratio: bool
+    """A share, so that the difference counts and not its part of the target."""
+    tolerance: float
+
+    @property
+    def difference(self) -> float:
+        """Reached less target: of a share, or as a part of the target."""
+        gap = self.reached - self.target
+        if self.ratio or gap == 0:
+            return gap
+        return gap / self.target if self.target else math.copysign(math.inf, gap)
+
+    @property
+    def met(self) -> bool:
+        """Whether the difference is within the tolerance."""
+        return abs(self.difference) <= self.tolerance
+
+
+@dataclass
+class Fit:
+    """A fitted generator."""
+
+    targets: Targets
+    keys: dict[str, str]
+    """Keys of ``[workload.synthetic]``, without the prefix."""
+    characteristics: list[Characteristic] = field(default_factory=list)
+    runs: int = 0
+
+    @property
+    def missed(self) -> list[Characteristic]:
+        """What was not met."""
+        return [each for each in self.characteristics if not each.met]
+
+
+class Fitter:
+    """Fits generators, conflicts on one device."""
+
+    def __init__(
+        self,
+        config: ConfigLike | None,
+        overrides: list[Override] | None = None,
+        *,
+        tolerance: float = 0.01,
+        progress: Progress | None = None,
+        load_state: str | None = None,
+    ) -> None:
+        """``config`` is the device whose conflicts are targets; None: there are none.
+
+        ``load_state`` is a saved state of the device.
+        """
+        self._config = load(config if config is not None else {}, overrides or [])
+        self._tolerance = tolerance
+        self._progress = progress
+        self._load_state = load_state
+        self._device: _core.Device | None = None
+        self._simulated = 0
+        self._runs = 0
+
+    @property
+    def config(self) -> Config:
+        """The device, resolved."""
+        return self._config
+
+    def report_to(self, progress: Progress | None) -> None:
+        """From now on progress goes there, counted from 0."""
+        self._progress, self._simulated = progress, 0
+
+    def conflicts_of(self, trace: Config, flags: list[Override]) -> tuple[int, int]:
+        """Conflicts of a trace's reads and writes on the device; its pages are packed densely.
+
+        ``flags`` say how the trace is read.
+        """
+        overrides = [
+            *flags,
+            Override("trace fit", "workload.trace", trace.trace or ""),
+            Override("trace fit", "workload.format", trace.format),
+            Override("trace fit", "workload.out_of_range", "compact"),
+        ]
+        return self._run(load(self._config, overrides))
+
+    def fit(self, targets: Targets) -> Fit:
+        """The generator for ``targets``."""
+        self._runs = 0
+        keys = _given(targets)
+        self._places(targets, keys)
+        _arrivals(targets, keys)
+        if targets.read_conflicts is not None:
+            self._conflicts(targets, keys)
+        fit = Fit(targets, keys)
+        fit.characteristics = self._reached(targets, keys)
+        fit.runs = self._runs
+        return fit
+
+    def _generator(self, keys: dict[str, str]) -> Config:
+        return load(
+            self._config,
+            [Override("trace fit", f"workload.synthetic.{key}", value) for key, value in keys.items()],
+        )
+
+    def _run(self, config: Config) -> tuple[int, int]:
+        if self._device is None:
+            self._device = _core.prepare(config, load_state=self._load_state)
+        before = self._simulated
+
+        def advance(requests: int) -> bool | None:
+            self._simulated = before + requests
+            return self._progress(self._simulated) if self._progress else None
+
+        self._runs += 1
+        return conflicts(config, self._device, progress=advance)
+
+    def _places(self, targets: Targets, keys: dict[str, str]) -> None:
+        """Region and locality. A region that is drawn from is not touched whole, and how much of it
+        depends on the locality, so they take turns."""
+        if targets.footprint_bytes is None:
+            self._locality(targets, keys)
+            return
+        region = first = parse(keys["region"])
+        for _ in range(REGION_TURNS):
+            self._locality(targets, keys)
+            touched = _footprint(self._generator(keys))
+            if abs(touched / targets.footprint_bytes - 1) <= self._tolerance * GOOD:
+                return
+            region *= targets.footprint_bytes / touched
+            region = min(max(region, first), first * _LARGEST_REGION) // 4096 * 4096
+            keys["region"] = f"{round(region)}B"
+        self._locality(targets, keys)
+
+    def _locality(self, targets: Targets, keys: dict[str, str]) -> None:
+        """How hot the hot part is, such that the miss ratio is met.
+
+        One variable: up to 1 the share of requests to the hot fifth grows from a fifth (uniform) to
+        95 %, from there to 2 the hot part shrinks to a ten-thousandth.
+        """
+        if targets.miss_ratio is None:
+            return
+        wanted = targets.miss_ratio
+
+        def place(at: float) -> None:
+            share = _HOT_REGION + (_MOST_HOT - _HOT_REGION) * min(at, 1.0)
+            region = _HOT_REGION * 10 ** (-3.3 * max(at - 1.0, 0.0))
+            keys.update(pattern="hot-cold", hot_share=_percent(share), hot_region=_percent(region))
+
+        def excess(at: float) -> float:
+            place(at)
+            self._runs += 1
+            return wanted - self._misses(keys)
+
+        place(solve.bisect(excess, 0.0, 2.0, self._tolerance * GOOD, BISECTIONS))
+
+    def _misses(self, keys: dict[str, str]) -> float:
+        config = self._generator(keys)
+        region = json.loads(config.json())["workload"]["synthetic"]["region"]
+        if region == "device":
+            raise UserError('a miss ratio depends on the region: give [synthetic] region, "8GiB" say')
+        return miss_ratio(config, round(parse(region)))
+
+    def _conflicts(self, targets: Targets, keys: dict[str, str]) -> None:
+        """The arrival process, such that conflicts are met: of those there are, the nearest."""
+        before, best = dict(keys), math.inf
+        for process in _processes(targets):
+            tried = dict(before)
+            distance = self._search(targets, tried, process)
+            if distance < best:
+                best = distance
+                keys.clear()
+                keys.update(tried)
+            if best <= self._tolerance * GOOD:
+                break
+
+    def _search(self, targets: Targets, keys: dict[str, str], process: _Process) -> float:
+        """Sets the variables of a process; first on a part of the requests. What is missed."""
+        assert targets.read_conflicts is not None and targets.write_conflicts is not None
+        wanted = (
+            _share(targets.read_conflicts, targets.reads),
+            _share(targets.write_conflicts, targets.writes),
+        )
+
+        def residuals(requests: int) -> Callable[[solve.Pair], solve.Pair]:
+            def function(at: solve.Pair) -> solve.Pair:
+                process.apply(at, keys)
+                found = self._run(self._generator({**keys, "requests": str(requests)}))
+                counts = [round(requests * ops / targets.requests) for ops in (targets.reads, targets.writes)]
+                read, write = (
+                    _residual(_share(*each), goal) for *each, goal in zip(found, counts, wanted, strict=True)
+                )
+                return read, write
+
+            return function
+
+        def search(requests: int, within: float, most: int, starts: list[solve.Pair]) -> solve.Point:
+            """The best of the searches from each start, up to the first that ends within."""
+            best: solve.Point | None = None
+            for start in starts:
+                function = residuals(requests)
+                point = solve.Search(function, process.low, process.high, within, most).run(start)
+                best = point if best is None or point.distance < best.distance else best
+                if best.distance <= within:
+                    break
+            assert best is not None, "a process has a start"
+            return best
+
+        within, starts = self._tolerance * GOOD, process.starts
+        if targets.requests >= 20_000 * COARSE:
+            starts = [search(targets.requests // COARSE, within * 4, COARSE_RUNS, starts).at]
+        best = search(targets.requests, within, FINE_RUNS, starts)
+        process.apply(best.at, keys)
+        return best.distance
+
+    def _reached(self, targets: Targets, keys: dict[str, str]) -> list[Characteristic]:
+        """Every target beside what the finished model has."""
+        config = self._generator(keys)
+        found = measure(config)
+        values: list[tuple[str, float | None, float | None, bool]] = [
+            ("reads", targets.reads, found.counts[0], False),
+            ("writes", targets.writes, found.counts[1], False),
+            ("trims", targets.trims or None, found.counts[2], False),
+            ("mean_read_size", targets.mean_read_size, found.mean_read_size, False),
+            ("mean_write_size", targets.mean_write_size, found.mean_write_size, False),
+            ("read_size_mix", *_mix(targets.read_sizes, found, True), True),
+            ("write_size_mix", *_mix(targets.write_sizes, found, False), True),
+            ("sequential_ratio", targets.sequential_ratio, found.sequential_ratio, True),
+            ("mean_interarrival_ns", targets.mean_interarrival_ns, found.mean_gap_ns, False),
+            ("interarrival_cv", targets.interarrival_cv, found.gap_cv, False),
+        ]
+        if targets.footprint_bytes is not None:
+            values.append(("footprint_bytes", targets.footprint_bytes, _footprint(config), False))
+        if targets.miss_ratio is not None:
+            values.append(("miss_ratio", targets.miss_ratio, self._misses(keys), True))
+        if targets.read_conflicts is not None and targets.write_conflicts is not None:
+            read, write = self._run(config)
+            both = targets.read_conflicts + targets.write_conflicts
+            values += [
+                ("read_conflicts", targets.read_conflicts, read, False),
+                ("write_conflicts", targets.write_conflicts, write, False),
+                ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
+            ]
+        return [
+            Characteristic(name, target, reached, ratio, self._tolerance)
+            for name, target, reached, ratio in values
+            if target is not None and reached is not None
+        ]
+
+
+def _given(targets: Targets) -> dict[str, str]:
+    """What the targets state themselves."""
+    keys = {
+        "requests": str(targets.requests),
+        "read_share": _percent(targets.reads / targets.requests),
+        "trim_share": _percent(targets.trims / targets.requests),
+        "exact_mix": "true",
+    }
+    for name in ("read_sizes", "write_sizes"):
+        if mix := getattr(targets, name):
+            keys[name] = sizes.text(mix)
+    if targets.sequential_ratio is not None:
+        keys["sequential_share"] = _percent(targets.sequential_ratio)
+    return keys | targets.synthetic
+
+
+def _arrivals(targets: Targets, keys: dict[str, str]) -> None:
+    """Mean and spread of the gaps."""
+    mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
+    if mean is None:
+        return
+    keys["interarrival"] = _ns(mean)
+    if cv is None or arrivals.STEADY_CV < cv <= arrivals.POISSON_CV:
+        keys["arrival"] = "exponential"
+    elif cv <= arrivals.STEADY_CV:
+        keys["arrival"] = "constant"
+    else:
+        found = arrivals.bursts(mean, cv, targets.burst_length or 10.0)
+        keys.update(
+            arrival="bursts",
+            interarrival=_ns(found.within_ns),
+            burst_gap=_ns(found.between_ns),
+            burst_length=_real(found.length),
+        )
+
+
+class _Process(NamedTuple):
+    """An arrival process with two variables: what sets them, where searches start, their limits."""
+
+    apply: Callable[[solve.Pair, dict[str, str]], None]
+    starts: list[solve.Pair]
+    low: solve.Pair
+    high: solve.Pair
+
+
+def _processes(targets: Targets) -> list[_Process]:
+    """The arrival processes that may give the conflicts, the likelier first."""
+    if targets.mean_interarrival_ns is None:
+        return [_of_any_rate()]
+    return [_of_rate(targets, single=False), _of_rate(targets, single=True)]
+
+
+def _of_any_rate() -> _Process:
+    """Bursts of one operation. Variables: logarithms of the gap between them, and of the length of read
+    bursts (above 0) or of write bursts (below)."""
+
+    def apply(at: solve.Pair, keys: dict[str, str]) -> None:
+        keys.update(arrival="bursts", burst_ops="single", burst_gap=_ns(math.exp(at[0])))
+        keys.setdefault("interarrival", _ns(WITHIN_BURST_NS))
+        keys["read_burst_length"] = _real(math.exp(max(at[1], 0.0)))
+        keys["burst_length"] = _real(math.exp(max(-at[1], 0.0)))
+
+    low = (math.log(_SHORTEST_GAP_NS), -_LONGEST_BURST)
+    high = (math.log(_LONGEST_GAP_NS), _LONGEST_BURST)
+    gap = math.log(START_GAP_NS)
+    # The slopes differ on both sides of 0, so a search may need to start on the right one.
+    return _Process(apply, [(gap, 0.0), (gap, -1.0), (gap, 1.0)], low, high)
+
+
+def _of_rate(targets: Targets, *, single: bool) -> _Process:
+    """Bursts at the rate of the targets, the gap between them following.
+
+    Variables: the logarithm of their length; the logarithm of the gap within them, over the first
+    guess, or for bursts of one operation that of the length of read over write bursts.
+    """
+    mean = targets.mean_interarrival_ns
+    assert mean is not None
+    cv = max(targets.interarrival_cv or 1.0, 1.0)
+    guess = arrivals.bursts(mean, cv, targets.burst_length or 10.0)
+    within = max(guess.within_ns, 1000.0)
+
+    def apply(at: solve.Pair, keys: dict[str, str]) -> None:
+        tight = 1.0 if single else math.exp(at[1])
+        ratio = at[1] if single else 0.0
+        lengths = arrivals.Lengths(math.exp(at[0] + max(ratio, 0.0)), math.exp(at[0] + max(-ratio, 0.0)))
+        ops = (targets.reads, targets.writes + targets.trims)
+        found = arrivals.of_rate(mean, within * tight, ops, lengths)
+        keys.update(
+            arrival="bursts",
+            burst_ops="single" if single else "mixed",
+            interarrival=_ns(found.within_ns),
+            burst_gap=_ns(found.between_ns),
+            read_burst_length=_real(lengths.reads),
+            burst_length=_real(lengths.others),
+        )
+
+    longest = math.log(max(targets.requests / 20, 2.0))
+    start = (min(math.log(guess.length), longest), 0.0)
+    return _Process(apply, [start], (0.0, -_LONGEST_BURST), (longest, _LONGEST_BURST))
+
+
+def _share(count: int, of: int) -> float:
+    """A share off its ends by half a request, so that its log-odds are finite."""
+    return min(max(count, 0.5), max(of - 0.5, 0.5)) / max(of, 1)
+
+
+def _residual(found: float, wanted: float) -> float:
+    """Difference of log-odds, which searches take as straight; near 0 the relative difference."""
+    odds = math.log(found / (1 - found)) - math.log(wanted / (1 - wanted))
+    return odds * (1 - wanted)
+
+
+def _mix(wanted: sizes.Mix | None, found: Workload, reads: bool) -> tuple[float | None, float | None]:
+    """The largest difference of the cumulative shares of sizes; its target is 0."""
+    if wanted is None:
+        return None, None
+    return 0.0, sizes.difference(found.read_sizes if reads else found.write_sizes, dict(wanted))
+
+
+def _footprint(config: Config) -> int:
+    """Bytes in the pages of 4 KiB that a generator touches."""
+    import numpy as np
+
+    touched: set[int] = set()
+    for _, _, offsets, lengths in _core.trace_chunks(config, 1 << 18):
+        first = np.asarray(offsets) >> 12
+        last = (np.asarray(offsets) + np.asarray(lengths) - 1) >> 12
+        for step in range(int((last - first).max()) + 1 if first.size else 0):
+            touched.update((first[first + step <= last] + step).tolist())
+    return len(touched) << 12
+
+
+def _percent(share: float) -> str:
+    # Parts per million; at least one where there is any.
+    ppm = round(share * 1e6)
+    return f"{ppm / 1e4:.4f}%"
+
+
+def _ns(value: float) -> str:
+    return f"{round(value)}ns"
+
+
+def _real(value: float) -> str:
+    return f"{max(value, 1.0):.6f}"

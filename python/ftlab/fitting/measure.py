@@ -1,0 +1,144 @@
+"""What a workload is like: of a trace and of a generator in the same way."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ftlab import _core
+from ftlab._core import Config
+from ftlab.configs import Override, load_text
+
+MAPPING_CACHE = "16KiB"
+"""Mapping cache under which the miss ratio is taken."""
+
+_BLOCK = 256 << 10
+_TRIM = 2
+
+
+@dataclass
+class Workload:
+    """Figures of a workload; flushes are left out."""
+
+    counts: list[int] = field(default_factory=lambda: [0, 0, 0])
+    """Reads, writes, trims."""
+    read_sizes: Counter[int] = field(default_factory=Counter)
+    write_sizes: Counter[int] = field(default_factory=Counter)
+    """Of writes and trims."""
+    sequential: int = 0
+    mean_gap_ns: float = 0.0
+    gap_cv: float = 0.0
+    """Standard deviation of the gaps between arrivals over their mean."""
+    burst_length: float = 1.0
+    """Requests for each gap above the mean."""
+
+    @property
+    def requests(self) -> int:
+        """Reads, writes and trims."""
+        return sum(self.counts)
+
+    @property
+    def sequential_ratio(self) -> float:
+        """Share of requests that begin where the one before ended."""
+        return self.sequential / self.requests if self.requests else 0.0
+
+    @property
+    def mean_read_size(self) -> float | None:
+        """Bytes; None without reads."""
+        return _mean(self.read_sizes)
+
+    @property
+    def mean_write_size(self) -> float | None:
+        """Bytes, of writes and trims; None without them."""
+        return _mean(self.write_sizes)
+
+
+def _mean(counts: Counter[int]) -> float | None:
+    total = counts.total()
+    return sum(size * number for size, number in counts.items()) / total if total else None
+
+
+def measure(config: Config) -> Workload:
+    """Reads a configuration's workload through."""
+    import numpy as np
+
+    from ftlab.traces import CHUNK_ROWS, chunks_of
+
+    found = Workload()
+    end, previous = -1, None
+    gaps = [np.empty(0)]
+    for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
+        times, ops, offsets, sizes = (np.asarray(column) for column in columns)
+        kept = ops <= _TRIM
+        times, ops, offsets, sizes = (values[kept] for values in (times, ops, offsets, sizes))
+        if not times.size:
+            continue
+        for op in range(3):
+            found.counts[op] += int((ops == op).sum())
+        for counter, chosen in ((found.read_sizes, ops == 0), (found.write_sizes, ops != 0)):
+            values, numbers = np.unique(sizes[chosen], return_counts=True)
+            counter.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+        ends = offsets + sizes
+        found.sequential += int((offsets[1:] == ends[:-1]).sum()) + int(int(offsets[0]) == end)
+        end = int(ends[-1])
+        first = times[0] if previous is None else previous
+        gaps.append(np.diff(times, prepend=first)[0 if previous is not None else 1 :].astype(float))
+        previous = times[-1]
+    all_gaps = np.concatenate(gaps)
+    if all_gaps.size and (mean := float(all_gaps.mean())) > 0:
+        found.mean_gap_ns = mean
+        found.gap_cv = float(all_gaps.std()) / mean
+        found.burst_length = all_gaps.size / max(int((all_gaps > mean).sum()), 1)
+    return found
+
+
+def miss_ratio(config: Config, space: int, load: object = None) -> float:
+    """Mapping misses over all lookups of a workload, under DFTL with a cache of 16 KiB.
+
+    The device is a little larger than ``space`` bytes and full at time 0; requests come one at a time,
+    so that their order is the workload's. A trace's touched pages are packed densely.
+    """
+    from ftlab.api import run_config
+
+    text = config.toml()
+    blocks = math.ceil(max(space, _BLOCK) / 0.93 / _BLOCK) + 16
+    values = {
+        "workload.replay": "closed",
+        "workload.speed": "1.0",
+        "host.scheduler": "noop",
+        "host.queue_depth": "1",
+        "host.deadline": "none",
+        "device.scheduler": "noop",
+        "device.queue_depth": "1",
+        "device.precondition": "fill",
+        "ftl.kind": "dftl",
+        "ftl.mapping_cache": MAPPING_CACHE,
+        "ftl.logical_page": "page",
+        "ftl.over_provisioning": "7%",
+        "ftl.gc_free_blocks": "1",
+        "flash.channels": "1",
+        "flash.chips_per_channel": "1",
+        "flash.dies_per_chip": "1",
+        "flash.planes_per_die": "1",
+        "flash.blocks_per_plane": str(blocks),
+        "flash.pages_per_block": "64",
+        "flash.page": "4KiB",
+        "flash.variation.model": "none",
+    }
+    if config.trace is not None:
+        values["workload.out_of_range"] = "compact"
+    overrides = [Override("trace fit", key, value) for key, value in values.items()]
+    mapping = run_config(load_text("workload", text, overrides)).to_dict()["mapping"]
+    lookups = mapping["hits"] + mapping["misses"]
+    return float(mapping["misses"] / lookups) if lookups else 0.0
+
+
+def conflicts(config: Config, device: _core.Device | None, **options: object) -> tuple[int, int]:
+    """Conflicts of reads and of writes in a run."""
+    from ftlab.traces import chunks_of
+
+    done = _core.run(config, chunks=chunks_of(config), device=device, **options)  # type: ignore[arg-type]
+    found = json.loads(done.json)["conflicts"]
+    return found["read"], found["write"]

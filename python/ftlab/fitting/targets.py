@@ -1,0 +1,241 @@
+"""What a generator is to match: from a file, or from a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ftlab import _core
+from ftlab._core import Config, UserError
+from ftlab.configs import to_text
+from ftlab.fitting import sizes
+from ftlab.fitting.measure import measure, miss_ratio
+from ftlab.fitting.quantity import parse
+
+COUNTS = ("reads", "writes", "trims", "read_conflicts", "write_conflicts")
+"""Targets that are whole numbers of requests."""
+
+RATIOS = ("sequential_ratio", "miss_ratio")
+"""Targets between 0 and 1."""
+
+SIZES = ("mean_read_size", "mean_write_size")
+"""Targets that are sizes."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_DEFAULT_SIZES = [4096 << shift for shift in range(5)]
+
+
+@dataclass
+class Targets:
+    """Characteristics to match; what is None is not asked for."""
+
+    name: str
+    source: str
+    """Where the numbers come from, for the model's file."""
+    reads: int
+    writes: int
+    trims: int = 0
+    read_sizes: sizes.Mix | None = None
+    write_sizes: sizes.Mix | None = None
+    mean_read_size: float | None = None
+    mean_write_size: float | None = None
+    sequential_ratio: float | None = None
+    mean_interarrival_ns: float | None = None
+    interarrival_cv: float | None = None
+    footprint_bytes: int | None = None
+    miss_ratio: float | None = None
+    read_conflicts: int | None = None
+    write_conflicts: int | None = None
+    burst_length: float | None = None
+    """A first guess of the requests in a burst."""
+    synthetic: dict[str, str] = field(default_factory=dict)
+    """Keys of the generator that are given, not fitted."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def requests(self) -> int:
+        """All requests."""
+        return self.reads + self.writes + self.trims
+
+
+def read_targets(path: str, only: tuple[str, ...] = ()) -> tuple[dict[str, Any], list[Targets]]:
+    """The configuration and the targets of a file; ``only`` names those wanted.
+
+    Raises:
+        UserError: the file is wrong; the text says where.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = tomllib.load(file)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from None
+    unknown = sorted(set(data) - {"source", "config", "synthetic", "targets"})
+    if unknown:
+        raise UserError(f"{path}: {unknown[0]}: unknown; there are source, config, synthetic, targets")
+    for table in ("config", "synthetic", "targets"):
+        if not isinstance(data.get(table, {}), dict):
+            raise UserError(f"{path}: {table}: a table is expected")
+    found = data.get("targets", {})
+    if not found:
+        raise UserError(f"{path}: no [targets.NAME]; nothing to fit")
+    missing = [name for name in only if name not in found]
+    if missing:
+        raise UserError(f"{path}: no [targets.{missing[0]}]; there are {', '.join(found)}")
+    reader = _Reader(path, str(data.get("source", "")), data.get("synthetic", {}))
+    return data.get("config", {}), [
+        reader.read(name, table) for name, table in found.items() if not only or name in only
+    ]
+
+
+@dataclass
+class _Reader:
+    path: str
+    source: str
+    synthetic: Mapping[str, Any]
+
+    def read(self, name: str, table: Any) -> Targets:
+        place = f"{self.path}: targets.{name}"
+        if not _NAME.fullmatch(name):
+            raise UserError(f"{place}: the name becomes a file's: letters, digits, . _ and -")
+        if not isinstance(table, dict):
+            raise UserError(f"{place}: a table is expected")
+        values = self._values(place, table)
+        targets = Targets(
+            name=name,
+            source=", ".join(part for part in (self.source, str(table.get("source", name))) if part),
+            reads=values.pop("reads", 0),
+            writes=values.pop("writes", 0),
+            synthetic={
+                key: to_text(value) for key, value in {**self.synthetic, **table.get("synthetic", {})}.items()
+            },
+            **values,
+        )
+        _check(place, targets)
+        self._mixes(place, table, targets)
+        return targets
+
+    def _values(self, place: str, table: Mapping[str, Any]) -> dict[str, Any]:
+        """The targets of a table that are numbers."""
+        known = {"source", "sizes", "synthetic", "mean_interarrival", "interarrival_cv", *COUNTS}
+        known |= {*RATIOS, *SIZES}
+        values: dict[str, Any] = {}
+        for key, value in table.items():
+            if key not in known:
+                raise UserError(f"{place}.{key}: unknown; there are {', '.join(sorted(known))}")
+            if key in COUNTS:
+                values[key] = self._count(place, key, value)
+            elif key in RATIOS:
+                values[key] = self._number(place, key, value, 1.0)
+            elif key == "interarrival_cv":
+                values[key] = self._number(place, key, value, 1e3)
+            elif key == "mean_interarrival":
+                values["mean_interarrival_ns"] = _quantity(place, "interarrival", value)
+            elif key in SIZES:
+                values[key] = _quantity(place, "size", value)
+        return values
+
+    def _mixes(self, place: str, table: Mapping[str, Any], targets: Targets) -> None:
+        """Sizes of the mean asked for."""
+        given = table.get("sizes")
+        allowed = (
+            [round(_quantity(place, "size", size)) for size in given] if given is not None else _DEFAULT_SIZES
+        )
+        for op in ("read", "write"):
+            mean: float | None = getattr(targets, f"mean_{op}_size")
+            if mean is None:
+                continue
+            mix = sizes.of_mean(allowed, mean)
+            if mix is None:
+                raise UserError(
+                    f"{place}.mean_{op}_size: {mean:,.0f} B is no mean of sizes from {min(allowed):,} to"
+                    f" {max(allowed):,} B; give others (sizes = [...])"
+                )
+            setattr(targets, f"{op}_sizes", mix)
+
+    @staticmethod
+    def _count(place: str, key: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise UserError(f"{place}.{key}: {value}: expected a whole number of requests")
+        return value
+
+    @staticmethod
+    def _number(place: str, key: str, value: Any, most: float) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+            raise UserError(f"{place}.{key}: {value}: expected a number from 0 to {most:g}")
+        return float(value)
+
+
+def _check(place: str, targets: Targets) -> None:
+    if targets.requests == 0:
+        raise UserError(f"{place}: no reads and no writes; give their counts")
+    if (targets.read_conflicts is None) != (targets.write_conflicts is None):
+        raise UserError(f"{place}: read_conflicts and write_conflicts come together")
+    for ops, conflicts in (("reads", targets.read_conflicts), ("writes", targets.write_conflicts)):
+        if (conflicts or 0) > getattr(targets, ops):
+            raise UserError(f"{place}: more conflicts than {ops}")
+
+
+def _quantity(place: str, key: str, value: Any) -> float:
+    """Bytes of a size, nanoseconds of a time, read as the generator's own key is."""
+    leaf = "size" if key == "size" else "interarrival"
+    try:
+        text = f'[workload.synthetic]\nrequests = 1\n{leaf} = "{value}"\n'
+        config = _core.resolve_text(place, text, [])
+    except UserError as error:
+        first = str(error).splitlines()[0].rpartition(f"workload.synthetic.{leaf}: ")[2]
+        raise UserError(f"{place}: {first}") from None
+    return parse(json.loads(config.json())["workload"]["synthetic"][leaf])
+
+
+def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | None = None) -> Targets:
+    """What a trace is like, in the terms of the generator.
+
+    ``conflicts`` are those of its reads and writes on the device of interest.
+    """
+    from ftlab import traces
+
+    found = traces.info(config)
+    workload = measure(config)
+    if workload.requests == 0:
+        raise UserError(f"{config.trace}: no reads, writes or trims; nothing to fit")
+    targets = Targets(
+        name=name,
+        source=f"made from {os.path.basename(config.trace or name)}",  # noqa: PTH119 - a text, not a file
+        reads=workload.counts[0],
+        writes=workload.counts[1],
+        trims=workload.counts[2],
+        read_sizes=sizes.of_counts(workload.read_sizes) if workload.read_sizes else None,
+        write_sizes=sizes.of_counts(workload.write_sizes) if workload.write_sizes else None,
+        mean_read_size=workload.mean_read_size,
+        mean_write_size=workload.mean_write_size,
+        sequential_ratio=workload.sequential_ratio,
+        footprint_bytes=found["footprint_bytes"],
+        miss_ratio=miss_ratio(config, found["footprint_bytes"]),
+    )
+    if workload.mean_gap_ns:
+        targets.mean_interarrival_ns = workload.mean_gap_ns
+        targets.interarrival_cv = workload.gap_cv
+        targets.burst_length = workload.burst_length
+    if conflicts is not None:
+        targets.read_conflicts, targets.write_conflicts = conflicts
+    align = min(max(found["alignment_bytes"] or sizes.SECTOR, sizes.SECTOR), 4096)
+    targets.synthetic = {"align": f"{align}B", "region": f"{_region(targets, found['footprint_bytes'])}B"}
+    if found["flushes"]:
+        targets.notes.append(f"{found['flushes']:,} flushes are left out: the generator makes none")
+    if not workload.mean_gap_ns:
+        targets.notes.append("the trace has no times: every request of the model arrives at 0")
+    return targets
+
+
+def _region(targets: Targets, footprint: int) -> int:
+    """The footprint; more where a single request is larger."""
+    mixes = [*(targets.read_sizes or []), *(targets.write_sizes or [])]
+    return max(footprint, *(size for size, _ in mixes))
