@@ -132,7 +132,7 @@ pub struct Step {
     pub needs: u32,
     /// Number of the load this step ends, from 1; 0: none.
     pub loads: u32,
-    /// Number of the first program or erase in it or, if it has none, behind it ([`Work::number`]).
+    /// Number of the first program or erase in it or, if it has none, behind it ([`Work::mark`]).
     pub number: u32,
     /// All steps up to this number must have finished before, on whatever chip; 0: no matter.
     pub settled: u32,
@@ -178,6 +178,8 @@ pub struct Work {
     number: u32,
     /// The number up to which all must have finished before the next step; 0: no matter.
     settled: u32,
+    /// The next step is not merged into the last one.
+    marked: bool,
     /// LPN the current chain is for, or [`NONE`].
     lpn: u32,
     /// Not 0: the next step is not merged into the last one, which is waited for or has a label.
@@ -206,6 +208,7 @@ impl Work {
             loads: (chips > 1).then_some(0),
             number: 0,
             settled: 0,
+            marked: false,
             lpn: NONE,
             apart: 0,
             labels: None,
@@ -338,6 +341,7 @@ impl Work {
     #[inline]
     fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
         if let Some(step) = self.steps.last_mut()
+            && !self.marked
             && step.chip == chip
             && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs | self.settled)
                 == 0
@@ -346,6 +350,7 @@ impl Work {
             step.cell_ns += cell_ns;
         } else {
             let needs = std::mem::take(&mut self.needs);
+            self.marked = false;
             let (number, settled) = (self.number.wrapping_add(1), std::mem::take(&mut self.settled));
             let after = self.last;
             self.steps.push(Step { chip, after, needs, loads: 0, number, settled, in_ns, cell_ns, out_ns });
@@ -453,9 +458,10 @@ impl Work {
         self.erase(chip, cause);
     }
 
-    /// Number of the last program or erase emitted; the first is 1.
-    #[inline]
-    pub fn number(&self) -> u32 {
+    /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what
+    /// follows is a step of its own, so that nobody waits for more.
+    pub fn mark(&mut self) -> u32 {
+        self.marked = true;
         self.number
     }
 }

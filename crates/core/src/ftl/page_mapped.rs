@@ -186,7 +186,7 @@ impl<T: Translation> PageMapped<T> {
         // since a collection may write some of them meanwhile.
         for at in (0..self.data.units_due()).rev() {
             if let Some(unit) = self.data.unit_due(at) {
-                self.append(unit, Cause::Map, work);
+                self.append(unit, Cause::Pad, work);
                 self.data.hold_unit(unit);
             }
         }
@@ -341,12 +341,12 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         if self.read_only {
             return self.refuse();
         }
+        self.data.flush(&mut self.pool, work);
+        self.state_trims(work);
         let PageMapped { data, pages, pool, translation, .. } = self;
-        data.flush(pool, work);
         if self.host_flush_mappings {
             translation.flush(&mut Context { data, pages, pool, work });
         }
-        self.state_trims(work);
         if self.pool.is_exhausted() {
             self.turn_read_only(work);
         }

@@ -195,7 +195,7 @@ impl Log {
         work.copy(chip, self.shape.gc, pages_read, &self.copied);
         if begun && !hosts {
             // What the host had in the page buffer went with the copies.
-            self.settle_superseded(work.number());
+            self.settle_superseded(work);
         }
     }
 

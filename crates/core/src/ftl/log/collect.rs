@@ -129,7 +129,7 @@ impl Log {
         work.copy(chip, cause, pages_read, &self.copied);
         self.erase(chip, victim, cause, pool, work);
         if stated {
-            self.trims_settled(work.number());
+            self.trims_settled(work.mark());
         }
         if let Some(trims) = &mut self.trims {
             trims.erased(victim);

@@ -98,7 +98,7 @@ struct Block {
     next: u32,
     state: State,
     /// What must have finished before it is erased: what takes the place of its invalid slots may be
-    /// under way on another chip ([`Work::number`]). Only in a run.
+    /// under way on another chip ([`Work::mark`]). Only in a run.
     #[serde(skip)]
     after: u32,
 }
@@ -376,7 +376,7 @@ impl Log {
             self.supersede(owner, old);
             if self.by_page.rem(slot + 1) == 0 {
                 work.program(chip, cause, pool.programmed(block, 1));
-                self.settle_superseded(work.number());
+                self.settle_superseded(work);
                 self.close_if_full(chip);
                 self.advance_cursor();
             }
@@ -409,7 +409,7 @@ impl Log {
                     work.chain();
                     let block = self.by_block.div(self.chips[chip as usize].next - 1);
                     work.program(chip, Cause::Pad, pool.programmed(block, 1));
-                    self.settle_superseded(work.number());
+                    self.settle_superseded(work);
                     self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();

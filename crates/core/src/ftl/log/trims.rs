@@ -58,10 +58,14 @@ impl Log {
 
     /// A unit is due before the block of a slot may be erased.
     fn unit_needed(&mut self, unit: u32, slot: u32) -> &mut Trims {
-        let (pages, blocks) = (self.pages(), self.blocks.len());
+        let (pages, blocks, units) = (self.pages(), self.blocks.len(), self.shape.trim_units);
         let block = self.by_block.div(slot);
         let trims = self.trims.get_or_insert_with(|| {
-            Box::new(Trims { lpns: Bits::new(pages as usize), units: Vec::new(), blocks: Bits::new(blocks) })
+            Box::new(Trims {
+                lpns: Bits::new(pages as usize),
+                units: Vec::with_capacity(units as usize),
+                blocks: Bits::new(blocks),
+            })
         });
         trims.blocks.set(block);
         if !trims.units.contains(&unit) {
@@ -113,11 +117,11 @@ impl Log {
     }
 
     /// All units due have been programmed.
-    pub fn units_written(&mut self, work: &Work) {
+    pub fn units_written(&mut self, work: &mut Work) {
         while let Some(unit) = self.unit_due(0) {
             self.unit_written(unit);
         }
-        self.trims_settled(work.number());
+        self.trims_settled(work.mark());
     }
 
     /// Blocks with trimmed slots rely on units from now on, which are on flash for good, whatever is
@@ -153,11 +157,24 @@ impl Log {
     }
 
     /// The page buffer has been programmed.
-    pub(super) fn settle_superseded(&mut self, number: u32) {
+    pub(super) fn settle_superseded(&mut self, work: &mut Work) {
+        if self.superseded.is_empty() {
+            return;
+        }
+        let number = work.mark();
         for at in 0..self.superseded.len() {
             self.blocks[self.superseded[at] as usize].after = number;
         }
         self.superseded.clear();
+    }
+
+    /// The unit that is due before a slot is erased, if there is one.
+    fn unit_kept_by(&self, slot: u32) -> Option<u32> {
+        let trims = self.trims.as_ref().filter(|_| !self.valid.get(slot))?;
+        let owner = self.spare[slot as usize];
+        let trimmed = owner < self.pages() && trims.lpns.get(owner);
+        let unit = if trimmed { self.pages() + owner / self.shape.lpns_per_unit } else { owner };
+        (unit >= self.pages() && trims.units.contains(&unit)).then_some(unit)
     }
 
     /// Writes the units without which trimmed data could come back once `victim` is erased; whether
@@ -169,21 +186,15 @@ impl Log {
         here: &mut u32,
         pool: &mut BlockPool,
     ) -> bool {
-        let Some(trims) = self.trims.as_ref().filter(|trims| trims.blocks.get(victim)) else { return false };
+        if self.trims.as_ref().is_none_or(|trims| !trims.blocks.get(victim)) {
+            return false;
+        }
         let first = victim * self.slots_per_block;
-        let unit = |owner: u32| {
-            let trimmed = owner < self.pages() && trims.lpns.get(owner);
-            let unit = if trimmed { self.pages() + owner / self.shape.lpns_per_unit } else { owner };
-            (unit >= self.pages() && trims.units.contains(&unit)).then_some(unit)
-        };
-        let mut units: Vec<u32> = (first..first + self.slots_per_block)
-            .filter(|&slot| !self.valid.get(slot))
-            .filter_map(|slot| unit(self.spare[slot as usize]))
-            .collect();
-        units.sort_unstable();
-        units.dedup();
-        let any = !units.is_empty();
-        for unit in units {
+        let mut any = false;
+        for slot in first..first + self.slots_per_block {
+            // What was written for another slot is no longer due.
+            let Some(unit) = self.unit_kept_by(slot) else { continue };
+            any = true;
             self.writes += 1;
             if let Some(audit) = &mut self.audit {
                 audit.write(unit);
