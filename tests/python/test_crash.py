@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from front import Cli
-from ftlab import _core, cli as front
+from ftlab import _core
+from ftlab import cli as front
 
 KINDS = ("page", "dftl", "cdftl", "minipage", "msftl")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_ftl_recovers(cli: Cli, kind: str) -> None:
-    size = () if kind in ("page", "dftl", "cdftl") else ("--set", "flash.page=8KiB", "--set", "ftl.flush=256KiB")
+    size = (
+        () if kind in ("page", "dftl", "cdftl") else ("--set", "flash.page=8KiB", "--set", "ftl.flush=256KiB")
+    )
     text = cli.ok("crash", "crash", "--cuts", "60", "--set", f"ftl.kind={kind}", *size, "--json", "-")
     result = json.loads(text)
     assert result["schema"] == "ftlab.crash.v1"

@@ -26,7 +26,12 @@ FAULT = 1
 @options.set_option
 @options.json_option
 @click.option(
-    "--cuts", type=click.IntRange(1), default=300, show_default=True, metavar="N", help="How many random cuts."
+    "--cuts",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    metavar="N",
+    help="How many random cuts.",
 )
 @click.option(
     "--operations",
@@ -44,9 +49,7 @@ FAULT = 1
     help="Cut when so many programs and erases have finished, instead of at random. Repeatable; those of"
     " recoveries do not count.",
 )
-@click.pass_context
 def crash(
-    context: click.Context,
     config: str,
     settings: tuple[str, ...],
     json_path: str | None,
@@ -64,6 +67,7 @@ def crash(
     CONFIG is a preset's name or a TOML file; the preset `crash` is a small device for this. Without a
     workload the requests are random writes, trims, reads and flushes. The cuts follow from the seed.
     """
+    context = click.get_current_context()
     for option in ("cuts", "operations"):
         if at and context.get_parameter_source(option) is not click.core.ParameterSource.DEFAULT:
             raise UserError(f"--at and --{option} exclude each other: --at says when each cut is")

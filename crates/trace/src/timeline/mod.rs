@@ -377,6 +377,7 @@ mod tests {
                 pages: 1,
             };
             timeline.activity(&Activity {
+                number: None,
                 chip: 0,
                 part: Part::Cells,
                 operation: Operation::Read,
