@@ -14,7 +14,7 @@ PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 def render(result: Result) -> str:
     """The report of one run, ending in where the time went."""
     data = result.to_dict()
-    lines = [_title(data), *_workload(data["trace"])]
+    lines = [_title(data), *_benchmark(data), *_workload(data["trace"])]
     for name in ("read", "write", "all"):
         lines += _latency(data, name)
     lines += _mapping(data["mapping"])
@@ -22,6 +22,7 @@ def render(result: Result) -> str:
     lines += _precondition(data["precondition"])
     lines += _flash(data["flash"])
     lines += _merges(data["merges"])
+    lines += _page_cache(data)
     lines += _totals(data)
     lines += _health(data["health"])
     lines += _engine(data)
@@ -56,6 +57,46 @@ def _workload(trace: dict[str, Any]) -> list[str]:
     if dropped:
         lines.append("    dropped: " + ", ".join(f"{count(n)} {reason}" for reason, n in dropped.items()))
     return lines
+
+
+def _benchmark(data: dict[str, Any]) -> list[str]:
+    """What the clients of a benchmark or a fio job saw."""
+    bench = data.get("benchmark")
+    if bench is None:
+        return []
+    values = ", ".join(f"{name} {value}" for name, value in bench["parameters"])
+    runs = len(bench["runs"])
+    over = f" (mean of {count(runs)} runs, stddev {size(bench['throughput_stddev'])}/s)" if runs > 1 else ""
+    lines = [
+        f"benchmark: {bench['name']}: {values}",
+        f"    {size(bench['throughput_bytes_per_s'])}/s, {bench['operations_per_s']:,.1f} operations/s{over}",
+        f"    {count(bench['operations'])} operations, {size(bench['bytes_read'])} read,"
+        f" {size(bench['bytes_written'])} written in {duration(bench['elapsed_ns'])}",
+    ]
+    for name, latency in bench["latency"].items():
+        unit = time_unit([latency["mean_ns"]])
+        lines.append(f"    {name} ({unit.name}): n={count(latency['count'])}, {_spread(latency, unit)}")
+    mean = bench["write_latency_mean_ns"]
+    if mean is not None:
+        lines.append(f"    device time of a page written: mean {duration(mean)}")
+    return lines
+
+
+def _page_cache(data: dict[str, Any]) -> list[str]:
+    cache, files = data.get("page_cache"), data.get("file_system")
+    if cache is None or files is None:
+        return []
+    written = ", ".join(f"{why}={count(pages)}" for why, pages in cache["pages_written"].items() if pages)
+    return [
+        f"page cache: {size(cache['size_bytes'])}, hit ratio {percent(cache['hit_ratio'])},"
+        f" at most {size(cache['peak_dirty_bytes'])} dirty",
+        f"    pages written: {written or 'none'}",
+        f"    trees: {size(cache['tree_bytes_mean'] or 0)} on average,"
+        f" over logical pages {size(cache['global_tree_bytes_mean'] or 0)}",
+        f"file system: {count(files['commits'])} commits, {count(files['journal_blocks'])} journal blocks,"
+        f" {count(files['checkpoint_blocks'])} metadata blocks in place,"
+        f" {count(files['merged_requests'])} requests merged",
+    ]
 
 
 def _latency(data: dict[str, Any], name: str) -> list[str]:

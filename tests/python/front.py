@@ -117,6 +117,13 @@ def make_result(scheduler: str, factor: float = 1.0, cache: str = "16KiB") -> di
         "merges": {merge: {"count": 0, "pages_copied": 0, "busy_ns": 0} for merge in merges},
         "waf": {"total": 1.07, "gc": 0.0, "map": 0.07, "merge": 0.0, "pad": 0.0},
         "wear": {"min": 0, "mean": 0.0, "max": 0, "stddev": 0.0},
+        "health": {
+            "state": "good",
+            "read_only_ns": None,
+            "failed": {"writes": 0, "trims": 0, "flushes": 0},
+            "blocks": {"all": 8192, "retired": 0, "spare": 0, "spare_left": 0},
+            "nvme_smart": {"percentage_used": None},
+        },
         "precondition": {
             "kind": "none",
             "pages_written": 0,

@@ -22,8 +22,8 @@ COLUMNS = [
 ]
 FIELDS = [
     *("schema", "config", "trace", "latency", "wait", "access", "mapping", "scheduler", "device"),
-    *("conflicts", "flash", "merges", "waf", "wear", "precondition", "utilization", "elapsed_ns"),
-    *("throughput_bytes_per_s", "engine"),
+    *("conflicts", "flash", "merges", "waf", "wear", "health", "precondition", "utilization"),
+    *("elapsed_ns", "throughput_bytes_per_s", "engine"),
 ]
 SYNTHETIC: dict[str, Any] = {
     "workload.synthetic.requests": 3000,

@@ -81,7 +81,16 @@ mod tests {
 
     #[test]
     fn tables_stand_in_the_order_of_the_stack() {
-        let tables = ["workload", "workload.synthetic", "host", "device", "ftl", "flash", "flash.variation"];
+        let tables = [
+            "workload",
+            "workload.synthetic",
+            "workload.benchmark",
+            "host",
+            "device",
+            "ftl",
+            "flash",
+            "flash.variation",
+        ];
         assert_eq!(catalog().tables, tables);
         assert_eq!(catalog().keys[0].path, "seed");
     }

@@ -198,6 +198,27 @@ fn quantities() {
 }
 
 #[test]
+fn size_mixes() {
+    let case =
+        |value: &str| of_text(&format!("[workload.synthetic]\nread_sizes = {value}")).headline().to_owned();
+    let headed = |text: &str| format!("c.toml:2: workload.synthetic.read_sizes: {text}");
+    for (value, expected) in [
+        (
+            "\"4KiB/60:64KiB\"",
+            "4KiB/60:64KiB: 64KiB needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\"",
+        ),
+        ("\"4KiB/0\"", "4KiB/0: 4KiB/0 needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\""),
+        ("\"4K/1\"", "4K: ambiguous, write 4KiB or 4kB"),
+        ("\"4KiB/1:256B/1\"", "256B: too small; the least is 512B, or \"size\""),
+        ("4096", "4096: expected sizes with weights such as \"4KiB/60:64KiB/40\", or \"size\""),
+    ] {
+        assert_eq!(case(value), headed(expected), "{value}");
+    }
+    let many = vec!["4KiB/1"; 65].join(":");
+    assert_eq!(case(&format!("\"{many}\"")), headed("65 sizes; the most is 64"));
+}
+
+#[test]
 fn numbers_and_flags() {
     check(&[
         (

@@ -7,11 +7,13 @@
 //!
 //! Units everywhere: time in integer nanoseconds (`_ns`), sizes in bytes
 //! (`_bytes`), addresses of the flash translation layer in logical pages (LPN).
+pub mod cache;
 pub mod clock;
 pub mod config;
 pub mod coop;
 pub mod device;
 pub mod flash;
+pub mod fs;
 pub mod ftl;
 pub mod metrics;
 pub mod request;

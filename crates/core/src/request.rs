@@ -80,6 +80,9 @@ pub struct Request {
     pub failed: bool,
     /// Flash steps not finished.
     pub steps_left: u32,
+    /// Its feeder's: of a replayed request how many others became part of it, of the file host's the
+    /// first of its block I/Os.
+    pub tag: u32,
     links: [[u32; 2]; 2],
 }
 
@@ -168,6 +171,7 @@ impl Request {
             misses: 0,
             failed: false,
             steps_left: 0,
+            tag: 0,
             links: [[NONE; 2]; 2],
         }
     }

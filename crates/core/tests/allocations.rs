@@ -6,10 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::settings;
-use ftlab_core::config::{Precondition, Replay, Settings};
+use ftlab_core::config::{Arrival, Pattern, Precondition, Replay, Settings, SizeMix, Synthetic};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::sim::{Completion, Observer, run};
-use ftlab_core::workload::{Op, Record, Source, SourceError};
+use ftlab_core::workload::{Generator, Op, Record, Source, SourceError};
 
 struct Counting;
 
@@ -169,5 +169,35 @@ fn the_steady_state_allocates_nothing() {
             settings.ftl.wear_threshold = Some(4);
             allocates_nothing(&settings, &format!("{kind}, {}", gc.name));
         }
+    }
+    the_generator_allocates_nothing();
+}
+
+fn the_generator_allocates_nothing() {
+    let mix = SizeMix::new(vec![(4096, 60), (65_536, 40)]);
+    let single = Arrival::Bursts { length: 3.0, read_length: 5.0, gap_ns: 1_000_000, single: true };
+    for (pattern, arrival) in [
+        (Pattern::Random, Arrival::Exponential),
+        (Pattern::Zipf { theta: 1.1 }, Arrival::Constant),
+        (Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000 }, single),
+    ] {
+        let synthetic = Synthetic {
+            requests: 50_000,
+            pattern,
+            sequential_ppm: 100_000,
+            read_ppm: 400_000,
+            trim_ppm: 10_000,
+            exact_mix: true,
+            read_sizes: mix.clone(),
+            write_sizes: mix.clone(),
+            align: None,
+            region: None,
+            arrival,
+            interarrival_ns: 20_000,
+        };
+        let mut generator = Generator::new(&synthetic, 1 << 30, 1);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        while generator.next().expect("it never fails").is_some() {}
+        assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0, "{pattern:?}, {arrival:?}");
     }
 }

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("util", &[]),
     ("clock", &["util"]),
-    ("config", &["device", "flash", "ftl"]),
-    ("workload", &["config", "util"]),
+    ("config", &["cache", "device", "flash", "fs", "ftl", "workload"]),
+    ("fs", &["config", "util"]),
+    ("cache", &["config", "util"]),
+    ("workload", &["config", "fs", "util"]),
     ("flash", &["config", "util"]),
     ("ftl", &["config", "flash", "util"]),
     ("request", &["ftl", "util", "workload"]),
@@ -21,8 +23,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sim",
         &[
-            "clock", "config", "coop", "device", "flash", "ftl", "metrics", "request", "sched", "util",
-            "workload",
+            "cache", "clock", "config", "coop", "device", "flash", "fs", "ftl", "metrics", "request",
+            "sched", "util", "workload",
         ],
     ),
 ];

@@ -89,7 +89,8 @@ fn open(
     stopped: &mut Option<Fault>,
 ) -> Result<Box<dyn Source + 'static>, SourceError> {
     let workload = &settings.workload;
-    if workload.trace.is_none() && workload.synthetic.is_none() {
+    let files = workload.benchmark.is_some() || workload.fio_job.is_some();
+    if workload.trace.is_none() && workload.synthetic.is_none() && !files {
         return Ok(Box::new(Requests::new(settings, seed)));
     }
     let chunks = chunks.map(|chunks| Python::attach(|py| chunks.clone_ref(py)));

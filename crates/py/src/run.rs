@@ -78,7 +78,14 @@ pub fn run(
     let window = timeline_window.map(window).transpose()?;
     let work = move || {
         let start = Instant::now();
-        let Opened { mut source, raised } = source::of_settings(settings, chunks)?;
+        let clients = source::clients(settings)?;
+        let (mut source, raised) = match &clients {
+            Some(_) => (None, Raised::default()),
+            None => {
+                let Opened { source, raised } = source::of_settings(settings, chunks)?;
+                (Some(source), raised)
+            }
+        };
         let csv = requests_csv.as_deref().map(RequestsCsv::create).transpose().map_err(no_csv)?;
         let timeline = timeline
             .map(|path| {
@@ -99,7 +106,11 @@ pub fn run(
         if let Some(path) = &save_state {
             state::save(resolved, &prepared, path)?;
         }
-        let outcome = sim::run_prepared(settings, prepared, &mut *source, &mut watch);
+        let outcome = match (clients, &mut source) {
+            (Some(clients), _) => sim::run_clients(settings, prepared, clients, &mut watch),
+            (None, Some(source)) => sim::run_prepared(settings, prepared, &mut **source, &mut watch),
+            (None, None) => unreachable!("one of the two was opened"),
+        };
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
         let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
         watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;

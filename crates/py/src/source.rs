@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ftlab_core::config::Settings;
+use ftlab_core::workload::bench::{Clients, fio};
 use ftlab_core::workload::{Generator, Record, Source, SourceError, SourceSummary};
 use ftlab_trace::{Chunk, ChunkIter, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
@@ -62,6 +63,19 @@ pub fn of_settings_raising(
     open_raising(settings, &Options::from_settings(settings), chunks, &raised)
 }
 
+/// The clients of a run, where a benchmark or a fio job is chosen instead of a trace.
+///
+/// # Errors
+/// [`Fault::User`] if the job file cannot be read or is at fault.
+pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
+    let Some(path) = &settings.workload.fio_job else { return Ok(Clients::of_benchmark(settings)) };
+    let text = std::fs::read_to_string(path).map_err(|error| Fault::User(format!("{path}: {error}")))?;
+    let jobs = fio::parse(path, &text).map_err(|error| Fault::User(error.to_string()))?;
+    let clients =
+        Clients::of_jobs(&jobs, settings).map_err(|message| Fault::User(format!("{path}: {message}")))?;
+    Ok(Some(clients))
+}
+
 /// Opens the workload where there is no device: its addresses have no limit, and it may be a trace
 /// without times.
 ///
@@ -91,6 +105,9 @@ fn open_raising(
     let workload = &settings.workload;
     Ok(match (&workload.trace, &workload.synthetic) {
         (Some(_), Some(_)) => return Err(Fault::User(TWO_WORKLOADS.into())),
+        (None, None) if workload.benchmark.is_some() || workload.fio_job.is_some() => {
+            return Err(Fault::User(NO_TRACE.into()));
+        }
         (None, None) => return Err(Fault::User(NO_WORKLOAD.into())),
         (None, Some(synthetic)) => Box::new(Generator::new(synthetic, settings.user_bytes(), settings.seed)),
         (Some(path), None) => match chunks {
@@ -102,8 +119,10 @@ fn open_raising(
 }
 
 const TWO_WORKLOADS: &str = "workload.trace and workload.synthetic.requests are both set; choose one";
-const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace) or a generator \
-    (--set workload.synthetic.requests=10000)";
+const NO_TRACE: &str = "a benchmark or a fio job makes its requests while it runs, there is no trace of it; \
+    ftlab run CONFIG --requests FILE.csv writes one";
+const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace), a generator \
+    (--set workload.synthetic.requests=10000) or a benchmark (--set workload.benchmark.kind=dbench)";
 
 /// Rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size)` buffers.
 pub fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {

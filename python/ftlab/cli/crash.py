@@ -101,10 +101,10 @@ def crash(
 
 def report(result: dict[str, Any]) -> str:
     """The result as text."""
-    recovery = result["recovery"]
+    recovery, resolved = result["recovery"], result["config"]
     mean, longest = recovery["elapsed_ns"]["mean"], recovery["elapsed_ns"]["max"]
     lines = [
-        f"FTL {result['config']['ftl']['kind']}: {count(result['cuts'])} power cuts, seed {result['config']['seed']}",
+        f"FTL {resolved['ftl']['kind']}: {count(result['cuts'])} power cuts, seed {resolved['seed']}",
         f"  before the cuts: {count(result['requests'])} requests acknowledged, "
         f"{count(result['operations'])} programs and erases",
         f"  torn: {count(result['torn_programs'])} programs, {count(result['torn_erases'])} erases",

@@ -94,7 +94,7 @@ def measure(config: Config) -> Workload:
     return found
 
 
-def miss_ratio(config: Config, space: int, load: object = None) -> float:
+def miss_ratio(config: Config, space: int) -> float:
     """Mapping misses over all lookups of a workload, under DFTL with a cache of 16 KiB.
 
     The device is a little larger than ``space`` bytes and full at time 0; requests come one at a time,

@@ -5,7 +5,7 @@
 //! where they stand.
 
 use super::units::BYTES;
-use super::{Contradiction, Replay, Settings, Values};
+use super::{Arrival, Contradiction, Replay, Settings, Values};
 
 /// Most logical pages of a device: their numbers, and those of the physical
 /// pages beside them, are kept in 32 bits.
@@ -23,6 +23,9 @@ pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     mapping_cache(settings)?;
     replay(settings)?;
     generator(settings, values)?;
+    crate::cache::check(settings)?;
+    crate::fs::check(settings)?;
+    crate::workload::bench::check(settings)?;
     crate::device::sched::check(settings)?;
     crate::flash::variation::check(settings)?;
     crate::ftl::check(settings)
@@ -202,14 +205,16 @@ fn generator(settings: &Settings, values: &Values) -> Result<(), Contradiction> 
         let mixed = matches!(values.get(stated), Some(super::Value::SizeMix(_)));
         return fail(if mixed { stated } else { "workload.synthetic.size" }, message);
     }
-    let gap_ns = match generator.arrival {
-        super::Arrival::Bursts { gap_ns, .. } => gap_ns.max(generator.interarrival_ns),
-        _ => generator.interarrival_ns,
+    let (gap, gap_ns) = match generator.arrival {
+        Arrival::Bursts { gap_ns, .. } if gap_ns > generator.interarrival_ns => {
+            ("workload.synthetic.burst_gap", gap_ns)
+        }
+        _ => ("workload.synthetic.interarrival", generator.interarrival_ns),
     };
     if u128::from(generator.requests) * u128::from(gap_ns) > HUNDRED_YEARS_NS {
         let message =
             "with workload.synthetic.requests this many, the last arrives after more than 100 years";
-        return fail("workload.synthetic.interarrival", message.into());
+        return fail(gap, message.into());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Every contradiction, its key and its words.
 
-use crate::config::{Kind, Settings, Value, Values, all, units};
+use crate::config::{Kind, Settings, SizeMix, Value, Values, all, units};
 
 /// The defaults of every key.
 fn defaults() -> Values {
@@ -194,10 +194,72 @@ fn generators_must_be_possible() {
         "workload.synthetic.size: a request of 8193B does not fit in the region of 8KiB (workload.synthetic.region)"
     );
     assert!(case("workload.synthetic.interarrival", Value::Nanos(u64::MAX)).contains("more than 100 years"));
+    let mix = SizeMix::new(vec![(512, 9), (16_384, 1)]);
+    let mixed = refused(&[
+        base.clone(),
+        ("workload.synthetic.region", Value::Bytes(8192)),
+        ("workload.synthetic.write_sizes", Value::SizeMix(mix)),
+    ]);
+    assert!(
+        mixed.starts_with(
+            "workload.synthetic.write_sizes: a request of 16KiB does not fit in the region of 8KiB"
+        ),
+        "{mixed}"
+    );
+    let late = refused(&[
+        base.clone(),
+        ("workload.synthetic.arrival", text("bursts")),
+        ("workload.synthetic.burst_gap", Value::Nanos(u64::MAX)),
+    ]);
+    assert!(
+        late.starts_with("workload.synthetic.burst_gap: ") && late.contains("more than 100 years"),
+        "{late}"
+    );
     assert_eq!(
         refused(&[("workload.fio_time_unit", Value::Nanos(0))]),
         "workload.fio_time_unit: a unit of 0ns; write 1us or 1ns"
     );
+}
+
+#[test]
+fn benchmarks_must_fit() {
+    let bench = |more: &[(&'static str, Value)]| {
+        let mut changes = vec![("workload.benchmark.kind", text("filebench"))];
+        changes.extend(more.iter().cloned());
+        changes
+    };
+    let cached = ("host.page_cache", Value::Bytes(512 << 20));
+    assert_eq!(
+        refused(&bench(&[])),
+        "workload.benchmark.kind: filebench writes through the page cache, and there is none \
+         (host.page_cache); the paper's phone has host.page_cache = \"512MiB\""
+    );
+    assert!(Settings::from_values(&with(&bench(&[cached.clone()]))).is_ok());
+    let trace = bench(&[cached.clone(), ("workload.trace", text("a.csv"))]);
+    assert!(refused(&trace).starts_with("workload.benchmark.kind: a benchmark is given beside a trace"));
+    let both = [("workload.fio_job", text("a.fio")), ("workload.trace", text("a.csv"))];
+    assert!(refused(&both).starts_with("workload.fio_job: a fio job is given beside a trace"));
+    let runs = bench(&[cached.clone(), ("workload.benchmark.ageing_runs", Value::Count(6))]);
+    assert!(refused(&runs).starts_with("workload.benchmark.ageing_runs: 6 of 6 runs"));
+    let large = bench(&[cached.clone(), ("workload.benchmark.file_size", Value::Bytes(1 << 30))]);
+    assert!(refused(&large).starts_with("workload.benchmark.kind: filebench needs 1GiB for its files"));
+    let request = bench(&[cached.clone(), ("workload.benchmark.request", Value::Bytes(1 << 29))]);
+    assert!(refused(&request).starts_with("workload.benchmark.request: a request of 512MiB does not fit"));
+    let none = bench(&[cached, ("workload.benchmark.duration", Value::Nanos(0))]);
+    assert!(refused(&none).starts_with("workload.benchmark.duration: 0ns measures nothing"));
+}
+
+#[test]
+fn the_page_cache_must_be_possible() {
+    assert!(
+        refused(&[("host.page_cache", Value::Bytes(4096))]).starts_with("host.page_cache: fewer than 64")
+    );
+    let ratio = [("host.dirty_background_ratio", Value::Ppm(500_000))];
+    assert!(refused(&ratio).starts_with("host.dirty_background_ratio: above host.dirty_ratio"));
+    let never = [("host.dirty_writeback", Value::Nanos(0))];
+    assert!(refused(&never).starts_with("host.dirty_writeback: 0ns: the flusher would never sleep"));
+    let journal = [("host.page_cache", Value::Bytes(1 << 20)), ("host.journal", Value::Bytes(1 << 30))];
+    assert!(refused(&journal).starts_with("host.journal: the journal leaves the files no room"));
 }
 
 #[test]

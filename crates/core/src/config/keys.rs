@@ -247,6 +247,12 @@ pub const GENERAL: &[Key] = &[
         "Arrival bursts: mean time from the last request of a burst to the next burst (exponential).",
     ),
     key("workload.synthetic.burst_ops", Kind::Choice(burst_ops), "mixed", "Operations within a burst."),
+    key(
+        "workload.fio_job",
+        Kind::Path,
+        "",
+        "Job file of fio: its jobs run as closed loops, past the page cache (direct=1) or through it.",
+    ),
     or_word(
         "host.queue_depth",
         count(1, 1 << 30),
@@ -268,11 +274,19 @@ pub const GENERAL: &[Key] = &[
         "full",
         "How the scheduler learns which mappings the device caches.",
     ),
-    key(
-        "host.page_cache",
-        Kind::Bytes { min: 0, max: 0 },
-        "0B",
-        "Page cache above the scheduler; requests of a trace enter below it (0B).",
+    or_word(
+        "host.merge_limit",
+        Kind::Bytes { min: 0, max: 1 << 40 },
+        &["auto"],
+        "auto",
+        "Adjacent requests in the pending queue merge up to this; 0B: never; auto: 512KiB where they come from a page cache, else never.",
+    ),
+    or_word(
+        "host.merge_boundary",
+        Kind::Bytes { min: 512, max: 1 << 40 },
+        &["none"],
+        "none",
+        "Requests do not merge across multiples of this, a flash block say.",
     ),
     key(
         "device.scheduler",
@@ -437,8 +451,13 @@ pub const RESERVED: &[Key] = &[
 /// Every key of this build: [`GENERAL`] and those of the registered parts.
 pub fn all() -> Vec<Key> {
     let mut keys = GENERAL.to_vec();
+    // Tables stand in the order of their first keys: the workload's before the host's.
+    let host = keys.iter().position(|key| key.path.starts_with("host.")).unwrap_or(keys.len());
+    keys.splice(host..host, crate::workload::bench::KEYS.iter().copied());
     keys.extend_from_slice(RESERVED);
     keys.extend(crate::sched::keys());
+    keys.extend_from_slice(crate::cache::KEYS);
+    keys.extend_from_slice(crate::fs::KEYS);
     keys.extend(crate::device::sched::keys());
     keys.extend(crate::ftl::keys());
     keys.extend_from_slice(crate::flash::variation::KEYS);

@@ -5,12 +5,14 @@
 //! configuration reference and the resolved configuration in every result.
 
 mod check;
+mod files;
 mod keys;
 mod size_mix;
 mod typed;
 pub mod units;
 mod workload;
 
+pub use files::Files;
 pub use keys::{GENERAL, RESERVED, all, shapes_state};
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{

@@ -1,9 +1,10 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
 use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
-use super::{SizeMix, Value, Values};
+use super::{Files, SizeMix, Value, Values};
 use crate::flash::variation::Variation;
-use serde::{Deserialize, Serialize};
+pub use crate::ftl::background::GcBackground;
+pub use crate::ftl::endurance::Endurance;
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +48,13 @@ pub struct Host {
     pub awareness: String,
     /// hp, rb, map, map+: alternate reads and writes.
     pub alternate: bool,
+    /// Most bytes of requests merged in the pending queue; `None`: the block layer's where requests come
+    /// from a page cache, 0 (no merging) elsewhere.
+    pub merge_limit: Option<u64>,
+    /// Requests are not merged across multiples of this; `None`: there is no boundary.
+    pub merge_boundary: Option<u64>,
+    /// File system and page cache.
+    pub files: Files,
 }
 
 /// `[device]`.
@@ -167,26 +175,6 @@ pub struct Ftl {
     pub entry_bytes: u32,
 }
 
-/// `ftl.gc_background` and its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GcBackground {
-    /// Erased blocks of a chip below which it collects while it is idle.
-    pub normal_blocks: u32,
-    /// Pages programmed in a step.
-    pub step_pages: u32,
-}
-
-/// `flash.endurance`: when a block is retired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Endurance {
-    /// Never.
-    Unlimited,
-    /// After so many erases.
-    Cycles(u32),
-    /// When its errors exceed the ECC limit at the smallest ISPP step.
-    Ecc,
-}
-
 /// `[flash]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flash {
@@ -300,22 +288,22 @@ impl Settings {
 }
 
 /// Typed access to values.
-struct Reader<'a>(&'a Values);
+pub(super) struct Reader<'a>(&'a Values);
 
 impl Reader<'_> {
-    fn text(&self, key: &str) -> Option<String> {
+    pub(super) fn text(&self, key: &str) -> Option<String> {
         match self.0.get(key)? {
             Value::Text(text) => Some(text.clone()),
             other => panic!("{key} holds {other:?}"),
         }
     }
 
-    fn name(&self, key: &str) -> String {
+    pub(super) fn name(&self, key: &str) -> String {
         self.text(key).unwrap_or_else(|| panic!("{key} has a default"))
     }
 
     /// `None` where the key is absent or holds one of its words.
-    fn whole(&self, key: &str) -> Option<u64> {
+    pub(super) fn whole(&self, key: &str) -> Option<u64> {
         match self.0.get(key)? {
             Value::Count(n) | Value::Bytes(n) | Value::Nanos(n) | Value::PicosPerByte(n) | Value::Ppm(n) => {
                 Some(*n)
@@ -337,7 +325,7 @@ impl Reader<'_> {
         self.whole(key).map_or(u32::MAX, |n| u32::try_from(n).expect("within the key's limits"))
     }
 
-    fn u64(&self, key: &str) -> u64 {
+    pub(super) fn u64(&self, key: &str) -> u64 {
         self.whole(key).unwrap_or_else(|| panic!("{key} has a default"))
     }
 
@@ -348,7 +336,7 @@ impl Reader<'_> {
         }
     }
 
-    fn flag(&self, key: &str) -> bool {
+    pub(super) fn flag(&self, key: &str) -> bool {
         matches!(self.0.get(key), Some(Value::Bool(true)))
     }
 
@@ -386,6 +374,8 @@ impl Reader<'_> {
             speed: self.number("workload.speed"),
             fio_time_unit_ns: self.whole("workload.fio_time_unit"),
             synthetic,
+            benchmark: self.benchmark(),
+            fio_job: self.text("workload.fio_job"),
         }
     }
 
@@ -434,6 +424,9 @@ impl Reader<'_> {
             deadline_ns: self.whole("host.deadline"),
             awareness: self.name("host.awareness"),
             alternate: self.flag("host.alternate"),
+            merge_limit: self.whole("host.merge_limit"),
+            merge_boundary: self.whole("host.merge_boundary"),
+            files: self.files(),
         }
     }
 
@@ -504,11 +497,7 @@ impl Reader<'_> {
             erase_ns: self.u64("flash.erase"),
             transfer_ps: self.u64("flash.transfer"),
             pe_cycles: self.u64("flash.pe_cycles"),
-            endurance: match self.0.get("flash.endurance") {
-                Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
-                Some(Value::Word("ecc")) => Endurance::Ecc,
-                _ => Endurance::Unlimited,
-            },
+            endurance: Endurance::of(self.0.get("flash.endurance")),
             variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
                 growth_mean: self.number("flash.variation.growth_mean"),
                 growth_stddev: self.number("flash.variation.growth_stddev"),

@@ -1,6 +1,7 @@
 //! `[workload]`, typed.
 
 use super::SizeMix;
+use crate::workload::bench::Parameters;
 
 /// `[workload]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,10 @@ pub struct Workload {
     pub fio_time_unit_ns: Option<u64>,
     /// The generator, if chosen.
     pub synthetic: Option<Synthetic>,
+    /// The benchmark, if chosen.
+    pub benchmark: Option<Parameters>,
+    /// fio's job file, if any.
+    pub fio_job: Option<String>,
 }
 
 /// `[workload.synthetic]`.

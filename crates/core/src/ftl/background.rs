@@ -18,6 +18,15 @@ use super::log::{self, Log};
 use super::pool::BlockPool;
 use crate::config::{Contradiction, Settings};
 
+/// `ftl.gc_background` and its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GcBackground {
+    /// Erased blocks of a chip below which it collects while it is idle.
+    pub normal_blocks: u32,
+    /// Pages programmed in a step.
+    pub step_pages: u32,
+}
+
 /// What is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -1,10 +1,13 @@
 //! What a run reports.
 
+mod files;
 mod health;
 mod histogram;
 mod precondition;
 mod report;
+mod series;
 
+pub use files::{Benchmark, FileSystem, Operations, PageCache, Run};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
 pub use precondition::{Outcome, Preconditioning};
@@ -12,6 +15,7 @@ pub use report::{
     Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler,
     Sources, Summary, Trace, Utilization, Waf, Wear,
 };
+pub use series::{Series, SeriesReport};
 
 use crate::request::Request;
 use crate::util::Bits;

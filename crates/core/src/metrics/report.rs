@@ -52,6 +52,15 @@ pub struct Report {
     pub elapsed_ns: u64,
     /// Host bytes read and written, failed requests apart, per simulated second.
     pub throughput_bytes_per_s: f64,
+    /// What clients of a benchmark or a fio job saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<super::Benchmark>,
+    /// The page cache, of runs with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<super::PageCache>,
+    /// The file system, of runs with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<super::FileSystem>,
 }
 
 /// `trace`.
@@ -317,7 +326,8 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Summary {
-    fn new(histogram: &Histogram) -> Summary {
+    /// The figures of a histogram.
+    pub fn new(histogram: &Histogram) -> Summary {
         let percentiles = if histogram.count() == 0 { &[][..] } else { &PERCENTILES[..] };
         Summary {
             count: histogram.count(),
@@ -487,11 +497,10 @@ impl Report {
                 sources.elapsed_ns,
             ),
             elapsed_ns: sources.elapsed_ns,
-            throughput_bytes_per_s: if sources.elapsed_ns == 0 {
-                0.0
-            } else {
-                bytes as f64 * 1e9 / sources.elapsed_ns as f64
-            },
+            throughput_bytes_per_s: super::files::per_second(bytes, sources.elapsed_ns),
+            benchmark: None,
+            page_cache: None,
+            file_system: None,
         }
     }
 }

@@ -1,164 +1,13 @@
-//! The host: arrivals, the pending queue with admission and deadline, the scheduler.
+//! The host's block layer: the pending queue with admission, merging and deadline, the scheduler.
 
-use std::collections::VecDeque;
-
-use crate::config::{Replay, Settings};
+use super::arrivals::Arrivals;
+use super::merge::Merging;
+use crate::config::Settings;
 use crate::coop::{Awareness, DeviceView};
-use crate::ftl;
-use crate::request::{Ages, Pool, Queue, Request};
+use crate::request::{Ages, Pool, Queue};
 use crate::sched::{Decision, Sched};
 use crate::util::NONE;
-use crate::workload::{Op, Record, Source, SourceError};
-
-/// Latest arrival that is simulated: a century and a half, far from where 64 bits end.
-const LATEST_NS: u64 = 1 << 62;
-
-/// Requests as they arrive, in trace order; the next one waits here until it is admitted.
-pub struct Arrivals<'a> {
-    source: &'a mut dyn Source,
-    next: Option<Record>,
-    arrived: u64,
-    /// Closed replay: requests that may still arrive at time 0, and the completions that each let
-    /// another one arrive. `None` in open replay.
-    closed: Option<(u32, VecDeque<u64>)>,
-    logical_page: u64,
-    user_bytes: u64,
-}
-
-impl<'a> Arrivals<'a> {
-    /// Reads the first record.
-    pub fn new(source: &'a mut dyn Source, settings: &Settings) -> Result<Arrivals<'a>, SourceError> {
-        let mut arrivals = Arrivals {
-            source,
-            next: None,
-            arrived: 0,
-            closed: (settings.workload.replay == Replay::Closed).then(|| {
-                let depth = settings.host.queue_depth;
-                (depth, VecDeque::with_capacity(depth.min(1 << 16) as usize))
-            }),
-            logical_page: u64::from(settings.ftl.logical_page_bytes),
-            user_bytes: settings.user_bytes(),
-        };
-        arrivals.fetch()?;
-        Ok(arrivals)
-    }
-
-    /// Reads the next record.
-    #[inline]
-    fn fetch(&mut self) -> Result<(), SourceError> {
-        match self.source.next() {
-            Ok(Some(record)) if record.time_ns > LATEST_NS && self.closed.is_none() => {
-                Err(self.late(&record))
-            }
-            Ok(record) => {
-                self.next = record;
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    #[cold]
-    fn late(&self, record: &Record) -> SourceError {
-        SourceError::Input(format!(
-            "{}: the arrival at {} ns is more than a century after the start; \
-             are the times in another unit, or do they count from another epoch?",
-            self.source.locate(record),
-            record.time_ns
-        ))
-    }
-
-    /// When the next request arrives; `None` if none will, or not before a completion.
-    #[inline]
-    pub fn next_ns(&self) -> Option<u64> {
-        let record = self.next.as_ref()?;
-        match &self.closed {
-            None => Some(record.time_ns),
-            Some((0, completions)) => completions.front().copied(),
-            Some(_) => Some(0),
-        }
-    }
-
-    /// Whether all requests have arrived.
-    pub fn ended(&self) -> bool {
-        self.next.is_none()
-    }
-
-    /// What the source read and dropped.
-    pub fn summary(&self) -> crate::workload::SourceSummary {
-        self.source.summary()
-    }
-
-    /// A request completed; in closed replay another one arrives now.
-    #[inline]
-    pub fn completed(&mut self, now_ns: u64) {
-        if let Some((_, completions)) = &mut self.closed {
-            completions.push_back(now_ns);
-        }
-    }
-
-    /// The request that arrives at `now_ns` or before, if any.
-    #[inline]
-    pub fn take(&mut self, now_ns: u64) -> Result<Option<Request>, SourceError> {
-        let Some(arrival_ns) = self.next_ns().filter(|&at| at <= now_ns) else { return Ok(None) };
-        let record = self.next.take().expect("one is due");
-        let request = self.request(&record, arrival_ns)?;
-        self.fetch()?;
-        match &mut self.closed {
-            None => (),
-            Some((0, completions)) => drop(completions.pop_front()),
-            Some((at_start, _)) => *at_start -= 1,
-        }
-        self.arrived += 1;
-        Ok(Some(request))
-    }
-
-    /// Logical page of a byte address, and how far into the page it is.
-    #[inline]
-    fn page_of(&self, at: u64) -> (u64, u64) {
-        let page = self.logical_page;
-        // Most pages are powers of two, and a division takes longer than the rest of an arrival.
-        if page.is_power_of_two() {
-            (at >> page.trailing_zeros(), at & (page - 1))
-        } else {
-            (at / page, at % page)
-        }
-    }
-
-    fn request(&self, record: &Record, arrival_ns: u64) -> Result<Request, SourceError> {
-        let id = self.arrived + 1;
-        if record.op == Op::Flush {
-            let none = ftl::Request { first: 0, pages: 0, head_partial: false, tail_partial: false };
-            return Ok(Request::new(id, arrival_ns, record.op, record.offset, record.size, none));
-        }
-        let Record { op, offset, size, .. } = *record;
-        let end = offset.checked_add(size).filter(|&end| end <= self.user_bytes && size > 0);
-        let Some(end) = end else {
-            return Err(SourceError::Input(format!(
-                "{}: {size} B at offset {offset} are beyond the user capacity of {} B; \
-                 set workload.out_of_range to wrap or compact, or enlarge the flash",
-                self.source.locate(record),
-                self.user_bytes
-            )));
-        };
-        let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
-        let (head_partial, tail_partial) = (before > 0, behind > 0);
-        // A trim takes the pages it covers whole, everything else each page it touches.
-        let (first, pages_end) = if op == Op::Trim {
-            (head + u64::from(head_partial), tail)
-        } else {
-            (head, tail + u64::from(tail_partial))
-        };
-        let pages = pages_end.saturating_sub(first) as u32;
-        let pages = ftl::Request {
-            first: if pages > 0 { first as u32 } else { 0 },
-            pages,
-            head_partial: head_partial || (pages == 1 && tail_partial),
-            tail_partial: tail_partial || (pages == 1 && head_partial),
-        };
-        Ok(Request::new(id, arrival_ns, op, offset, size, pages))
-    }
-}
+use crate::workload::{Op, SourceError};
 
 /// What the host is handing over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,11 +35,12 @@ pub struct Host {
     feed: Feed,
     /// A regular dispatch has been made since the deadlines were looked at.
     deadlines_due: bool,
+    merging: Option<Merging>,
 }
 
 impl Host {
-    /// An empty host.
-    pub fn new(settings: &Settings, device: DeviceView) -> Host {
+    /// An empty host; `files`: its requests come from a page cache.
+    pub fn new(settings: &Settings, device: DeviceView, files: bool) -> Host {
         let sched = Sched::new(&settings.host);
         Host {
             pool: Pool::default(),
@@ -203,7 +53,13 @@ impl Host {
             ages: Ages::default(),
             feed: Feed::Nothing,
             deadlines_due: false,
+            merging: Merging::new(settings, files),
         }
+    }
+
+    /// Requests that became part of another.
+    pub fn merged(&self) -> u64 {
+        self.merging.as_ref().map_or(0, Merging::merged)
     }
 
     /// Batches the scheduler created.
@@ -264,8 +120,16 @@ impl Host {
     /// Takes in every request that has arrived, in order, while the pending queue has room.
     #[inline]
     fn admit(&mut self, now_ns: u64, arrivals: &mut Arrivals, device: DeviceView) -> Result<(), SourceError> {
+        // A request that joins a pending one needs no place of its own, but none is let in before it is
+        // known to: as in a full request queue, the rest waits outside.
         while self.pending < self.depth {
             let Some(mut request) = arrivals.take(now_ns)? else { return Ok(()) };
+            if let Some(merging) = &mut self.merging
+                && let Some(id) = merging.join(&request, &mut self.pool)
+            {
+                arrivals.merged(&mut self.pool[id], &request);
+                continue;
+            }
             if request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
             }
@@ -274,6 +138,9 @@ impl Host {
             let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
             request.hit = cached && request.pages.pages > 0;
             let id = self.pool.insert(request);
+            if let Some(merging) = &mut self.merging {
+                merging.enter(id, &self.pool);
+            }
             self.pending += 1;
             self.ages.push(id, &mut self.pool);
             self.sched.admit(id, &mut self.pool);
@@ -292,6 +159,9 @@ impl Host {
             }
             self.ages.pop(&mut self.pool);
             self.sched.remove(id, &mut self.pool);
+            if let Some(merging) = &mut self.merging {
+                merging.leave(id, &self.pool);
+            }
             self.pool[id].expired = true;
             self.pending -= 1;
             expired.push(id, &mut self.pool);
@@ -326,6 +196,9 @@ impl Host {
 
     #[inline]
     fn leave(&mut self, id: u32) {
+        if let Some(merging) = &mut self.merging {
+            merging.leave(id, &self.pool);
+        }
         self.ages.unlink(id, &mut self.pool);
         self.pending -= 1;
     }

@@ -1,7 +1,10 @@
 //! The one loop: clock, host, device.
 
+mod arrivals;
 pub mod crash;
+pub mod files;
 mod host;
+mod merge;
 mod prepare;
 mod state;
 mod timeline;
@@ -14,8 +17,11 @@ use crate::flash::Work;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::metrics::{Preconditioning, Recorder, Report, Sources};
+use crate::workload::bench::Clients;
 use crate::workload::{Op, Source, SourceError};
-use host::{Arrivals, Host};
+use arrivals::Arrivals;
+use files::FileHost;
+use host::Host;
 pub use prepare::Prepared;
 pub use state::{FORMAT, Identity, StateError};
 pub use timeline::{Activity, Dispatch};
@@ -130,6 +136,30 @@ pub fn run_prepared(
     source: &mut dyn Source,
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
+    let arrivals = Arrivals::replay(source, settings)?;
+    run_fed(settings, prepared, arrivals, observer)
+}
+
+/// As [`run_prepared`], with clients above a file system and its page cache instead of a source.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_clients(
+    settings: &Settings,
+    prepared: Prepared,
+    clients: Clients,
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
+    let files = FileHost::new(settings, clients, prepared.check);
+    run_fed(settings, prepared, Arrivals::Files(Box::new(files)), observer)
+}
+
+fn run_fed(
+    settings: &Settings,
+    prepared: Prepared,
+    mut arrivals: Arrivals,
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
     let Prepared { mut ftl, work, done: precondition, check, tape } = prepared;
     if settings.allocates_by_speed() {
         with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
@@ -141,8 +171,8 @@ pub fn run_prepared(
     let mut run = Run {
         now_ns: 0,
         last_ns: 0,
-        arrivals: Arrivals::new(source, settings)?,
-        host: Host::new(settings, DeviceView::new(&ftl)),
+        host: Host::new(settings, DeviceView::new(&ftl), arrivals.files().is_some()),
+        arrivals,
         device: Device::new(settings),
         ftl,
         work,
@@ -164,7 +194,7 @@ pub fn run_prepared(
     let first_ns = run.arrivals.next_ns().unwrap_or(0);
     run.drive(observer)?;
     let page = u64::from(settings.flash.page_bytes);
-    Ok(Report::new(&Sources {
+    let mut report = Report::new(&Sources {
         recorder: &run.recorder,
         source: run.arrivals.summary(),
         scheduler: (&settings.host.scheduler, run.host.batches()),
@@ -177,7 +207,14 @@ pub fn run_prepared(
         page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
         program_ns: settings.flash.program_ns,
         spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
-    }))
+    });
+    if let Some(files) = run.arrivals.files() {
+        let sections = files.sections(run.work.counts(), run.host.merged());
+        report.benchmark = Some(sections.benchmark);
+        report.page_cache = sections.page_cache;
+        report.file_system = sections.file_system;
+    }
+    Ok(report)
 }
 
 /// When check mode looks at everything.
@@ -214,8 +251,10 @@ impl Run<'_> {
                 self.report_activity(observer);
             }
             self.complete(observer)?;
+            self.tick()?;
             while self.hand_over()? {
                 self.complete(observer)?;
+                self.tick()?;
             }
             if self.background_flush
                 && self.device.is_idle()
@@ -228,7 +267,8 @@ impl Run<'_> {
                 self.device.collect(self.now_ns, &mut self.ftl, &mut self.work);
             }
             let arrival_ns = if self.device.has_room() { self.arrivals.next_ns() } else { None };
-            let next_ns = self.device.next_ns().min(arrival_ns.unwrap_or(NEVER));
+            let next_ns =
+                self.device.next_ns().min(arrival_ns.unwrap_or(NEVER)).min(self.arrivals.timer_ns());
             if next_ns == NEVER {
                 if self.reported_ns.is_some() {
                     self.report_activity(observer);
@@ -242,6 +282,20 @@ impl Run<'_> {
             Some(_) => self.verify_whole(),
             None => Ok(()),
         }
+    }
+
+    /// Lets what is above the block layer do what is due.
+    #[inline]
+    fn tick(&mut self) -> Result<(), RunError> {
+        self.arrivals.tick(self.now_ns)?;
+        let Some(files) = self.arrivals.files() else { return Ok(()) };
+        files.measure(self.work.counts());
+        if self.check.is_none() {
+            return Ok(());
+        }
+        let ftl = &self.ftl;
+        let version = |lpn| with_ftl!(ftl, ftl => ftl.version(lpn));
+        files.verify(&version).map_err(|fault| self.broken(&fault))
     }
 
     /// Whether every request has completed.
@@ -304,8 +358,14 @@ impl Run<'_> {
                 batch,
                 channel_batch: u64::from(channel_batch),
             });
+            if self.check.is_some()
+                && let Some(files) = self.arrivals.files()
+            {
+                let ftl = &self.ftl;
+                files.landed(&self.host.pool[id], &|lpn| with_ftl!(ftl, ftl => ftl.version(lpn)));
+            }
+            self.arrivals.completed(self.now_ns, &self.host.pool[id]);
             self.host.pool.release(id);
-            self.arrivals.completed(self.now_ns);
             self.last_ns = self.now_ns;
             self.completed += 1;
             if self.check.is_some() {

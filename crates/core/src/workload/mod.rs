@@ -1,5 +1,6 @@
 //! What enters the stack: block requests, from a trace or a generator.
 
+pub mod bench;
 mod scatter;
 mod synthetic;
 

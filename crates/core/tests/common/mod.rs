@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::{
-    Device, Endurance, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
+    Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
 };
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
@@ -24,6 +24,8 @@ pub fn settings() -> Settings {
             speed: 1.0,
             fio_time_unit_ns: None,
             synthetic: None,
+            benchmark: None,
+            fio_job: None,
         },
         host: Host {
             scheduler: "noop".into(),
@@ -31,6 +33,9 @@ pub fn settings() -> Settings {
             deadline_ns: None,
             awareness: "full".into(),
             alternate: false,
+            merge_limit: None,
+            merge_boundary: None,
+            files: Files::NONE,
         },
         device: Device {
             scheduler: "noop".into(),

@@ -1,0 +1,472 @@
+//! The page cache: pages of files in memory, which of them are dirty, what may be written or dropped.
+//!
+//! Source: Shim et al., TC 2014, sections 5.3 and 6.1, and the page cache of Linux 2.6.32 that they
+//! modified: a radix tree of pages for each inode, dirty pages tagged in it; one tree more over the
+//! logical pages of the device finds the dirty pages of all files (the paper's global cache tree).
+//!
+//! Read into it: clean pages leave least recently used first; a page joins that order when it becomes
+//! clean. Pages are 4 KiB. The cache holds state alone: what is read and written, and when, is decided
+//! by its user.
+
+mod policy;
+mod tree;
+
+pub use policy::{Policy, choices as policies};
+pub use tree::{NODE_BYTES, Nodes, Tree};
+
+use crate::config::{Contradiction, Files, Key, Kind, Settings};
+use crate::util::NONE;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+const ANY_TIME: Kind = Kind::Duration { max_ns: 365 * 86_400 * 1_000_000_000 };
+const SHARE: Kind = Kind::Percent { min_ppm: 1, max_ppm: 1_000_000 };
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { path, kind, default, words: &[], doc }
+}
+
+/// The keys of the page cache.
+pub const KEYS: &[Key] = &[
+    key(
+        "host.page_cache",
+        Kind::Bytes { min: 0, max: 1 << 40 },
+        "0B",
+        "Memory of the page cache above the scheduler, for benchmarks and fio jobs; a trace enters below it.",
+    ),
+    key(
+        "host.flush_policy",
+        Kind::Choice(policies),
+        "baseline",
+        "Which dirty pages the page cache flushes together.",
+    ),
+    key(
+        "host.dirty_background_ratio",
+        SHARE,
+        "10%",
+        "Dirty share of the page cache beyond which write-back starts (Linux 2.6.32).",
+    ),
+    key(
+        "host.dirty_ratio",
+        SHARE,
+        "20%",
+        "Dirty share of the page cache beyond which writers wait (Linux 2.6.32).",
+    ),
+    Key {
+        path: "host.dirty_writeback",
+        kind: ANY_TIME,
+        default: "5s",
+        words: &["never"],
+        doc: "Time between two looks of the flusher for old dirty data (Linux 2.6.32: 500 centiseconds).",
+    },
+    key(
+        "host.dirty_expire",
+        ANY_TIME,
+        "30s",
+        "Age at which dirty data is old enough for the flusher (Linux 2.6.32: 3000 centiseconds).",
+    ),
+    key(
+        "host.read_ahead",
+        Kind::Bytes { min: 0, max: 1 << 30 },
+        "128KiB",
+        "Most bytes that sequential reads through the page cache read ahead.",
+    ),
+    key(
+        "host.global_tree",
+        Kind::Bool,
+        "false",
+        "Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014); its memory is counted.",
+    ),
+    key(
+        "host.operation_time",
+        ANY_TIME,
+        "10us",
+        "Host time of each file operation; the paper's phone CPU is not modelled.",
+    ),
+    key(
+        "host.copy_time",
+        Kind::TimePerByte,
+        "1ns",
+        "Host time of each byte copied to or from the page cache.",
+    ),
+];
+
+/// Checks the page cache's keys.
+///
+/// # Errors
+/// [`Contradiction`] naming the key to change.
+pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let files = &settings.host.files;
+    if files.page_cache_bytes > 0 && files.page_cache_bytes < 64 * PAGE {
+        let message = "fewer than 64 pages of 4KiB; give at least 256KiB, or 0B for none";
+        return Err(Contradiction { key: "host.page_cache", message: message.into() });
+    }
+    if files.background_ppm > files.dirty_ppm {
+        let message = "above host.dirty_ratio, at which writers wait already; choose a smaller share";
+        return Err(Contradiction { key: "host.dirty_background_ratio", message: message.into() });
+    }
+    if files.writeback_ns == Some(0) {
+        let message = "0ns: the flusher would never sleep; write 5s, or \"never\"";
+        return Err(Contradiction { key: "host.dirty_writeback", message: message.into() });
+    }
+    Ok(())
+}
+
+/// A page in the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Its file.
+    pub inode: u32,
+    /// Which page of the file.
+    pub index: u32,
+    /// Block of the device it lies in; [`NONE`] while it has none.
+    pub block: u32,
+    /// Its content is here; else it is being read.
+    pub present: bool,
+    /// Changed since it was last submitted.
+    pub dirty: bool,
+    /// Being written.
+    pub writeback: bool,
+    prev: u32,
+    next: u32,
+}
+
+/// A file's part of the cache.
+#[derive(Clone, Debug, Default)]
+struct File {
+    tree: Tree,
+    dirty: u32,
+    /// Pages being written or read.
+    busy: u32,
+    /// When its oldest dirty page became so.
+    dirtied_ns: u64,
+    /// Neighbours in the order of `dirtied_ns`, while dirty.
+    prev: u32,
+    next: u32,
+}
+
+/// The cache.
+#[derive(Clone, Debug)]
+pub struct PageCache {
+    capacity: u32,
+    pages: Vec<Page>,
+    free: Vec<u32>,
+    files: Vec<File>,
+    nodes: Nodes,
+    /// Dirty pages by block.
+    global: Option<Tree>,
+    /// Clean pages, most recently used first.
+    clean: [u32; 2],
+    /// Dirty files, longest dirty first.
+    dirty_files: [u32; 2],
+    cached: u32,
+    dirty: u32,
+    writeback: u32,
+    file_nodes: u64,
+}
+
+impl PageCache {
+    /// An empty cache.
+    pub fn new(files: &Files) -> PageCache {
+        PageCache {
+            capacity: (files.page_cache_bytes / PAGE).min(u64::from(NONE - 1)) as u32,
+            pages: Vec::new(),
+            free: Vec::new(),
+            files: Vec::new(),
+            nodes: Nodes::default(),
+            global: files.global_tree.then(Tree::default),
+            clean: [NONE; 2],
+            dirty_files: [NONE; 2],
+            cached: 0,
+            dirty: 0,
+            writeback: 0,
+            file_nodes: 0,
+        }
+    }
+
+    /// A page.
+    pub fn page(&self, id: u32) -> &Page {
+        &self.pages[id as usize]
+    }
+
+    /// Pages in the cache.
+    pub fn cached(&self) -> u32 {
+        self.cached
+    }
+
+    /// Dirty pages, those that are being written and were changed since included.
+    pub fn dirty(&self) -> u32 {
+        self.dirty
+    }
+
+    /// Pages being written.
+    pub fn writeback(&self) -> u32 {
+        self.writeback
+    }
+
+    /// Bytes of the nodes of the files' trees, and of the tree over logical pages.
+    pub fn tree_bytes(&self) -> [u64; 2] {
+        [self.file_nodes, self.global.map_or(0, |tree| u64::from(tree.nodes()))]
+            .map(|nodes| nodes * NODE_BYTES)
+    }
+
+    /// Dirty pages of a file.
+    pub fn dirty_of(&self, inode: u32) -> u32 {
+        self.files.get(inode as usize).map_or(0, |file| file.dirty)
+    }
+
+    /// Pages of a file that are being written or read.
+    pub fn busy_of(&self, inode: u32) -> u32 {
+        self.files.get(inode as usize).map_or(0, |file| file.busy)
+    }
+
+    /// The dirty file after `inode`, or the one that has been dirty longest; with the time since.
+    pub fn dirty_file(&self, after: Option<u32>) -> Option<(u32, u64)> {
+        let inode = after.map_or(self.dirty_files[0], |inode| self.files[inode as usize].next);
+        (inode != NONE).then(|| (inode, self.files[inode as usize].dirtied_ns))
+    }
+
+    fn file(&mut self, inode: u32) -> &mut File {
+        if self.files.len() <= inode as usize {
+            let none = File { prev: NONE, next: NONE, ..File::default() };
+            self.files.resize(inode as usize + 1, none);
+        }
+        &mut self.files[inode as usize]
+    }
+
+    /// The page of a file, or [`NONE`]; it counts as used.
+    pub fn find(&mut self, inode: u32, index: u32) -> u32 {
+        let Some(file) = self.files.get(inode as usize) else { return NONE };
+        let id = file.tree.get(index, &self.nodes);
+        if id != NONE && self.is_evictable(id) {
+            self.unlink_clean(id);
+            self.push_clean(id);
+        }
+        id
+    }
+
+    fn is_evictable(&self, id: u32) -> bool {
+        let page = &self.pages[id as usize];
+        page.present && !page.dirty && !page.writeback
+    }
+
+    /// Puts in a page that is not there, dropping the least recently used clean page if the cache is
+    /// full. Without one to drop it grows: what is in flight must be somewhere.
+    pub fn insert(&mut self, inode: u32, index: u32, block: u32, present: bool) -> u32 {
+        if self.cached >= self.capacity && self.clean[1] != NONE {
+            self.drop_page(self.clean[1]);
+        }
+        let page =
+            Page { inode, index, block, present, dirty: false, writeback: false, prev: NONE, next: NONE };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.pages[id as usize] = page;
+                id
+            }
+            None => {
+                self.pages.push(page);
+                self.pages.len() as u32 - 1
+            }
+        };
+        self.cached += 1;
+        self.file(inode);
+        let file = &mut self.files[inode as usize];
+        let before = file.tree.nodes();
+        file.tree.insert(index, id, &mut self.nodes);
+        self.file_nodes += u64::from(file.tree.nodes() - before);
+        if present {
+            self.push_clean(id);
+        } else {
+            file.busy += 1;
+        }
+        id
+    }
+
+    /// A page that was read is here.
+    pub fn arrived(&mut self, id: u32) {
+        let page = &mut self.pages[id as usize];
+        debug_assert!(!page.present);
+        page.present = true;
+        let inode = page.inode;
+        self.file(inode).busy -= 1;
+        self.push_clean(id);
+    }
+
+    /// A page that is here is changed.
+    pub fn change(&mut self, id: u32, block: u32, now_ns: u64) {
+        let page = &mut self.pages[id as usize];
+        debug_assert!(page.present);
+        let (inode, index) = (page.inode, page.index);
+        page.block = block;
+        if page.dirty {
+            return;
+        }
+        page.dirty = true;
+        if !page.writeback {
+            self.unlink_clean(id);
+        }
+        self.dirty += 1;
+        let file = &mut self.files[inode as usize];
+        file.tree.set_tag(index, true, &mut self.nodes);
+        file.dirty += 1;
+        if file.dirty == 1 {
+            file.dirtied_ns = now_ns;
+            self.push_dirty_file(inode);
+        }
+        if let Some(global) = &mut self.global {
+            global.insert(block, id, &mut self.nodes);
+        }
+    }
+
+    /// A page is no longer dirty: it is being written, or its file is gone.
+    fn undirty(&mut self, id: u32) {
+        let Page { inode, index, block, .. } = self.pages[id as usize];
+        self.pages[id as usize].dirty = false;
+        self.dirty -= 1;
+        let file = &mut self.files[inode as usize];
+        file.tree.set_tag(index, false, &mut self.nodes);
+        file.dirty -= 1;
+        if file.dirty == 0 {
+            self.unlink_dirty_file(inode);
+        }
+        if let Some(global) = &mut self.global {
+            global.remove(block, &mut self.nodes);
+        }
+    }
+
+    /// A dirty page that is not being written is submitted.
+    pub fn submit(&mut self, id: u32) {
+        debug_assert!(!self.pages[id as usize].writeback);
+        self.undirty(id);
+        let page = &mut self.pages[id as usize];
+        page.writeback = true;
+        let inode = page.inode;
+        self.writeback += 1;
+        self.files[inode as usize].busy += 1;
+    }
+
+    /// A page has been written.
+    pub fn written(&mut self, id: u32) {
+        let page = &mut self.pages[id as usize];
+        debug_assert!(page.writeback);
+        page.writeback = false;
+        let (inode, dirty) = (page.inode, page.dirty);
+        self.writeback -= 1;
+        self.files[inode as usize].busy -= 1;
+        if !dirty {
+            self.push_clean(id);
+        }
+    }
+
+    /// Drops a file's pages, dirty ones too; those in flight stay, clean. Whether all are gone.
+    pub fn forget(&mut self, inode: u32, dirty_too: bool) -> bool {
+        let mut from = 0;
+        let mut whole = true;
+        while let Some((index, id)) =
+            self.files.get(inode as usize).and_then(|file| file.tree.next(from, &self.nodes))
+        {
+            if self.pages[id as usize].dirty && dirty_too {
+                self.undirty(id);
+                if !self.pages[id as usize].writeback {
+                    self.push_clean(id);
+                }
+            }
+            if self.is_evictable(id) {
+                self.drop_page(id);
+            } else {
+                whole = false;
+            }
+            if index == NONE {
+                break;
+            }
+            from = index + 1;
+        }
+        whole
+    }
+
+    /// The first dirty page of a file from `from` on, one being written passed over.
+    pub fn next_dirty(&self, inode: u32, mut from: u32) -> Option<u32> {
+        let file = self.files.get(inode as usize)?;
+        loop {
+            let (index, id) = file.tree.next_tagged(from, &self.nodes)?;
+            if !self.pages[id as usize].writeback {
+                return Some(id);
+            }
+            from = index.checked_add(1)?;
+        }
+    }
+
+    /// Appends the dirty pages of all files that lie in blocks from `first` to before `end` and are not
+    /// being written, in the order of blocks; needs the tree over logical pages.
+    pub fn dirty_in(&self, first: u32, end: u32, found: &mut Vec<u32>) {
+        let Some(global) = &self.global else { return };
+        let mut from = first;
+        while let Some((block, id)) = global.next(from, &self.nodes).filter(|&(block, _)| block < end) {
+            if !self.pages[id as usize].writeback {
+                found.push(id);
+            }
+            from = block + 1;
+        }
+    }
+
+    fn drop_page(&mut self, id: u32) {
+        self.unlink_clean(id);
+        let Page { inode, index, .. } = self.pages[id as usize];
+        let file = &mut self.files[inode as usize];
+        let before = file.tree.nodes();
+        file.tree.remove(index, &mut self.nodes);
+        self.file_nodes -= u64::from(before - file.tree.nodes());
+        self.cached -= 1;
+        self.free.push(id);
+    }
+
+    fn push_clean(&mut self, id: u32) {
+        let head = self.clean[0];
+        let page = &mut self.pages[id as usize];
+        (page.prev, page.next) = (NONE, head);
+        match head {
+            NONE => self.clean[1] = id,
+            head => self.pages[head as usize].prev = id,
+        }
+        self.clean[0] = id;
+    }
+
+    fn unlink_clean(&mut self, id: u32) {
+        let Page { prev, next, .. } = self.pages[id as usize];
+        match prev {
+            NONE => self.clean[0] = next,
+            prev => self.pages[prev as usize].next = next,
+        }
+        match next {
+            NONE => self.clean[1] = prev,
+            next => self.pages[next as usize].prev = prev,
+        }
+    }
+
+    fn push_dirty_file(&mut self, inode: u32) {
+        let tail = self.dirty_files[1];
+        let file = &mut self.files[inode as usize];
+        (file.prev, file.next) = (tail, NONE);
+        match tail {
+            NONE => self.dirty_files[0] = inode,
+            tail => self.files[tail as usize].next = inode,
+        }
+        self.dirty_files[1] = inode;
+    }
+
+    fn unlink_dirty_file(&mut self, inode: u32) {
+        let File { prev, next, .. } = self.files[inode as usize];
+        match prev {
+            NONE => self.dirty_files[0] = next,
+            prev => self.files[prev as usize].next = next,
+        }
+        match next {
+            NONE => self.dirty_files[1] = prev,
+            next => self.files[next as usize].prev = prev,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

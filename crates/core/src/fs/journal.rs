@@ -1,0 +1,268 @@
+//! The journal: which metadata blocks belong to which transaction, and which parts of the ring are free.
+//!
+//! Source: jbd2 of Linux 2.6.32, in its ordered mode. A changed block (a buffer) belongs to the running
+//! transaction and may not be written in place before that has been committed; then it is dirty, and its
+//! part of the ring is free when it has been written in place (checkpoint) or committed anew. A commit
+//! writes a descriptor for every 508 blocks (8 B a tag), the blocks, then a commit block.
+//!
+//! Read into it: no revoke records, no writes of the journal's own superblock.
+
+use std::collections::VecDeque;
+
+/// Blocks that one descriptor block describes.
+const TAGS: u32 = 508;
+
+/// A transaction's number, from 1.
+pub type Tid = u64;
+
+/// A metadata block in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
+    /// Block of the device.
+    pub block: u32,
+    /// The transaction it was changed in that is not committed; 0: none.
+    changed: Tid,
+    /// The committed transaction whose copy is not in place; 0: none.
+    logged: Tid,
+    /// When it became dirty in place, ns.
+    pub dirtied_ns: u64,
+    /// Being written in place.
+    pub writing: bool,
+    /// In the list of dirty buffers.
+    listed: bool,
+}
+
+impl Buffer {
+    /// A clean one.
+    pub fn new(block: u32) -> Buffer {
+        Buffer { block, changed: 0, logged: 0, dirtied_ns: 0, writing: false, listed: false }
+    }
+
+    /// The copy to be written in place: that of this transaction.
+    pub fn logged(&self) -> Tid {
+        self.logged
+    }
+
+    /// Whether its copy is that of this transaction, and not on its way in place.
+    pub fn is_of(&self, tid: Tid) -> bool {
+        self.logged == tid && !self.writing
+    }
+
+    /// Whether it is dirty and may be written in place now.
+    pub fn is_writable(&self) -> bool {
+        self.logged != 0 && self.changed == 0 && !self.writing
+    }
+}
+
+/// A transaction that is not committed.
+#[derive(Clone, Debug, Default)]
+pub struct Transaction {
+    /// Its number.
+    pub tid: Tid,
+    /// Its buffers.
+    pub buffers: Vec<u32>,
+    /// Files with blocks allocated in it, whose data goes first.
+    pub files: Vec<u32>,
+    /// Blocks freed in it, free to others when it has been committed: first and count.
+    pub freed: Vec<(u32, u32)>,
+    /// When it began, ns.
+    pub begun_ns: Option<u64>,
+}
+
+impl Transaction {
+    /// Blocks of the ring that it takes.
+    pub fn log_blocks(&self) -> u32 {
+        let blocks = self.buffers.len() as u32;
+        blocks + blocks.div_ceil(TAGS).max(1) + 1
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Logged {
+    blocks: u32,
+    /// Buffers whose copy is not in place.
+    pending: u32,
+}
+
+/// The journal.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    first: u32,
+    len: u32,
+    /// Next block of the ring to be written.
+    head: u32,
+    free: u32,
+    /// The committed ones that are still in the ring, the oldest first.
+    log: VecDeque<Logged>,
+    oldest: Tid,
+    running: Transaction,
+    committing: Option<Transaction>,
+    committed: Tid,
+    /// Buffers that are dirty in place.
+    dirty: Vec<u32>,
+}
+
+impl Journal {
+    /// An empty ring of `len` blocks from `first` on.
+    pub fn new(first: u32, len: u32) -> Journal {
+        Journal {
+            first,
+            len,
+            head: 0,
+            free: len,
+            log: VecDeque::new(),
+            oldest: 1,
+            running: Transaction { tid: 1, ..Transaction::default() },
+            committing: None,
+            committed: 0,
+            dirty: Vec::new(),
+        }
+    }
+
+    /// The running transaction.
+    pub fn running(&self) -> &Transaction {
+        &self.running
+    }
+
+    /// The transaction being committed.
+    pub fn committing(&self) -> Option<&Transaction> {
+        self.committing.as_ref()
+    }
+
+    /// The last one committed.
+    pub fn committed(&self) -> Tid {
+        self.committed
+    }
+
+    /// Blocks of the ring that are free, and all.
+    pub fn room(&self) -> (u32, u32) {
+        (self.free, self.len)
+    }
+
+    /// A buffer is changed; the transaction it is changed in.
+    pub fn change(&mut self, id: u32, buffers: &mut [Buffer], now_ns: u64) -> Tid {
+        let running = &mut self.running;
+        running.begun_ns.get_or_insert(now_ns);
+        let buffer = &mut buffers[id as usize];
+        if buffer.changed != running.tid {
+            buffer.changed = running.tid;
+            running.buffers.push(id);
+        }
+        running.tid
+    }
+
+    /// Data of a file is to be written before the running transaction is committed.
+    pub fn order(&mut self, file: u32) {
+        // The same file comes again and again.
+        if self.running.files.last() != Some(&file) && !self.running.files.contains(&file) {
+            self.running.files.push(file);
+        }
+    }
+
+    /// Blocks are free once the running transaction has been committed.
+    pub fn free(&mut self, first: u32, count: u32) {
+        self.running.freed.push((first, count));
+    }
+
+    /// The running transaction is committed from now on, and another one runs.
+    ///
+    /// # Panics
+    /// If one is being committed.
+    pub fn begin_commit(&mut self) -> &Transaction {
+        assert!(self.committing.is_none(), "one commit at a time");
+        let tid = self.running.tid;
+        let next = Transaction { tid: tid + 1, ..Transaction::default() };
+        self.committing.insert(std::mem::replace(&mut self.running, next))
+    }
+
+    /// The next block of the ring.
+    ///
+    /// # Panics
+    /// If the ring is full.
+    pub fn advance(&mut self) -> u32 {
+        assert!(self.free > 0, "the ring is full");
+        let block = self.first + self.head;
+        self.head = (self.head + 1) % self.len;
+        self.free -= 1;
+        block
+    }
+
+    /// The commit block is written: the buffers may go in place. The transaction.
+    ///
+    /// # Panics
+    /// If none is being committed.
+    pub fn end_commit(&mut self, buffers: &mut [Buffer], now_ns: u64) -> Transaction {
+        let done = self.committing.take().expect("one is being committed");
+        let entry = Logged { blocks: done.log_blocks(), pending: done.buffers.len() as u32 };
+        self.log.push_back(entry);
+        for &id in &done.buffers {
+            let buffer = &mut buffers[id as usize];
+            match buffer.logged {
+                0 => buffer.dirtied_ns = now_ns,
+                before => self.settle(before),
+            }
+            buffer.logged = done.tid;
+            if buffer.changed == done.tid {
+                buffer.changed = 0;
+            }
+            if !buffer.listed {
+                buffer.listed = true;
+                self.dirty.push(id);
+            }
+        }
+        self.committed = done.tid;
+        self.trim();
+        done
+    }
+
+    /// A copy of that transaction is of no more use.
+    fn settle(&mut self, tid: Tid) {
+        self.log[(tid - self.oldest) as usize].pending -= 1;
+    }
+
+    /// Frees what is not needed at the ring's tail.
+    fn trim(&mut self) {
+        while self.log.front().is_some_and(|logged| logged.pending == 0) {
+            let logged = self.log.pop_front().expect("there is a first");
+            self.free += logged.blocks;
+            self.oldest += 1;
+        }
+    }
+
+    /// Appends the dirty buffers that `which` names, in the order of blocks.
+    pub fn writable(
+        &mut self,
+        buffers: &mut [Buffer],
+        which: impl Fn(&Buffer) -> bool,
+        found: &mut Vec<u32>,
+    ) {
+        self.dirty.retain(|&id| {
+            let buffer = &mut buffers[id as usize];
+            buffer.listed = buffer.logged != 0;
+            buffer.listed
+        });
+        found.extend(self.dirty.iter().copied().filter(|&id| which(&buffers[id as usize])));
+        found.sort_unstable_by_key(|&id| buffers[id as usize].block);
+    }
+
+    /// The oldest transaction that holds a part of the ring.
+    pub fn oldest(&self) -> Tid {
+        self.oldest
+    }
+
+    /// Buffers that are dirty in place, or were a moment ago.
+    pub fn dirty(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// The copy of transaction `tid` of a buffer is in place.
+    pub fn in_place(&mut self, id: u32, tid: Tid, buffers: &mut [Buffer]) {
+        let buffer = &mut buffers[id as usize];
+        buffer.writing = false;
+        if buffer.logged == tid {
+            buffer.logged = 0;
+            self.settle(tid);
+            self.trim();
+        }
+    }
+}

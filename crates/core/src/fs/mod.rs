@@ -1,0 +1,509 @@
+//! The file system: a small model of ext4 as Linux 2.6.32 has it.
+//!
+//! Source: Shim et al., TC 2014, section 6.1 (ext4, delayed allocation off); the layout that mke2fs makes:
+//! groups of 128 MiB, their bitmaps and inode tables together at the start (flex_bg), an inode of 256 B
+//! for every 16 KiB, 4 KiB blocks, a journal of 4 to 128 MiB by size. What is modelled: blocks are
+//! allocated when a page is first written, from a window that the file reserves ahead (mballoc's
+//! preallocation: 16 KiB to 2 MiB by the file's size), given back when it is closed; directory, inode and
+//! bitmap blocks, group descriptors and the superblock (orphan list) change in the running transaction;
+//! freed blocks are free to others after the commit.
+//!
+//! Read into it: metadata blocks stay in memory once mounted, so none is read; the journal lies behind the
+//! inode tables; a directory entry is 32 B; extent blocks (a file of more than four extents) are left out.
+//! Every write dirties the inode (its time of change).
+
+mod journal;
+mod space;
+
+pub use journal::{Buffer, Journal, Tid, Transaction};
+use space::Space;
+
+use crate::config::{Contradiction, Files, Key, Kind, Settings};
+use crate::util::NONE;
+
+/// Bytes of a block; a page of the page cache is as large.
+pub const BLOCK: u64 = 4096;
+const GROUP: u32 = 32_768;
+const INODES_PER_BLOCK: u32 = 16;
+const ENTRIES_PER_BLOCK: u32 = 128;
+/// Least blocks of a device with a file system.
+const LEAST: u64 = 256;
+
+const ANY_TIME: Kind = Kind::Duration { max_ns: 365 * 86_400 * 1_000_000_000 };
+
+/// The keys of the file system.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "host.journal",
+        kind: Kind::Bytes { min: 1 << 18, max: 1 << 40 },
+        default: "auto",
+        words: &["auto"],
+        doc: "Bytes of the file system's journal; auto: as mke2fs chooses by size (16MiB for 512MiB).",
+    },
+    Key {
+        path: "host.journal_commit",
+        kind: ANY_TIME,
+        default: "5s",
+        words: &[],
+        doc: "Age at which a transaction of the journal is committed without an fsync (ext4: 5 s).",
+    },
+    Key {
+        path: "host.discard",
+        kind: Kind::Bool,
+        default: "false",
+        words: &[],
+        doc: "Trim the blocks of deleted files when the deletion has been committed (mount -o discard).",
+    },
+    Key {
+        path: "host.barriers",
+        kind: Kind::Bool,
+        default: "true",
+        words: &[],
+        doc: "Flush the device before and after each commit block of the journal (ext4: barrier=1).",
+    },
+];
+
+/// Checks the file system's keys.
+///
+/// # Errors
+/// [`Contradiction`] naming the key to change.
+pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let files = &settings.host.files;
+    if files.page_cache_bytes == 0 {
+        return Ok(());
+    }
+    let blocks = settings.user_bytes() / BLOCK;
+    if blocks < LEAST || blocks > u64::from(u32::MAX) {
+        // A trace needs no file system, and device sizes like these are for traces.
+        return match settings.workload.benchmark.is_some() || settings.workload.fio_job.is_some() {
+            true => Err(Contradiction {
+                key: "host.page_cache",
+                message:
+                    "a file system needs from 1MiB to 16TiB of user capacity; change flash.blocks_per_plane"
+                        .into(),
+            }),
+            false => Ok(()),
+        };
+    }
+    let layout = Layout::new(files, blocks as u32);
+    if u64::from(layout.data) + 16 > blocks {
+        let message = "the journal leaves the files no room; make it smaller or raise flash.blocks_per_plane";
+        return Err(Contradiction { key: "host.journal", message: message.into() });
+    }
+    Ok(())
+}
+
+/// Bytes for data on a device of `user_bytes`.
+pub fn data_bytes(files: &Files, user_bytes: u64) -> u64 {
+    let blocks = (user_bytes / BLOCK).min(u64::from(u32::MAX)) as u32;
+    u64::from(blocks.saturating_sub(Layout::new(files, blocks).data)) * BLOCK
+}
+
+/// Where things lie, in blocks.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    groups: u32,
+    /// First block bitmap; they follow the superblock and the group descriptors.
+    bitmaps: u32,
+    inode_tables: u32,
+    inodes_per_group: u32,
+    journal: u32,
+    journal_len: u32,
+    /// First block for data.
+    data: u32,
+}
+
+impl Layout {
+    fn new(files: &Files, blocks: u32) -> Layout {
+        let groups = blocks.div_ceil(GROUP).max(1);
+        let bitmaps = 1 + (groups * 32).div_ceil(BLOCK as u32);
+        let inode_tables = bitmaps + 2 * groups;
+        // An inode for every four blocks.
+        let inodes_per_group = (blocks / 4).div_ceil(groups).next_multiple_of(INODES_PER_BLOCK);
+        let journal = inode_tables + groups * (inodes_per_group / INODES_PER_BLOCK);
+        let auto = match blocks {
+            0..32_768 => 1024,
+            32_768..262_144 => 4096,
+            262_144..524_288 => 8192,
+            524_288..4_194_304 => 16_384,
+            _ => 32_768,
+        };
+        let journal_len = files.journal_bytes.map_or(auto.min(blocks / 8), |bytes| (bytes / BLOCK) as u32);
+        let data = journal.saturating_add(journal_len);
+        Layout { groups, bitmaps, inode_tables, inodes_per_group, journal, journal_len, data }
+    }
+
+    /// Without a file system: files lie one behind the other.
+    fn raw() -> Layout {
+        Layout {
+            groups: 1,
+            bitmaps: 0,
+            inode_tables: 0,
+            inodes_per_group: 1 << 20,
+            journal: 0,
+            journal_len: 0,
+            data: 0,
+        }
+    }
+}
+
+/// A file.
+#[derive(Clone, Debug, Default)]
+pub struct Inode {
+    /// Bytes.
+    pub size: u64,
+    /// The transaction it last changed in; 0: none.
+    pub tid: Tid,
+    number: u32,
+    directory: u32,
+    entry: u32,
+    /// Block of each page, or [`NONE`].
+    map: Vec<u32>,
+    /// Reserved ahead: first page, first block, count.
+    window: (u32, u32, u32),
+}
+
+impl Inode {
+    /// Block of a page, or [`NONE`].
+    pub fn block(&self, page: u32) -> u32 {
+        self.map.get(page as usize).copied().unwrap_or(NONE)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Directory {
+    group: u32,
+    number: u32,
+    entries: Space,
+    /// Its blocks' buffers.
+    buffers: Vec<u32>,
+}
+
+/// The file system.
+#[derive(Clone, Debug)]
+pub struct Fs {
+    layout: Layout,
+    /// There is metadata; else the device is used raw.
+    meta: bool,
+    blocks: Space,
+    inode_numbers: Space,
+    inodes: Vec<Inode>,
+    free_inodes: Vec<u32>,
+    directories: Vec<Directory>,
+    /// Metadata blocks; those before the journal have their block's number.
+    pub buffers: Vec<Buffer>,
+    /// The journal.
+    pub journal: Journal,
+}
+
+/// The file system has no room left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl Fs {
+    /// A file system just made and mounted, with a directory for each of `clients`; without a page cache
+    /// the bare device.
+    pub fn new(settings: &Settings, clients: u32) -> Fs {
+        Fs::on(&settings.host.files, (settings.user_bytes() / BLOCK) as u32, clients)
+    }
+
+    /// The same on a device of `count` blocks.
+    pub(crate) fn on(files: &Files, count: u32, clients: u32) -> Fs {
+        let meta = files.page_cache_bytes > 0;
+        let layout = if meta { Layout::new(files, count) } else { Layout::raw() };
+        let mut fs = Fs {
+            layout,
+            meta,
+            blocks: Space::new(count),
+            inode_numbers: Space::new(layout.inodes_per_group * layout.groups),
+            inodes: Vec::new(),
+            free_inodes: Vec::new(),
+            directories: Vec::new(),
+            buffers: (0..layout.journal).map(Buffer::new).collect(),
+            journal: Journal::new(layout.journal, layout.journal_len),
+        };
+        fs.blocks.take(0, layout.data);
+        for client in 0..clients {
+            let group = client % layout.groups;
+            let number = fs.number_in(group);
+            let mut directory =
+                Directory { group, number, entries: Space::new(1 << 20), buffers: Vec::new() };
+            if meta && let Some((block, _)) = fs.blocks.run(fs.goal(group), 1) {
+                fs.blocks.take(block, 1);
+                directory.buffers.push(fs.new_buffer(block));
+            }
+            fs.directories.push(directory);
+        }
+        fs
+    }
+
+    /// Whether it keeps metadata.
+    pub fn has_metadata(&self) -> bool {
+        self.meta
+    }
+
+    /// A file.
+    pub fn inode(&self, inode: u32) -> &Inode {
+        &self.inodes[inode as usize]
+    }
+
+    /// Blocks for data that are free now.
+    pub fn free_blocks(&self) -> u32 {
+        self.blocks.free()
+    }
+
+    fn new_buffer(&mut self, block: u32) -> u32 {
+        self.buffers.push(Buffer::new(block));
+        self.buffers.len() as u32 - 1
+    }
+
+    /// Where a group's data begins.
+    fn goal(&self, group: u32) -> u32 {
+        (group * GROUP).max(self.layout.data)
+    }
+
+    fn number_in(&mut self, group: u32) -> u32 {
+        let first = group * self.layout.inodes_per_group;
+        let number = self
+            .inode_numbers
+            .first_free(first, first + self.layout.inodes_per_group)
+            .or_else(|| self.inode_numbers.first_free(0, u32::MAX))
+            .expect("an inode for every 16 KiB is more than files here need");
+        self.inode_numbers.take(number, 1);
+        number
+    }
+
+    fn change(&mut self, buffer: u32, now_ns: u64) -> Tid {
+        self.journal.change(buffer, &mut self.buffers, now_ns)
+    }
+
+    fn change_table(&mut self, number: u32, now_ns: u64) -> Tid {
+        let block = self.layout.inode_tables + number / INODES_PER_BLOCK;
+        self.change(block, now_ns)
+    }
+
+    fn change_inode(&mut self, inode: u32, now_ns: u64) {
+        if self.meta {
+            self.inodes[inode as usize].tid = self.change_table(self.inodes[inode as usize].number, now_ns);
+        }
+    }
+
+    fn change_descriptor(&mut self, group: u32, now_ns: u64) {
+        self.change(1 + group * 32 / BLOCK as u32, now_ns);
+    }
+
+    /// The inode bitmap of a number, and its group's descriptor.
+    fn change_inode_bitmap(&mut self, number: u32, now_ns: u64) {
+        let group = number / self.layout.inodes_per_group;
+        self.change(self.layout.bitmaps + self.layout.groups + group, now_ns);
+        self.change_descriptor(group, now_ns);
+    }
+
+    /// The bitmap of a block, and its group's descriptor.
+    fn change_block_bitmap(&mut self, block: u32, now_ns: u64) {
+        let group = block / GROUP;
+        self.change(self.layout.bitmaps + group, now_ns);
+        self.change_descriptor(group, now_ns);
+    }
+
+    /// The directory's block that holds an entry, and the directory's inode.
+    fn change_entry(&mut self, directory: u32, entry: u32, now_ns: u64) -> Result<(), Full> {
+        let at = (entry / ENTRIES_PER_BLOCK) as usize;
+        let Directory { group, number, .. } = self.directories[directory as usize];
+        while self.directories[directory as usize].buffers.len() <= at {
+            let (block, _) = self.blocks.run(self.goal(group), 1).ok_or(Full)?;
+            self.blocks.take(block, 1);
+            self.change_block_bitmap(block, now_ns);
+            let buffer = self.new_buffer(block);
+            self.directories[directory as usize].buffers.push(buffer);
+        }
+        self.change(self.directories[directory as usize].buffers[at], now_ns);
+        self.change_table(number, now_ns);
+        Ok(())
+    }
+
+    /// An empty file in a directory.
+    ///
+    /// # Errors
+    /// [`Full`] if the directory has to grow and cannot.
+    pub fn create(&mut self, directory: u32, now_ns: u64) -> Result<u32, Full> {
+        let entries = &mut self.directories[directory as usize].entries;
+        let entry = entries.first_free(0, u32::MAX).expect("a million entries are more than files here need");
+        if self.meta {
+            self.change_entry(directory, entry, now_ns)?;
+        }
+        self.directories[directory as usize].entries.take(entry, 1);
+        let number = self.number_in(self.directories[directory as usize].group);
+        let inode = self.free_inodes.pop().unwrap_or(self.inodes.len() as u32);
+        if inode as usize == self.inodes.len() {
+            self.inodes.push(Inode::default());
+        }
+        // The map's memory is used again.
+        let kept = &mut self.inodes[inode as usize];
+        kept.map.clear();
+        (kept.size, kept.tid, kept.window) = (0, 0, (0, 0, 0));
+        (kept.number, kept.directory, kept.entry) = (number, directory, entry);
+        if self.meta {
+            self.change_inode_bitmap(number, now_ns);
+            self.change_inode(inode, now_ns);
+        }
+        Ok(inode)
+    }
+
+    /// Deletes a file; its pages must be out of the cache.
+    pub fn unlink(&mut self, inode: u32, now_ns: u64) {
+        let Inode { number, directory, entry, .. } = self.inodes[inode as usize];
+        self.truncate(inode, now_ns);
+        if self.meta {
+            // The entry's block is there already.
+            let _ = self.change_entry(directory, entry, now_ns);
+            // The orphan list begins in the superblock.
+            self.change(0, now_ns);
+            self.change_inode_bitmap(number, now_ns);
+            self.change_inode(inode, now_ns);
+        }
+        self.directories[directory as usize].entries.give(entry, 1);
+        self.inode_numbers.give(number, 1);
+        self.free_inodes.push(inode);
+    }
+
+    /// Cuts a file to nothing; its pages must be out of the cache.
+    pub fn truncate(&mut self, inode: u32, now_ns: u64) {
+        self.close(inode);
+        let map = std::mem::take(&mut self.inodes[inode as usize].map);
+        let mut run: Option<(u32, u32)> = None;
+        let blocks = map.iter().copied().filter(|&block| block != NONE).chain([NONE]);
+        for block in blocks {
+            run = match run {
+                Some((first, count)) if first + count == block => Some((first, count + 1)),
+                Some((first, count)) => {
+                    self.free(first, count, now_ns);
+                    Some((block, 1))
+                }
+                None => Some((block, 1)),
+            };
+        }
+        let file = &mut self.inodes[inode as usize];
+        file.map = map;
+        file.map.clear();
+        let was_empty = file.size == 0;
+        file.size = 0;
+        if self.meta && !was_empty {
+            self.change(0, now_ns);
+        }
+        self.change_inode(inode, now_ns);
+    }
+
+    fn free(&mut self, first: u32, count: u32, now_ns: u64) {
+        if !self.meta {
+            return self.blocks.give(first, count);
+        }
+        for group in first / GROUP..=(first + count - 1) / GROUP {
+            self.change_block_bitmap(group * GROUP, now_ns);
+        }
+        self.journal.free(first, count);
+    }
+
+    /// Blocks that a committed transaction freed are free from now on.
+    pub fn release(&mut self, first: u32, count: u32) {
+        self.blocks.give(first, count);
+    }
+
+    /// Gives a file's window back.
+    pub fn close(&mut self, inode: u32) {
+        let file = &mut self.inodes[inode as usize];
+        let (page, block, count) = std::mem::take(&mut file.window);
+        for at in 0..count {
+            if file.map.get((page + at) as usize).copied().unwrap_or(NONE) != block + at {
+                self.blocks.give(block + at, 1);
+            }
+        }
+    }
+
+    /// A file has another name.
+    ///
+    /// # Errors
+    /// [`Full`] if the directory has to grow and cannot.
+    pub fn rename(&mut self, inode: u32, now_ns: u64) -> Result<(), Full> {
+        if !self.meta {
+            return Ok(());
+        }
+        let Inode { directory, entry, .. } = self.inodes[inode as usize];
+        let entries = &mut self.directories[directory as usize].entries;
+        let new = entries.first_free(0, u32::MAX).expect("a million entries are more than files here need");
+        self.change_entry(directory, new, now_ns)?;
+        self.change_entry(directory, entry, now_ns)?;
+        let entries = &mut self.directories[directory as usize].entries;
+        entries.take(new, 1);
+        entries.give(entry, 1);
+        self.inodes[inode as usize].entry = new;
+        self.change_inode(inode, now_ns);
+        Ok(())
+    }
+
+    /// A file's inode changes: attributes, or its size and time by a write that ends at `end`.
+    pub fn touch(&mut self, inode: u32, end: u64, now_ns: u64) {
+        let file = &mut self.inodes[inode as usize];
+        file.size = file.size.max(end);
+        self.change_inode(inode, now_ns);
+    }
+
+    /// Block of a page that is being written by a write that ends at `end`; allocated if it has none.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no block.
+    pub fn allocate(&mut self, inode: u32, page: u32, end: u64, now_ns: u64) -> Result<u32, Full> {
+        let file = &mut self.inodes[inode as usize];
+        if file.map.len() <= page as usize {
+            file.map.resize(page as usize + 1, NONE);
+        }
+        let there = file.map[page as usize];
+        if there != NONE {
+            return Ok(there);
+        }
+        let (first, _, count) = file.window;
+        if page.wrapping_sub(first) >= count {
+            self.close(inode);
+            self.reserve(inode, page, end)?;
+        }
+        let file = &mut self.inodes[inode as usize];
+        let block = file.window.1 + (page - file.window.0);
+        file.map[page as usize] = block;
+        if self.meta {
+            self.change_block_bitmap(block, now_ns);
+            self.change_inode(inode, now_ns);
+            self.journal.order(inode);
+        }
+        Ok(block)
+    }
+
+    /// Gives a file a window that holds `page`.
+    fn reserve(&mut self, inode: u32, page: u32, end: u64) -> Result<(), Full> {
+        // mballoc's normalization: the file's coming size, rounded up.
+        let pages = end.max(u64::from(page + 1) * BLOCK).div_ceil(BLOCK);
+        let window = if pages <= 256 { pages.next_power_of_two().max(4) as u32 } else { 512 };
+        let file = &self.inodes[inode as usize];
+        let last = (page / window + 1) * window;
+        let want = (page + 1..last).take_while(|&at| file.block(at) == NONE).count() as u32 + 1;
+        let before = page.checked_sub(1).map_or(NONE, |before| file.block(before));
+        let goal = match before {
+            NONE if self.meta => self.goal(file.number / self.layout.inodes_per_group),
+            NONE => 0,
+            before => before + 1,
+        };
+        let (block, count) = match self.blocks.run(goal, want) {
+            Some(run) => run,
+            None => {
+                // Others' windows are given up first.
+                (0..self.inodes.len() as u32).for_each(|other| self.close(other));
+                self.blocks.run(goal, want).ok_or(Full)?
+            }
+        };
+        self.blocks.take(block, count);
+        self.inodes[inode as usize].window = (page, block, count);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

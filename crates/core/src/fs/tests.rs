@@ -1,0 +1,191 @@
+//! Exact small cases, and that no block has two owners.
+
+use super::*;
+use proptest::prelude::*;
+
+/// A file system on 64 MiB: one group, a journal of 4 MiB.
+fn fs(clients: u32) -> Fs {
+    Fs::on(&Files { page_cache_bytes: 1 << 20, ..Files::NONE }, 16_384, clients)
+}
+
+/// Blocks of the running transaction's buffers.
+fn changed(fs: &Fs) -> Vec<u32> {
+    let mut blocks: Vec<u32> =
+        fs.journal.running().buffers.iter().map(|&id| fs.buffers[id as usize].block).collect();
+    blocks.sort_unstable();
+    blocks
+}
+
+fn commit(fs: &mut Fs) {
+    fs.journal.begin_commit();
+    for _ in 0..fs.journal.committing().unwrap().log_blocks() {
+        fs.journal.advance();
+    }
+    let done = fs.journal.end_commit(&mut fs.buffers, 0);
+    done.freed.iter().for_each(|&(first, count)| fs.release(first, count));
+}
+
+/// 512 MiB as mke2fs lays it out: 4 groups, 32 MiB of inode tables, a journal of 16 MiB.
+#[test]
+fn the_layout_of_the_papers_device() {
+    let layout = Layout::new(&Files { page_cache_bytes: 1, ..Files::NONE }, 131_072);
+    assert_eq!((layout.groups, layout.bitmaps, layout.inode_tables), (4, 2, 10));
+    assert_eq!((layout.inodes_per_group, layout.journal, layout.journal_len), (8192, 10 + 2048, 4096));
+    assert_eq!(layout.data, 10 + 2048 + 4096);
+}
+
+/// Superblock 0, descriptors 1, block bitmap 2, inode bitmap 3, inode table from 4.
+#[test]
+fn operations_change_their_blocks() {
+    let mut fs = fs(1);
+    let directory = fs.buffers.last().unwrap().block;
+    let inode = fs.create(0, 0).unwrap();
+    // The directory's inode and the file's share a block of the table.
+    assert_eq!(changed(&fs), [1, 3, 4, directory]);
+    commit(&mut fs);
+    assert!(changed(&fs).is_empty());
+    fs.allocate(inode, 0, 4096, 0).unwrap();
+    assert_eq!((changed(&fs), fs.journal.running().files.as_slice()), (vec![1, 2, 4], &[inode][..]));
+    commit(&mut fs);
+    fs.touch(inode, 4096, 0);
+    assert_eq!((changed(&fs), fs.journal.running().files.len()), (vec![4], 0));
+    commit(&mut fs);
+    fs.rename(inode, 0).unwrap();
+    assert_eq!(changed(&fs), [4, directory]);
+    commit(&mut fs);
+    fs.unlink(inode, 0);
+    assert_eq!(changed(&fs), [0, 1, 2, 3, 4, directory]);
+}
+
+/// A block of a deleted file is another's only after the commit.
+#[test]
+fn freed_blocks_wait_for_the_commit() {
+    let mut fs = fs(1);
+    let all = fs.free_blocks();
+    let inode = fs.create(0, 0).unwrap();
+    let block = fs.allocate(inode, 0, 4096, 0).unwrap();
+    fs.close(inode);
+    assert_eq!(fs.free_blocks(), all - 1, "the rest of the window is given back");
+    fs.unlink(inode, 0);
+    assert_eq!(fs.free_blocks(), all - 1);
+    let other = fs.create(0, 0).unwrap();
+    assert_ne!(fs.allocate(other, 0, 4096, 0).unwrap(), block);
+    fs.close(other);
+    commit(&mut fs);
+    assert_eq!(fs.free_blocks(), all - 1);
+}
+
+/// Files that grow in turns lie in runs of their windows, not page by page.
+#[test]
+fn windows_keep_files_together() {
+    let mut fs = fs(2);
+    let files = [0, 1].map(|directory| fs.create(directory, 0).unwrap());
+    for page in 0..64 {
+        for inode in files {
+            fs.allocate(inode, page, u64::from(page + 1) * BLOCK, 0).unwrap();
+        }
+    }
+    for inode in files {
+        let breaks =
+            (1..64).filter(|&page| fs.inode(inode).block(page) != fs.inode(inode).block(page - 1) + 1);
+        assert!(breaks.count() <= 5);
+    }
+}
+
+/// A ring of 8 blocks: a buffer committed anew frees its older copy's part; one written in place, too.
+#[test]
+fn the_ring_is_freed_from_its_tail() {
+    let mut buffers = vec![Buffer::new(0), Buffer::new(1)];
+    let mut journal = Journal::new(100, 8);
+    let commit = |journal: &mut Journal, buffers: &mut Vec<Buffer>, ids: &[u32], now| {
+        for &id in ids {
+            journal.change(id, buffers, now);
+        }
+        let blocks = journal.begin_commit().log_blocks();
+        let log: Vec<u32> = (0..blocks).map(|_| journal.advance()).collect();
+        journal.end_commit(buffers, now);
+        log
+    };
+    assert_eq!(commit(&mut journal, &mut buffers, &[0], 1), [100, 101, 102]);
+    assert_eq!(journal.room().0, 5);
+    assert_eq!(commit(&mut journal, &mut buffers, &[0], 2), [103, 104, 105]);
+    assert_eq!((journal.room().0, buffers[0].dirtied_ns), (5, 1), "dirty since the first");
+    assert_eq!(commit(&mut journal, &mut buffers, &[1], 3), [106, 107, 100]);
+    assert_eq!(journal.room().0, 2);
+    let tid = buffers[0].logged();
+    buffers[0].writing = true;
+    journal.in_place(0, tid, &mut buffers);
+    assert_eq!(journal.room().0, 5);
+    // A copy that is older than the last commit's frees nothing when it is in place.
+    buffers[1].writing = true;
+    let old = buffers[1].logged();
+    commit(&mut journal, &mut buffers, &[1], 4);
+    assert_eq!(journal.room().0, 5);
+    journal.in_place(1, old, &mut buffers);
+    assert_eq!((journal.room().0, buffers[1].logged()), (5, old + 1));
+}
+
+#[test]
+fn a_changed_buffer_is_not_written_in_place_before_its_commit() {
+    let mut buffers = vec![Buffer::new(0)];
+    let mut journal = Journal::new(10, 64);
+    journal.change(0, &mut buffers, 0);
+    assert!(!buffers[0].is_writable());
+    journal.begin_commit();
+    assert!(!buffers[0].is_writable());
+    journal.end_commit(&mut buffers, 0);
+    assert!(buffers[0].is_writable());
+    journal.change(0, &mut buffers, 0);
+    assert!(!buffers[0].is_writable());
+}
+
+/// 509 blocks need two descriptors.
+#[test]
+fn descriptors() {
+    let of = |buffers| Transaction { buffers: (0..buffers).collect(), ..Transaction::default() }.log_blocks();
+    assert_eq!((of(1), of(508), of(509)), (3, 510, 512));
+}
+
+proptest! {
+    #[test]
+    fn no_block_has_two_owners(
+        steps in proptest::collection::vec((0u8..6, 0usize..6, 0u32..700), 1..120),
+    ) {
+        let mut fs = fs(2);
+        let empty = fs.free_blocks();
+        let mut files: [Option<u32>; 6] = [None; 6];
+        for (step, at, page) in steps {
+            match (step, files[at]) {
+                (5, _) => commit(&mut fs),
+                (_, None) => files[at] = Some(fs.create(at as u32 % 2, 0).unwrap()),
+                (0..=2, Some(inode)) => {
+                    for page in page..page + 20 {
+                        fs.allocate(inode, page, u64::from(page + 20) * BLOCK, 0).unwrap();
+                    }
+                }
+                (3, Some(inode)) => fs.close(inode),
+                (_, Some(inode)) => {
+                    fs.unlink(inode, 0);
+                    files[at] = None;
+                }
+            }
+            let mut blocks: Vec<u32> = files
+                .iter()
+                .flatten()
+                .flat_map(|&inode| (0..720).map(move |page| (inode, page)))
+                .map(|(inode, page)| fs.inode(inode).block(page))
+                .filter(|&block| block != NONE)
+                .collect();
+            let count = blocks.len();
+            blocks.sort_unstable();
+            blocks.dedup();
+            prop_assert_eq!(blocks.len(), count);
+            prop_assert!(blocks.iter().all(|&block| block >= fs.layout.data));
+        }
+        for inode in files.into_iter().flatten() {
+            fs.unlink(inode, 0);
+        }
+        commit(&mut fs);
+        prop_assert_eq!(fs.free_blocks(), empty);
+    }
+}

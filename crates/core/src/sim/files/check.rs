@@ -1,0 +1,210 @@
+//! Check mode above the device: what clients wrote against what the device's pages resolve to.
+//!
+//! Every write of a page gives it a new token. A page's token at its submission is what the write brings
+//! to its block; when that write completes, block and logical page hold it. After an fsync every page of
+//! the file that was not written meanwhile must be on the device with its newest token, and a read must
+//! deliver the newest.
+
+use crate::cache::PAGE;
+use crate::fs::Fs;
+use crate::sim::arrivals::Paging;
+use crate::util::NONE;
+use crate::workload::Op;
+
+/// What is known of a block on the device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Landed {
+    token: u64,
+    /// Version of its logical page when it landed.
+    version: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Promise {
+    /// All pages of a file, with the tokens of then.
+    Synced { inode: u32, mark: u64 },
+    /// Pages of a file were asked of the device.
+    Read { inode: u32, index: u32, pages: u32 },
+}
+
+/// The model.
+#[derive(Clone, Debug)]
+pub(super) struct Check {
+    /// Newest token of each page of each file; 0: never written.
+    tokens: Vec<Vec<u64>>,
+    blocks: Vec<Landed>,
+    last: u64,
+    promises: Vec<Promise>,
+}
+
+impl Check {
+    /// For a device of so many blocks.
+    pub(super) fn new(blocks: u64) -> Check {
+        Check {
+            tokens: Vec::new(),
+            blocks: vec![Landed::default(); blocks as usize],
+            last: 0,
+            promises: Vec::new(),
+        }
+    }
+
+    /// Tokens up to this have been given.
+    pub(super) fn mark(&self) -> u64 {
+        self.last
+    }
+
+    /// A client wrote a page.
+    pub(super) fn wrote(&mut self, inode: u32, index: u32) {
+        let (inode, index) = (inode as usize, index as usize);
+        if self.tokens.len() <= inode {
+            self.tokens.resize(inode + 1, Vec::new());
+        }
+        if self.tokens[inode].len() <= index {
+            self.tokens[inode].resize(index + 1, 0);
+        }
+        self.last += 1;
+        self.tokens[inode][index] = self.last;
+    }
+
+    /// A file was deleted or emptied.
+    pub(super) fn gone(&mut self, inode: u32) {
+        if let Some(tokens) = self.tokens.get_mut(inode as usize) {
+            tokens.clear();
+        }
+        self.promises.retain(|promise| match *promise {
+            Promise::Synced { inode: of, .. } | Promise::Read { inode: of, .. } => of != inode,
+        });
+    }
+
+    /// Newest token of a page.
+    pub(super) fn token(&self, inode: u32, index: u32) -> u64 {
+        self.tokens.get(inode as usize).and_then(|tokens| tokens.get(index as usize)).copied().unwrap_or(0)
+    }
+
+    /// An fsync that began at `mark` has returned.
+    pub(super) fn synced(&mut self, inode: u32, mark: u64) {
+        self.promises.push(Promise::Synced { inode, mark });
+    }
+
+    /// Pages are asked of the device.
+    pub(super) fn reads(&mut self, inode: u32, index: u32, pages: u32) {
+        self.promises.push(Promise::Read { inode, index, pages });
+    }
+
+    /// A block I/O reached the device.
+    pub(super) fn landed(
+        &mut self,
+        op: Op,
+        offset: u64,
+        size: u64,
+        token: u64,
+        paging: Paging,
+        version: &dyn Fn(u32) -> Option<u32>,
+    ) {
+        if !matches!(op, Op::Write | Op::Trim) {
+            return;
+        }
+        for block in offset / PAGE..(offset + size).div_ceil(PAGE) {
+            let lpn = paging.pages(Op::Write, block * PAGE, block * PAGE + 1).first;
+            let token = if op == Op::Trim { 0 } else { token };
+            self.blocks[block as usize] = Landed { token, version: version(lpn).unwrap_or(0) };
+        }
+    }
+
+    /// Sees to what was promised since the last call.
+    pub(super) fn verify(
+        &mut self,
+        fs: &Fs,
+        paging: Paging,
+        version: &dyn Fn(u32) -> Option<u32>,
+    ) -> Result<(), String> {
+        let mut promises = std::mem::take(&mut self.promises);
+        let mut outcome = Ok(());
+        for promise in promises.drain(..) {
+            let (inode, pages, mark, what) = match promise {
+                Promise::Synced { inode, mark } => {
+                    let pages = self.tokens.get(inode as usize).map_or(0, Vec::len) as u32;
+                    (inode, 0..pages, mark, "after its fsync")
+                }
+                // A page being read has no newer content than the device.
+                Promise::Read { inode, index, pages } => (inode, index..index + pages, u64::MAX, "read"),
+            };
+            for index in pages {
+                if outcome.is_ok() {
+                    outcome = self.page(inode, index, mark, fs, paging, version, what);
+                }
+            }
+        }
+        self.promises = promises;
+        outcome
+    }
+
+    #[allow(clippy::too_many_arguments)] // one page in its context
+    fn page(
+        &self,
+        inode: u32,
+        index: u32,
+        mark: u64,
+        fs: &Fs,
+        paging: Paging,
+        version: &dyn Fn(u32) -> Option<u32>,
+        what: &str,
+    ) -> Result<(), String> {
+        let token = self.token(inode, index);
+        // Written after the fsync began: the next one will promise it.
+        if token == 0 || token > mark {
+            return Ok(());
+        }
+        let block = fs.inode(inode).block(index);
+        let page = || format!("page {index} of file {inode} in block {block}, {what}");
+        if block == NONE {
+            return Err(format!("{}: it has no block", page()));
+        }
+        let landed = self.blocks[block as usize];
+        if landed.token != token {
+            return Err(format!("{}: the device holds write {}, newest {token}", page(), landed.token));
+        }
+        let lpn = paging.pages(Op::Write, u64::from(block) * PAGE, u64::from(block) * PAGE + 1).first;
+        match version(lpn) {
+            Some(found) if found >= landed.version => Ok(()),
+            found => {
+                Err(format!("{}: LPN {lpn} resolves to version {found:?}, was {}", page(), landed.version))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Files;
+
+    /// A page whose write is lost, is older, or of which the device has an older version, is found.
+    #[test]
+    fn lost_and_stale_pages_are_found() {
+        let paging = Paging::of(4096);
+        let mut fs = Fs::on(&Files { page_cache_bytes: 1 << 20, ..Files::NONE }, 16_384, 1);
+        let inode = fs.create(0, 0).unwrap();
+        let block = u64::from(fs.allocate(inode, 0, PAGE, 0).unwrap());
+        let mut check = Check::new(16_384);
+        check.wrote(inode, 0);
+        let one = |_| Some(1);
+        check.synced(inode, check.mark());
+        let lost = check.verify(&fs, paging, &one).unwrap_err();
+        assert!(lost.ends_with("after its fsync: the device holds write 0, newest 1"), "{lost}");
+        check.landed(Op::Write, block * PAGE, PAGE, 1, paging, &one);
+        check.synced(inode, check.mark());
+        assert_eq!(check.verify(&fs, paging, &one), Ok(()));
+        check.wrote(inode, 0);
+        check.reads(inode, 0, 1);
+        let stale = check.verify(&fs, paging, &one).unwrap_err();
+        assert!(stale.ends_with("read: the device holds write 1, newest 2"), "{stale}");
+        check.landed(Op::Write, block * PAGE, PAGE, 2, paging, &|_| Some(2));
+        check.synced(inode, check.mark());
+        let older = check.verify(&fs, paging, &one).unwrap_err();
+        assert!(older.contains("resolves to version Some(1), was 2"), "{older}");
+        check.synced(inode, check.mark());
+        check.landed(Op::Trim, block * PAGE, PAGE, 0, paging, &|_| Some(3));
+        assert!(check.verify(&fs, paging, &|_| Some(3)).is_err(), "discarded while the file has it");
+    }
+}

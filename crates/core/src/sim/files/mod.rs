@@ -1,0 +1,475 @@
+//! The host above the block layer: clients, their file system, its page cache, and what they make of the
+//! device's requests.
+//!
+//! [`FileHost`] is to the loop what a trace is: it says when its next request arrives and hands it over.
+//! Beyond that it has timers (clients, the flusher, the journal's commit) and is told of completions. Its
+//! parts know nothing of each other: [`crate::workload::bench`] says what clients do,
+//! [`crate::fs`] where things lie, [`crate::cache`] what is in memory; here is when.
+//!
+//! Read into it: every client has a processor of its own; a page that is being written is not submitted
+//! again before that has ended (as Linux waits for write-back); pages are submitted one by one, and the
+//! block layer merges them.
+
+mod check;
+mod ops;
+mod stats;
+mod writeback;
+
+use std::collections::VecDeque;
+
+use super::arrivals::Paging;
+use crate::cache::{PAGE, PageCache, Policy};
+use crate::clock::{Clock, NEVER};
+use crate::config::{Files, Settings};
+use crate::flash::Counts;
+use crate::fs::{Fs, Tid};
+use crate::request::Request;
+use crate::util::NONE;
+use crate::workload::bench::{Client, Clients, FileOp};
+use crate::workload::{Op, SourceError};
+use check::Check;
+use ops::Active;
+pub use stats::Sections;
+use stats::Stats;
+use writeback::{Commit, Flusher};
+
+/// Most bytes of merged requests where nothing else is set: max_sectors_kb of Linux 2.6.32.
+pub(super) const MERGE_LIMIT: u64 = 512 << 10;
+
+/// What a block I/O is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum For {
+    /// Write of a cached page.
+    Page(u32),
+    /// Read of so many pages of a file, from this one on.
+    Read { inode: u32, index: u32, pages: u32 },
+    /// A step of the commit under way.
+    Commit,
+    /// A buffer's copy of this transaction goes in place.
+    InPlace(u32, Tid),
+    /// Freed blocks are discarded.
+    Discard(u32, u32),
+    /// Part of a direct request.
+    Direct(u32),
+    /// A client's flush of the device.
+    Flush(u32),
+}
+
+/// A block I/O, as the file system submits it.
+#[derive(Clone, Copy, Debug)]
+struct Bio {
+    op: Op,
+    offset: u64,
+    size: u64,
+    submitted_ns: u64,
+    purpose: For,
+    /// Check mode: what is written.
+    token: u64,
+    /// The next of its request, or of the free ones.
+    next: u32,
+}
+
+/// A direct request under way.
+#[derive(Clone, Copy, Debug)]
+struct Direct {
+    client: u32,
+    op: FileOp,
+    begun_ns: u64,
+    bios: u32,
+    next_free: u32,
+}
+
+/// Why a client does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blocked {
+    No,
+    /// A page of this file is being read or written.
+    Busy(u32),
+    /// Too much is dirty.
+    Throttled,
+    /// This transaction is not committed.
+    Commit(Tid),
+    /// Its own flush of the device.
+    Flush,
+    /// Its direct requests.
+    Await,
+    /// The other clients.
+    Gather,
+}
+
+#[derive(Clone, Debug)]
+struct ClientState {
+    client: Client,
+    directory: u32,
+    /// Inode of each of its files, by its own number.
+    files: Vec<u32>,
+    active: Option<Active>,
+    blocked: Blocked,
+    outstanding: u32,
+    done: bool,
+    /// The last read: file, where it ended, pages read ahead.
+    last_read: (u32, u64, u32),
+}
+
+/// The host above the block layer.
+pub struct FileHost {
+    config: Files,
+    paging: Paging,
+    now_ns: u64,
+    clients: Vec<ClientState>,
+    live: u32,
+    fs: Fs,
+    cache: PageCache,
+    policy: Policy,
+    /// One slot for each client, then the flusher, the commit timer and the ends of the window.
+    clock: Clock,
+    window_ns: Option<(u64, u64)>,
+    flusher: Flusher,
+    commit: Commit,
+    bios: Vec<Bio>,
+    free_bio: u32,
+    outbox: VecDeque<u32>,
+    in_flight: u32,
+    directs: Vec<Direct>,
+    free_direct: u32,
+    arrived: u64,
+    /// Clients that wait because too much is dirty.
+    throttled: u32,
+    /// Steps since time last moved.
+    steps: u64,
+    scratch: Vec<u32>,
+    stats: Stats,
+    check: Option<Check>,
+}
+
+/// Steps at one instant after which nothing will move time.
+const MOST_STEPS: u64 = 20_000_000;
+
+impl FileHost {
+    /// The host of these clients.
+    pub fn new(settings: &Settings, clients: Clients, check: bool) -> FileHost {
+        let count = clients.clients.len() as u32;
+        let fs = Fs::new(settings, count);
+        let mut host = FileHost {
+            config: settings.host.files.clone(),
+            paging: Paging::new(settings),
+            now_ns: 0,
+            live: count,
+            cache: PageCache::new(&settings.host.files),
+            policy: Policy::new(&settings.host.files.flush_policy),
+            clock: Clock::new(count + 3),
+            window_ns: clients.window_ns,
+            flusher: Flusher::new(&settings.host.files),
+            commit: Commit::default(),
+            bios: Vec::new(),
+            free_bio: NONE,
+            outbox: VecDeque::new(),
+            in_flight: 0,
+            directs: Vec::new(),
+            free_direct: NONE,
+            arrived: 0,
+            throttled: 0,
+            steps: 0,
+            scratch: Vec::new(),
+            check: check.then(|| Check::new(settings.user_bytes() / PAGE)),
+            stats: Stats::new(&clients),
+            clients: (0..)
+                .zip(clients.clients)
+                .map(|(directory, client)| ClientState {
+                    client,
+                    directory,
+                    files: Vec::new(),
+                    active: None,
+                    blocked: Blocked::No,
+                    outstanding: 0,
+                    done: false,
+                    last_read: (NONE, 0, 0),
+                })
+                .collect(),
+            fs,
+        };
+        (0..count).for_each(|client| host.clock.set(client, 0));
+        if let (Some(period), true) = (host.config.writeback_ns, host.fs.has_metadata()) {
+            host.clock.set(count, period);
+        }
+        if let Some((from, _)) = host.window_ns {
+            host.clock.set(count + 2, from);
+        }
+        host
+    }
+
+    fn flusher_slot(&self) -> u32 {
+        self.clients.len() as u32
+    }
+
+    fn commit_slot(&self) -> u32 {
+        self.clients.len() as u32 + 1
+    }
+
+    fn window_slot(&self) -> u32 {
+        self.clients.len() as u32 + 2
+    }
+
+    /// When the next request arrives: now, if one waits.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.outbox.front().map(|&bio| self.bios[bio as usize].submitted_ns)
+    }
+
+    /// When something happens that no completion causes.
+    pub fn timer_ns(&self) -> u64 {
+        if self.live == 0 { NEVER } else { self.clock.next().0 }
+    }
+
+    /// Whether the clients have ended, and with them what they began.
+    pub fn ended(&self) -> bool {
+        self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
+    }
+
+    /// Does what is due.
+    ///
+    /// # Errors
+    /// [`SourceError::Input`] if the workload cannot go on: no room, or no time passes.
+    pub fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
+        if now_ns > self.now_ns {
+            self.stats.sample(now_ns, &self.cache);
+            self.steps = 0;
+        }
+        self.now_ns = now_ns;
+        while self.live > 0 {
+            let (due_ns, slot) = self.clock.next();
+            if due_ns > now_ns {
+                break;
+            }
+            self.clock.set(slot, NEVER);
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return Err(SourceError::Input(
+                    "the workload's operations take no time, so that it never ends; \
+                     set host.operation_time to more than 0ns"
+                        .into(),
+                ));
+            }
+            if slot < self.flusher_slot() {
+                self.run_client(slot)?;
+            } else if slot == self.flusher_slot() {
+                self.wake_flusher();
+            } else if slot == self.commit_slot() {
+                self.request_commit(self.fs.journal.running().tid);
+            } else {
+                self.window();
+            }
+        }
+        if self.live > 0 {
+            self.write_back();
+        }
+        Ok(())
+    }
+
+    /// The measured stretch begins or ends.
+    fn window(&mut self) {
+        let Some((from, to)) = self.window_ns else { return };
+        if self.now_ns < to {
+            debug_assert_eq!(self.now_ns, from);
+            self.stats.begin(self.now_ns);
+            self.clock.set(self.window_slot(), to);
+        } else {
+            self.stats.end(self.now_ns);
+        }
+    }
+
+    /// The next request that waits.
+    pub fn take(&mut self) -> Option<Request> {
+        let id = self.outbox.pop_front()?;
+        let bio = &self.bios[id as usize];
+        self.arrived += 1;
+        let pages = self.paging.pages(bio.op, bio.offset, bio.offset + bio.size);
+        let mut request = Request::new(self.arrived, bio.submitted_ns, bio.op, bio.offset, bio.size, pages);
+        request.tag = id;
+        Some(request)
+    }
+
+    /// A request just taken is part of a pending one.
+    pub fn merged(&mut self, pending: &mut Request, taken: &Request) {
+        self.arrived -= 1;
+        self.bios[taken.tag as usize].next = pending.tag;
+        pending.tag = taken.tag;
+    }
+
+    /// A request completed: whoever waits for it goes on at this instant.
+    pub fn completed(&mut self, now_ns: u64, request: &Request) {
+        self.now_ns = now_ns;
+        if request.failed && self.live > 0 {
+            self.fail();
+        }
+        self.stats.request(now_ns, request);
+        let mut id = request.tag;
+        while id != NONE {
+            let bio = self.bios[id as usize];
+            self.bios[id as usize].next = self.free_bio;
+            self.free_bio = id;
+            self.in_flight -= 1;
+            if self.live > 0 {
+                self.land(bio);
+            }
+            id = bio.next;
+        }
+    }
+
+    /// The device refuses writes: the file system is read-only from now on, and the clients, whose next
+    /// write would fail, end (as ext4 with errors=remount-ro leaves them).
+    #[cold]
+    fn fail(&mut self) {
+        self.live = 0;
+        self.in_flight -= self.outbox.len() as u32;
+        self.outbox.clear();
+        self.stats.fail(self.now_ns);
+    }
+
+    fn land(&mut self, bio: Bio) {
+        match bio.purpose {
+            For::Page(id) => {
+                let inode = self.cache.page(id).inode;
+                self.cache.written(id);
+                self.no_longer_busy(inode);
+                self.below_the_limit();
+            }
+            For::Read { inode, index, pages } => {
+                for page in index..index + pages {
+                    let id = self.cache.find(inode, page);
+                    debug_assert_ne!(id, NONE, "pages being read stay");
+                    self.cache.arrived(id);
+                }
+                self.wake(|blocked| blocked == Blocked::Busy(inode));
+                self.no_longer_busy(inode);
+            }
+            For::Commit => self.commit_landed(),
+            For::InPlace(buffer, tid) => {
+                self.fs.journal.in_place(buffer, tid, &mut self.fs.buffers);
+                self.room_in_journal();
+            }
+            For::Discard(first, count) => self.fs.release(first, count),
+            For::Direct(direct) => self.direct_landed(direct),
+            For::Flush(client) => {
+                debug_assert_eq!(self.clients[client as usize].blocked, Blocked::Flush);
+                self.resume(client);
+            }
+        }
+    }
+
+    fn submit(&mut self, op: Op, offset: u64, size: u64, purpose: For) {
+        let bio = Bio { op, offset, size, submitted_ns: self.now_ns, purpose, token: 0, next: NONE };
+        let id = match self.free_bio {
+            NONE => {
+                self.bios.push(bio);
+                self.bios.len() as u32 - 1
+            }
+            id => {
+                self.free_bio = self.bios[id as usize].next;
+                self.bios[id as usize] = bio;
+                id
+            }
+        };
+        if let (Some(check), For::Page(page)) = (&self.check, purpose) {
+            let page = self.cache.page(page);
+            self.bios[id as usize].token = check.token(page.inode, page.index);
+        }
+        self.in_flight += 1;
+        self.outbox.push_back(id);
+    }
+
+    /// Submits a dirty page's write.
+    fn submit_page(&mut self, id: u32) {
+        let block = self.cache.page(id).block;
+        self.cache.submit(id);
+        self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Page(id));
+    }
+
+    /// A client goes on at this instant.
+    fn resume(&mut self, client: u32) {
+        let state = &mut self.clients[client as usize];
+        if state.blocked == Blocked::Throttled {
+            self.throttled -= 1;
+        }
+        state.blocked = Blocked::No;
+        self.clock.set(client, self.now_ns);
+    }
+
+    fn wake(&mut self, which: impl Fn(Blocked) -> bool) {
+        for client in 0..self.clients.len() as u32 {
+            let blocked = self.clients[client as usize].blocked;
+            if blocked != Blocked::No && which(blocked) {
+                self.resume(client);
+            }
+        }
+    }
+
+    /// Pages of a file have been read or written: who waited for the last of them goes on.
+    fn no_longer_busy(&mut self, inode: u32) {
+        if self.cache.busy_of(inode) == 0 {
+            self.wake(|blocked| blocked == Blocked::Busy(inode));
+            self.ordered_data_landed();
+        }
+    }
+
+    fn below_the_limit(&mut self) {
+        if self.throttled > 0 && !self.is_over_limit() {
+            self.wake(|blocked| blocked == Blocked::Throttled);
+        }
+    }
+
+    fn is_over_limit(&self) -> bool {
+        let dirty = u64::from(self.cache.dirty()) + u64::from(self.cache.writeback());
+        dirty * PAGE > share(self.config.page_cache_bytes, self.config.dirty_ppm)
+    }
+
+    /// Dirty pages of all files within a range of blocks go to the queue now, in the order of blocks: the
+    /// cooperative schedulers' way to let the page cache join a block issue. Needs `host.global_tree`.
+    pub fn flush_blocks(&mut self, first: u32, end: u32) -> u32 {
+        let mut found = std::mem::take(&mut self.scratch);
+        found.clear();
+        self.cache.dirty_in(first, end, &mut found);
+        found.iter().for_each(|&id| self.submit_page(id));
+        let pages = found.len() as u32;
+        self.scratch = found;
+        pages
+    }
+
+    /// Sections of the result; `counts` are the device's operations.
+    pub fn sections(&self, counts: &Counts, merged: u64) -> Sections {
+        stats::sections(self, counts, merged)
+    }
+
+    /// The measured stretch has begun, and its operations of flash are to be counted from here: asked
+    /// after every tick.
+    pub fn measure(&mut self, counts: &Counts) {
+        self.stats.measure(counts);
+    }
+
+    /// Check mode: a write reached the device; `version` is an LPN's there. To be called before
+    /// [`FileHost::completed`].
+    pub fn landed(&mut self, request: &Request, version: &dyn Fn(u32) -> Option<u32>) {
+        let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
+        let mut id = request.tag;
+        while id != NONE {
+            let bio = &self.bios[id as usize];
+            check.landed(bio.op, bio.offset, bio.size, bio.token, self.paging, version);
+            id = bio.next;
+        }
+    }
+
+    /// Check mode: what fsyncs promised and reads delivered, since the last call.
+    ///
+    /// # Errors
+    /// What is lost or stale, in words.
+    pub fn verify(&mut self, version: &dyn Fn(u32) -> Option<u32>) -> Result<(), String> {
+        match &mut self.check {
+            Some(check) => check.verify(&self.fs, self.paging, version),
+            None => Ok(()),
+        }
+    }
+}
+
+/// So many parts per million.
+fn share(bytes: u64, ppm: u64) -> u64 {
+    (u128::from(bytes) * u128::from(ppm) / 1_000_000) as u64
+}

@@ -1,0 +1,267 @@
+//! What the host writes by itself: old and too many dirty pages, and the journal.
+//!
+//! Source: the per-device flusher of Linux 2.6.32 (fs/fs-writeback.c, mm/page-writeback.c) and jbd2. The
+//! flusher wakes every `host.dirty_writeback` and writes the files that have been dirty for
+//! `host.dirty_expire`, all their dirty pages, and metadata blocks of that age; above
+//! `host.dirty_background_ratio` it writes the longest dirty files until it is below. It submits up to
+//! 1024 pages (MAX_WRITEBACK_PAGES) of a file at a time, and more when those have found room in the queue.
+//!
+//! A commit: data of files with newly allocated blocks, descriptors and metadata blocks, a flush, the
+//! commit block, a flush; then freed blocks are free, and discarded where that is set. When the ring has
+//! no room for a transaction the oldest one's blocks go in place first.
+
+use super::stats::Reason;
+use super::{Blocked, FileHost, For};
+use crate::cache::PAGE;
+use crate::clock::NEVER;
+use crate::config::Files;
+use crate::fs::Tid;
+use crate::workload::Op;
+
+/// Pages of a file that the flusher submits before it looks at the queue again.
+const CHUNK: u32 = 1024;
+
+/// What the flusher is at.
+#[derive(Clone, Debug)]
+pub(super) struct Flusher {
+    period_ns: Option<u64>,
+    /// Data that became dirty then or before is old.
+    old_ns: Option<u64>,
+}
+
+impl Flusher {
+    pub(super) fn new(files: &Files) -> Flusher {
+        Flusher { period_ns: files.writeback_ns, old_ns: None }
+    }
+}
+
+/// Where a commit is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Idle,
+    /// Waits for room in the ring.
+    Room,
+    /// Data of its files is being written.
+    Data,
+    /// Descriptors and metadata blocks are.
+    Log,
+    /// The flush before the commit block.
+    FlushBefore,
+    /// The commit block.
+    Block,
+    /// The flush after it.
+    FlushAfter,
+}
+
+/// The commit under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Commit {
+    stage: Stage,
+    /// Everything up to this is asked for.
+    wanted: Tid,
+    /// Block I/Os of the stage not landed.
+    left: u32,
+}
+
+impl FileHost {
+    /// The flusher looks for old data.
+    pub(super) fn wake_flusher(&mut self) {
+        let Some(period_ns) = self.flusher.period_ns else { return };
+        self.flusher.old_ns = self.now_ns.checked_sub(self.config.expire_ns);
+        self.clock.set(self.flusher_slot(), self.now_ns + period_ns);
+        if self.flusher.old_ns.is_some() {
+            self.write_old_buffers();
+        }
+    }
+
+    /// Metadata blocks that have been dirty for long go in place.
+    fn write_old_buffers(&mut self) {
+        let old_ns = self.flusher.old_ns.expect("there is a limit");
+        let mut found = std::mem::take(&mut self.scratch);
+        found.clear();
+        let which = |buffer: &crate::fs::Buffer| buffer.is_writable() && buffer.dirtied_ns <= old_ns;
+        self.fs.journal.writable(&mut self.fs.buffers, which, &mut found);
+        found.iter().for_each(|&id| self.write_in_place(id));
+        self.scratch = found;
+    }
+
+    fn write_in_place(&mut self, id: u32) {
+        let buffer = &mut self.fs.buffers[id as usize];
+        buffer.writing = true;
+        let (block, tid) = (buffer.block, buffer.logged());
+        self.stats.checkpoint_blocks += 1;
+        self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::InPlace(id, tid));
+    }
+
+    /// The flusher goes on while the queue takes what it submits.
+    pub(super) fn write_back(&mut self) {
+        while self.outbox.is_empty() {
+            let old = self.flusher.old_ns.and_then(|old_ns| self.first_dirty(old_ns));
+            if self.flusher.old_ns.is_some() && old.is_none() {
+                self.flusher.old_ns = None;
+            }
+            let background = u64::from(self.cache.dirty()) * PAGE > self.background_bytes();
+            let (inode, reason) = match old {
+                Some(inode) => (inode, Reason::Expired),
+                None if background => match self.first_dirty(NEVER) {
+                    Some(inode) => (inode, Reason::Background),
+                    None => return,
+                },
+                None => return,
+            };
+            self.flush_file(inode, CHUNK, reason);
+        }
+    }
+
+    /// The longest dirty file with a page to write, if it has been dirty since then or before.
+    fn first_dirty(&self, since_ns: u64) -> Option<u32> {
+        let mut after = None;
+        while let Some((inode, dirtied_ns)) = self.cache.dirty_file(after).filter(|file| file.1 <= since_ns) {
+            debug_assert!(dirtied_ns <= self.now_ns);
+            if self.cache.next_dirty(inode, 0).is_some() {
+                return Some(inode);
+            }
+            after = Some(inode);
+        }
+        None
+    }
+
+    /// Submits a file's dirty pages, unit by unit, until so many are.
+    pub(super) fn flush_file(&mut self, inode: u32, most: u32, reason: Reason) {
+        let mut unit = std::mem::take(&mut self.scratch);
+        let (mut pages, mut from) = (0, 0);
+        while pages < most
+            && let Some(id) = self.cache.next_dirty(inode, from)
+        {
+            unit.clear();
+            self.policy.unit(&self.cache, id, &mut unit);
+            from = self.cache.page(id).index;
+            pages += unit.len() as u32;
+            unit.iter().for_each(|&id| self.submit_page(id));
+        }
+        self.scratch = unit;
+        self.stats.pages_written[reason as usize] += u64::from(pages);
+    }
+
+    /// A transaction is to be committed as soon as may be.
+    pub(super) fn request_commit(&mut self, tid: Tid) {
+        self.commit.wanted = self.commit.wanted.max(tid);
+        self.start_commit();
+    }
+
+    /// Sets the timer of a running transaction that has just begun.
+    pub(super) fn arm_commit(&mut self) {
+        let slot = self.commit_slot();
+        if let Some(begun_ns) = self.fs.journal.running().begun_ns {
+            self.clock.set(slot, begun_ns.saturating_add(self.config.commit_ns));
+        }
+    }
+
+    fn start_commit(&mut self) {
+        let running = self.fs.journal.running();
+        if !matches!(self.commit.stage, Stage::Idle | Stage::Room)
+            || self.commit.wanted < running.tid
+            || running.begun_ns.is_none()
+        {
+            return;
+        }
+        let (free, _) = self.fs.journal.room();
+        if free < running.log_blocks() {
+            self.commit.stage = Stage::Room;
+            return self.make_room();
+        }
+        let files = self.fs.journal.begin_commit().files.clone();
+        let slot = self.commit_slot();
+        self.clock.set(slot, NEVER);
+        self.stats.commits += 1;
+        self.commit.stage = Stage::Data;
+        for inode in files {
+            self.flush_file(inode, u32::MAX, Reason::Ordered);
+        }
+        self.ordered_data_landed();
+        // The ring is emptied in time, not only when it is full.
+        let (free, len) = self.fs.journal.room();
+        if free < len / 4 {
+            self.make_room();
+        }
+    }
+
+    /// The oldest transaction's blocks go in place; where all of them have changed since, their copies
+    /// in the ring are what is written.
+    fn make_room(&mut self) {
+        let mut found = std::mem::take(&mut self.scratch);
+        found.clear();
+        let oldest = self.fs.journal.oldest();
+        self.fs.journal.writable(&mut self.fs.buffers, |buffer| buffer.is_of(oldest), &mut found);
+        found.iter().for_each(|&id| self.write_in_place(id));
+        self.scratch = found;
+    }
+
+    /// A copy is in place: a commit that waits for room looks again.
+    pub(super) fn room_in_journal(&mut self) {
+        if self.commit.stage == Stage::Room {
+            self.start_commit();
+        }
+    }
+
+    /// Goes on to the log if the data of all its files has landed.
+    pub(super) fn ordered_data_landed(&mut self) {
+        if self.commit.stage != Stage::Data {
+            return;
+        }
+        let commit = self.fs.journal.committing().expect("one is under way");
+        if commit.files.iter().any(|&inode| self.cache.busy_of(inode) > 0) {
+            return;
+        }
+        self.commit.stage = Stage::Log;
+        self.commit.left = commit.log_blocks() - 1;
+        for _ in 0..self.commit.left {
+            self.write_log();
+        }
+    }
+
+    fn write_log(&mut self) {
+        let block = self.fs.journal.advance();
+        self.stats.journal_blocks += 1;
+        self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Commit);
+    }
+
+    /// A block I/O of the commit's stage has landed.
+    pub(super) fn commit_landed(&mut self) {
+        self.commit.left -= 1;
+        if self.commit.left > 0 {
+            return;
+        }
+        let next = match self.commit.stage {
+            Stage::Log if self.config.barriers => Stage::FlushBefore,
+            Stage::Log | Stage::FlushBefore => Stage::Block,
+            Stage::Block if self.config.barriers => Stage::FlushAfter,
+            _ => Stage::Idle,
+        };
+        self.commit.stage = next;
+        self.commit.left = 1;
+        match next {
+            Stage::FlushBefore | Stage::FlushAfter => self.submit(Op::Flush, 0, 0, For::Commit),
+            Stage::Block => self.write_log(),
+            _ => self.committed(),
+        }
+    }
+
+    fn committed(&mut self) {
+        self.commit.left = 0;
+        let done = self.fs.journal.end_commit(&mut self.fs.buffers, self.now_ns);
+        for &(first, count) in &done.freed {
+            if self.config.discard {
+                self.stats.discarded_blocks += u64::from(count);
+                let (offset, size) = (u64::from(first) * PAGE, u64::from(count) * PAGE);
+                self.submit(Op::Trim, offset, size, For::Discard(first, count));
+            } else {
+                self.fs.release(first, count);
+            }
+        }
+        let committed = self.fs.journal.committed();
+        self.wake(|blocked| matches!(blocked, Blocked::Commit(tid) if tid <= committed));
+        self.start_commit();
+    }
+}

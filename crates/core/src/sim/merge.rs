@@ -1,0 +1,105 @@
+//! Merging of adjacent requests in the pending queue.
+//!
+//! As the block layer of Linux does it: a request that begins where a pending one of the same operation
+//! ends joins it (back merge), or one that ends where it begins (front merge), up to a size and, where a
+//! boundary is set, never across a multiple of it. Two pending requests that come to touch stay two.
+//! A request that is in a scheduler's queue keeps its place there, and what the scheduler ordered it by
+//! at its admission.
+
+use std::collections::HashMap;
+
+use super::arrivals::Paging;
+use crate::config::Settings;
+use crate::request::{Pool, Request};
+use crate::util::NONE;
+use crate::workload::Op;
+
+/// What pending requests a new one may join.
+pub struct Merging {
+    limit: u64,
+    boundary: Option<u64>,
+    paging: Paging,
+    /// Pending requests by operation and first byte, and by operation and end. Only looked up, never
+    /// walked: the order within is nobody's.
+    starts: HashMap<(u8, u64), u32>,
+    ends: HashMap<(u8, u64), u32>,
+    merged: u64,
+}
+
+fn merges(op: Op) -> bool {
+    matches!(op, Op::Read | Op::Write)
+}
+
+impl Merging {
+    /// The merging of these settings; `None`: requests stay as they arrive. `files`: requests come from a
+    /// page cache, for which the block layer's own limit is the default.
+    pub fn new(settings: &Settings, files: bool) -> Option<Merging> {
+        let stated = settings.host.merge_limit;
+        let limit = stated.unwrap_or(if files { super::files::MERGE_LIMIT } else { 0 });
+        (limit > 0).then(|| Merging {
+            limit,
+            boundary: settings.host.merge_boundary,
+            paging: Paging::new(settings),
+            starts: HashMap::new(),
+            ends: HashMap::new(),
+            merged: 0,
+        })
+    }
+
+    /// Requests that joined another.
+    pub fn merged(&self) -> u64 {
+        self.merged
+    }
+
+    fn fits(&self, start: u64, end: u64) -> bool {
+        let within = |boundary: u64| start / boundary == (end - 1) / boundary;
+        end - start <= self.limit && self.boundary.is_none_or(within)
+    }
+
+    /// Makes `request` part of a pending one, if there is one to join; its slot.
+    pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<u32> {
+        if !merges(request.op) {
+            return None;
+        }
+        let (op, start, end) = (request.op as u8, request.offset, request.offset + request.size);
+        let back = self.ends.get(&(op, start)).copied().filter(|&id| self.fits(pool[id].offset, end));
+        let front = || {
+            let id = self.starts.get(&(op, end)).copied()?;
+            self.fits(start, pool[id].offset + pool[id].size).then_some(id)
+        };
+        let id = back.or_else(front)?;
+        self.leave(id, pool);
+        let pending = &mut pool[id];
+        pending.offset = pending.offset.min(start);
+        pending.size += request.size;
+        pending.pages = self.paging.pages(pending.op, pending.offset, pending.offset + pending.size);
+        self.enter(id, pool);
+        self.merged += 1;
+        Some(id)
+    }
+
+    /// A request is pending from now on.
+    pub fn enter(&mut self, id: u32, pool: &Pool) {
+        let request = &pool[id];
+        if merges(request.op) {
+            self.starts.insert((request.op as u8, request.offset), id);
+            self.ends.insert((request.op as u8, request.offset + request.size), id);
+        }
+    }
+
+    /// A request is no longer pending.
+    pub fn leave(&mut self, id: u32, pool: &Pool) {
+        let request = &pool[id];
+        if !merges(request.op) {
+            return;
+        }
+        // Another request with the same bounds may have taken the entry over.
+        let op = request.op as u8;
+        for (map, at) in [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
+        {
+            if map.get(&(op, at)).copied().unwrap_or(NONE) == id {
+                map.remove(&(op, at));
+            }
+        }
+    }
+}

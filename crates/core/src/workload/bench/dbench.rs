@@ -1,0 +1,278 @@
+//! DBench: a file server's load, several clients, each in a directory of its own.
+//!
+//! DBench replays a recorded client.txt, which is not part of ftlab: this client draws operations with
+//! the shares and sizes of that of version 4.0 (458,344 operations): ReadX 27.10 %, NTCreateX 17.29,
+//! QPathInfo 15.67, Close 12.70, WriteX 8.62, Find 6.06, Unlink 3.49, QFSInfo 2.87, QFileInfo 2.75,
+//! SetFileInfo 1.41, Flush 1.21, Rename 0.73, LockX and UnlockX 0.06 each. Writes: 64 KiB 32 %, 4 KiB
+//! 25 %, 1 B 19 %, 2 KiB 4 %, mean 25.7 KB; reads: 4 KiB 67 %, 60 KiB 13 %, mean 11.9 KB. 114 files,
+//! 23 MB a client.
+//!
+//! Read into it: operations are drawn independently; sizes of files log-uniform from 4 KiB to 1.2 MiB,
+//! scaled to their sum; sizes of calls that the list leaves open are uniform with the mean that remains.
+//! A quarter of the files are temporary: Unlink takes these, and the next NTCreateX makes the deleted one
+//! anew. Writes stay with one file, the one just made or another at random, until it has been flushed:
+//! 64 KiB writes go on in order from where the last ended, others to a random place, a write of 1 byte
+//! to the end. Reads go to files with data.
+
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{FileId, FileOp, Moment, Parameters, Step};
+use crate::util::{below, stream};
+
+/// Shares of operations, in hundredths of a percent; the rest are locks.
+const SHARES: [(Op, u64); 12] = [
+    (Op::Read, 2710),
+    (Op::Create, 1729),
+    (Op::Lookup, 1567),
+    (Op::Close, 1270),
+    (Op::Write, 862),
+    (Op::Lookup, 606),
+    (Op::Unlink, 349),
+    (Op::Lookup, 287),
+    (Op::Lookup, 275),
+    (Op::SetAttributes, 141),
+    (Op::Flush, 121),
+    (Op::Rename, 73),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Read,
+    Create,
+    Lookup,
+    Close,
+    Write,
+    Unlink,
+    SetAttributes,
+    Flush,
+    Rename,
+}
+
+const KIB: u64 = 1024;
+/// Largest read and write calls that the list leaves open, for the stated means (11.9 and 25.7 KB).
+const OPEN_READ: u64 = 11_700;
+const OPEN_WRITE: u64 = 36_200;
+
+#[derive(Clone, Copy, Debug)]
+struct File {
+    /// Bytes it grows to.
+    most: u64,
+    /// Bytes it has.
+    size: u64,
+    alive: bool,
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+pub struct DBench {
+    random: Xoshiro256PlusPlus,
+    files: Vec<File>,
+    /// Deleted, or not made yet; the next to be made is the last.
+    missing: Vec<FileId>,
+    /// The file that is being written, and where the next 64 KiB go.
+    current: FileId,
+    at: u64,
+    end_ns: u64,
+}
+
+impl DBench {
+    /// Client `number` of these parameters.
+    pub fn new(parameters: &Parameters, seed: u64, number: u32) -> DBench {
+        let mut random = stream(seed, &format!("dbench {number}"));
+        let shares: Vec<f64> = (0..parameters.files)
+            .map(|_| {
+                let uniform = below(random.next_u64(), 1 << 32) as f64 / (1u64 << 32) as f64;
+                // 4 KiB to 300 times as much.
+                libm::pow(300.0, uniform)
+            })
+            .collect();
+        let sum: f64 = shares.iter().sum();
+        let files = shares
+            .iter()
+            .map(|share| {
+                let most = (parameters.file_size as f64 * share / sum) as u64;
+                File { most: most.max(4 * KIB), size: 0, alive: false }
+            })
+            .collect();
+        DBench {
+            random,
+            files,
+            missing: (0..parameters.files).rev().collect(),
+            current: 0,
+            at: 0,
+            end_ns: parameters.ageing_ns.saturating_add(parameters.duration_ns),
+        }
+    }
+
+    fn draw(&mut self, bound: u64) -> u64 {
+        below(self.random.next_u64(), bound)
+    }
+
+    /// A file there is, chosen at random.
+    fn existing(&mut self) -> Option<FileId> {
+        if self.missing.len() == self.files.len() {
+            return None;
+        }
+        let mut file = self.draw(self.files.len() as u64) as usize;
+        while !self.files[file].alive {
+            file = (file + 1) % self.files.len();
+        }
+        Some(file as FileId)
+    }
+
+    /// The next step.
+    pub fn next(&mut self, moment: Moment) -> Step {
+        if moment.now_ns >= self.end_ns {
+            return Step::Done;
+        }
+        let mut draw = self.draw(10_000);
+        let op = SHARES.iter().find_map(|&(op, share)| {
+            let hit = draw < share;
+            draw = draw.saturating_sub(share);
+            hit.then_some(op)
+        });
+        Step::Do(match op {
+            Some(Op::Read) => self.read(),
+            Some(Op::Create) => self.create(),
+            Some(Op::Write) => self.write(),
+            Some(Op::Unlink) => self.unlink(),
+            Some(Op::Flush) => self.flush(),
+            Some(Op::Close) => self.existing().map_or(FileOp::Lookup, FileOp::Close),
+            Some(Op::SetAttributes) => self.existing().map_or(FileOp::Lookup, FileOp::SetAttributes),
+            Some(Op::Rename) => self.existing().map_or(FileOp::Lookup, FileOp::Rename),
+            Some(Op::Lookup) | None => FileOp::Lookup,
+        })
+    }
+
+    fn create(&mut self) -> FileOp {
+        let Some(file) = self.missing.pop() else { return FileOp::Lookup };
+        let entry = &mut self.files[file as usize];
+        (entry.alive, entry.size) = (true, 0);
+        (self.current, self.at) = (file, 0);
+        FileOp::Create(file)
+    }
+
+    fn unlink(&mut self) -> FileOp {
+        let temporary = self.files.len().div_ceil(4) as u64;
+        let file = self.draw(temporary) as FileId;
+        if !self.files[file as usize].alive {
+            return FileOp::Lookup;
+        }
+        let entry = &mut self.files[file as usize];
+        (entry.alive, entry.size) = (false, 0);
+        self.missing.push(file);
+        FileOp::Unlink(file)
+    }
+
+    fn read(&mut self) -> FileOp {
+        let Some(mut file) = self.existing() else { return FileOp::Lookup };
+        let all = self.files.len() as FileId;
+        let from = file;
+        while self.files[file as usize].size == 0 {
+            file = (file + 1) % all;
+            if file == from {
+                return FileOp::Lookup;
+            }
+        }
+        let size = match self.draw(100) {
+            0..67 => 4 * KIB,
+            67..80 => 60 * KIB,
+            _ => 1 + self.draw(OPEN_READ),
+        };
+        let there = self.files[file as usize].size;
+        let offset = if size < there { self.draw((there - size) / (4 * KIB) + 1) * 4 * KIB } else { 0 };
+        FileOp::Read { file, offset, size: size.min(there - offset) }
+    }
+
+    /// The file to write to: the current one, or another if that is gone.
+    fn target(&mut self) -> Option<FileId> {
+        if !self.files[self.current as usize].alive {
+            self.turn_to_another()?;
+        }
+        Some(self.current)
+    }
+
+    fn turn_to_another(&mut self) -> Option<()> {
+        self.current = self.existing()?;
+        let file = self.files[self.current as usize];
+        // A file that is not whole yet is gone on with; a whole one is rewritten.
+        self.at = if file.size < file.most { file.size } else { 0 };
+        Some(())
+    }
+
+    fn write(&mut self) -> FileOp {
+        let Some(file) = self.target() else { return FileOp::Lookup };
+        let File { most, size: there, .. } = self.files[file as usize];
+        let (offset, size) = match self.draw(100) {
+            0..32 => {
+                let offset = if self.at >= most { 0 } else { self.at };
+                self.at = offset + 64 * KIB;
+                (offset, 64 * KIB)
+            }
+            32..57 => (self.draw(there / (4 * KIB) + 1) * 4 * KIB, 4 * KIB),
+            57..76 => (there.saturating_sub(1), 1),
+            76..80 => (self.draw(there / (2 * KIB) + 1) * 2 * KIB, 2 * KIB),
+            _ => {
+                let size = 1 + self.draw(OPEN_WRITE);
+                (self.draw(there / (4 * KIB) + 1) * 4 * KIB, size)
+            }
+        };
+        let entry = &mut self.files[file as usize];
+        entry.size = entry.size.max(offset + size);
+        FileOp::Write { file, offset, size }
+    }
+
+    fn flush(&mut self) -> FileOp {
+        let Some(file) = self.target() else { return FileOp::Lookup };
+        // Fails only without any file, and then there was no target.
+        let _ = self.turn_to_another();
+        FileOp::Fsync(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::Kind;
+    use super::*;
+
+    /// The mix of reference.md's client.txt, from the generator itself.
+    #[test]
+    fn operations_and_sizes_are_as_listed() {
+        let mut client = DBench::new(&Parameters::of(Kind::DBench), 1, 0);
+        let (mut ops, mut sizes, mut counts) = ([0u64; 9], [0u64; 2], [0u64; 2]);
+        let mut whole = [0u64; 2];
+        let total = 400_000;
+        for _ in 0..total {
+            let Step::Do(op) = client.next(Moment { now_ns: 0, outstanding: 0 }) else { panic!("not ended") };
+            ops[op.kind().unwrap()] += 1;
+            for (half, bytes) in op.bytes().into_iter().enumerate().filter(|&(_, bytes)| bytes > 0) {
+                sizes[half] += bytes;
+                counts[half] += 1;
+                whole[half] += u64::from(bytes == [4 * KIB, 64 * KIB][half]);
+            }
+        }
+        let share = |kind: usize| ops[kind] as f64 * 100.0 / f64::from(total);
+        for (kind, expected) in [(3, 12.70), (4, 27.10), (5, 8.62), (6, 1.21), (7, 0.73), (8, 3.49)] {
+            assert!((share(kind) - expected).abs() < 0.3, "{}: {}", FileOp::KINDS[kind], share(kind));
+        }
+        let mean = |half: usize| sizes[half] as f64 / counts[half] as f64;
+        assert!((mean(1) - 25_700.0).abs() < 500.0, "{}", mean(1));
+        // Reads are cut at the end of files shorter than they ask for.
+        assert!(mean(0) > 9_000.0 && mean(0) < 12_200.0, "{}", mean(0));
+        assert!((whole[1] as f64 / counts[1] as f64 - 0.32).abs() < 0.01);
+        let footprint: u64 = client.files.iter().map(|file| file.most).sum();
+        assert!((footprint as f64 / 23e6 - 1.0).abs() < 0.02, "{footprint}");
+    }
+
+    #[test]
+    fn seeds_and_clients_differ() {
+        let ops = |seed, number| -> Vec<Step> {
+            let mut client = DBench::new(&Parameters::of(Kind::DBench), seed, number);
+            (0..200).map(|_| client.next(Moment { now_ns: 0, outstanding: 0 })).collect()
+        };
+        assert_eq!(ops(1, 0), ops(1, 0));
+        assert_ne!(ops(1, 0), ops(1, 1));
+        assert_ne!(ops(1, 0), ops(2, 0));
+    }
+}

@@ -1,0 +1,66 @@
+//! Jobs in the words of fio: a subset of its options, read from a job file.
+//!
+//! Source: fio's HOWTO. A closed loop with `iodepth` requests outstanding; past the page cache with
+//! `direct=1`, else through it, one call at a time, as fio's buffered engines in effect do. Sizes without
+//! a unit are bytes, and units are fio's own (k is 1024, unless kb_base says otherwise, which is not
+//! read here); times without a unit are seconds. An option that is not read is an error.
+
+mod parse;
+mod worker;
+
+pub use parse::{JobError, parse};
+pub use worker::Worker;
+pub(super) use worker::clients;
+
+/// Order of a job's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Consecutive, from the start again at the end.
+    Sequential,
+    /// By the job's distribution.
+    Random,
+}
+
+/// fio's `random_distribution`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Uniform.
+    Random,
+    /// Zipf with this theta.
+    Zipf(f64),
+    /// Self-similar (Gray et al.) with this h: fio's pareto.
+    Pareto(f64),
+    /// Shares of accesses and of the file, ppm, in the order of addresses.
+    Zoned(Vec<(u64, u64)>),
+}
+
+/// One section of a job file, its globals included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// The section's name.
+    pub name: String,
+    /// Order of addresses.
+    pub pattern: Pattern,
+    /// Share of reads, percent: 100, 0 or `rwmixread`.
+    pub read_percent: u64,
+    /// Bytes of reads and of writes.
+    pub block: [u64; 2],
+    /// Requests outstanding.
+    pub iodepth: u32,
+    /// Bytes of the file, and of a pass over it.
+    pub size: u64,
+    /// How random addresses are distributed.
+    pub distribution: Distribution,
+    /// An fsync after so many writes; 0: none.
+    pub fsync: u64,
+    /// Bytes per second of reads and of writes at most; 0: no limit.
+    pub rate: [u64; 2],
+    /// Ends after this, ns.
+    pub runtime_ns: Option<u64>,
+    /// Goes on past `size` until the runtime is over.
+    pub time_based: bool,
+    /// Workers of this job, each with a file of its own.
+    pub numjobs: u32,
+    /// Past the page cache.
+    pub direct: bool,
+}

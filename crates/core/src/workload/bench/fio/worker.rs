@@ -1,0 +1,274 @@
+//! A worker of a fio job.
+
+use rand::RngCore;
+use rand_distr::{Distribution as _, Zipf};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Distribution, Job, Pattern};
+use crate::util::{below, stream};
+use crate::workload::Scatter;
+use crate::workload::bench::{Client, Clients, FileOp, Moment, Step};
+
+/// Bytes of a call while a file that is to be read is laid out.
+const LAY_OUT: u64 = 128 << 10;
+
+/// Where random requests go, in blocks.
+#[derive(Clone, Debug)]
+enum Places {
+    Random,
+    /// Ranks spread over the file.
+    Zipf(Zipf<f64>, Scatter),
+    /// Exponent of the power, and the ranks spread over the file.
+    Pareto(f64, Scatter),
+    /// Accesses below this (of 1,000,000) go from this block on, to so many.
+    Zoned(Vec<(u64, u64, u64)>),
+}
+
+impl Places {
+    fn new(distribution: &Distribution, blocks: u64, random: &mut Xoshiro256PlusPlus) -> Places {
+        match distribution {
+            Distribution::Random => Places::Random,
+            Distribution::Zipf(theta) => Places::Zipf(
+                Zipf::new(blocks as f64, *theta).expect("a checked theta"),
+                Scatter::new(blocks, random),
+            ),
+            // fio: the share h of the blocks takes 1 - h of the accesses, and so on within it.
+            Distribution::Pareto(h) => {
+                Places::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
+            }
+            Distribution::Zoned(zones) => {
+                let (mut accesses, mut size) = (0, 0);
+                let at = |size: u64| (u128::from(blocks) * u128::from(size) / 1_000_000) as u64;
+                let zone = |&(share, part): &(u64, u64)| {
+                    let first = at(size).min(blocks - 1);
+                    accesses += share;
+                    size += part;
+                    (accesses, first, at(size).saturating_sub(first).max(1))
+                };
+                Places::Zoned(zones.iter().map(zone).collect())
+            }
+        }
+    }
+
+    fn draw(&self, blocks: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
+        match self {
+            Places::Random => below(random.next_u64(), blocks),
+            Places::Zipf(ranks, scatter) => {
+                // From 1 to blocks, but floats are not trusted with the ends.
+                scatter.place((ranks.sample(random) as u64).clamp(1, blocks) - 1)
+            }
+            Places::Pareto(power, scatter) => {
+                let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+                let rank = (blocks as f64 * libm::pow(uniform, *power)) as u64;
+                scatter.place(rank.min(blocks - 1))
+            }
+            Places::Zoned(zones) => {
+                let draw = below(random.next_u64(), 1_000_000);
+                let zone = zones.iter().find(|zone| draw < zone.0).or(zones.last()).expect("at least one");
+                zone.1 + below(random.next_u64(), zone.2)
+            }
+        }
+    }
+}
+
+/// What comes first: the file, in order to be there; then the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Make,
+    /// Written up to here.
+    LayOut(u64),
+    Forget,
+    /// fio lays out every job's file before any job begins.
+    Gather,
+    Begin,
+    Load,
+    /// Direct requests are to end.
+    Drain,
+    Ended,
+}
+
+/// One of a job's workers.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    random: Xoshiro256PlusPlus,
+    job: Job,
+    places: Places,
+    phase: Phase,
+    begun_ns: u64,
+    /// Requests and bytes issued, of reads and of writes.
+    bytes: [u64; 2],
+    /// Where the next sequential request goes.
+    at: u64,
+    /// Writes since the last fsync.
+    unsynced: u64,
+}
+
+/// The workers of these jobs.
+pub fn clients(jobs: &[Job], seed: u64) -> Clients {
+    let workers = jobs.iter().flat_map(|job| (0..job.numjobs).map(move |number| (job, number)));
+    let clients = workers
+        .map(|(job, number)| {
+            let mut random = stream(seed, &format!("fio {} {number}", job.name));
+            let block = job.block[0].max(job.block[1]);
+            let places = Places::new(&job.distribution, (job.size / block).max(1), &mut random);
+            Client::Fio(Box::new(Worker {
+                random,
+                job: job.clone(),
+                places,
+                phase: Phase::Make,
+                begun_ns: 0,
+                bytes: [0; 2],
+                at: 0,
+                unsynced: 0,
+            }))
+        })
+        .collect();
+    Clients { name: "fio", clients, window_ns: None, parameters: jobs.iter().flat_map(listed).collect() }
+}
+
+fn listed(job: &Job) -> Vec<(&'static str, String)> {
+    vec![
+        ("job", job.name.clone()),
+        ("size", job.size.to_string()),
+        ("iodepth", job.iodepth.to_string()),
+        ("numjobs", job.numjobs.to_string()),
+        ("direct", u8::from(job.direct).to_string()),
+    ]
+}
+
+impl Worker {
+    /// The next step.
+    pub fn next(&mut self, moment: Moment) -> Step {
+        let size = self.job.size;
+        match self.phase {
+            Phase::Make if self.job.read_percent == 0 || self.job.direct => {
+                self.phase = Phase::Gather;
+                Step::Do(FileOp::Allocate { file: 0, size })
+            }
+            Phase::Make => {
+                self.phase = Phase::LayOut(0);
+                Step::Do(FileOp::Create(0))
+            }
+            Phase::LayOut(at) if at == size => {
+                self.phase = Phase::Forget;
+                Step::Do(FileOp::Fsync(0))
+            }
+            Phase::LayOut(at) => {
+                let size = LAY_OUT.min(size - at);
+                self.phase = Phase::LayOut(at + size);
+                Step::Do(FileOp::Write { file: 0, offset: at, size })
+            }
+            Phase::Forget => {
+                self.phase = Phase::Gather;
+                Step::Do(FileOp::Forget(0))
+            }
+            Phase::Gather => {
+                self.phase = Phase::Begin;
+                Step::Gather
+            }
+            Phase::Begin => {
+                self.phase = Phase::Load;
+                self.begun_ns = moment.now_ns;
+                Step::Begin
+            }
+            Phase::Load => self.load(moment),
+            Phase::Drain if moment.outstanding > 0 => Step::Await,
+            Phase::Drain => {
+                self.phase = Phase::Ended;
+                Step::End
+            }
+            Phase::Ended => Step::Done,
+        }
+    }
+
+    fn is_over(&self, now_ns: u64) -> bool {
+        let late = self.job.runtime_ns.is_some_and(|runtime| now_ns - self.begun_ns >= runtime);
+        let whole = self.bytes[0] + self.bytes[1] + self.job.block[0].min(self.job.block[1]) > self.job.size;
+        late || (whole && !self.job.time_based)
+    }
+
+    /// When the rate allows the next request of a half.
+    fn allowed_ns(&self, half: usize) -> u64 {
+        match self.job.rate[half] {
+            0 => 0,
+            rate => {
+                let ns = u128::from(self.bytes[half]) * 1_000_000_000 / u128::from(rate);
+                self.begun_ns.saturating_add(ns as u64)
+            }
+        }
+    }
+
+    fn load(&mut self, moment: Moment) -> Step {
+        if self.is_over(moment.now_ns) {
+            self.phase = Phase::Drain;
+            return self.next(moment);
+        }
+        let due = self.job.fsync > 0 && self.unsynced >= self.job.fsync;
+        if due {
+            if moment.outstanding > 0 {
+                return Step::Await;
+            }
+            self.unsynced = 0;
+            return Step::Do(FileOp::Fsync(0));
+        }
+        if self.job.direct && moment.outstanding >= self.job.iodepth {
+            return Step::Await;
+        }
+        // Drawn only when it can go, so that waiting draws nothing: the halves' own limits are looked at
+        // together.
+        let half = match self.job.read_percent {
+            100 => 0,
+            0 => 1,
+            share => {
+                let limits = [0, 1].map(|half| self.allowed_ns(half) > moment.now_ns);
+                match limits {
+                    [true, true] => return self.wait(),
+                    [true, false] => 1,
+                    [false, true] => 0,
+                    [false, false] => usize::from(below(self.random.next_u64(), 100) >= share),
+                }
+            }
+        };
+        let allowed_ns = self.allowed_ns(half);
+        if allowed_ns > moment.now_ns {
+            return Step::Until(self.until(allowed_ns));
+        }
+        self.request(half)
+    }
+
+    fn wait(&self) -> Step {
+        Step::Until(self.until(self.allowed_ns(0).min(self.allowed_ns(1))))
+    }
+
+    /// A limit, or the end of the runtime if that comes first.
+    fn until(&self, allowed_ns: u64) -> u64 {
+        self.job
+            .runtime_ns
+            .map_or(allowed_ns, |runtime| allowed_ns.min(self.begun_ns.saturating_add(runtime)))
+    }
+
+    fn request(&mut self, half: usize) -> Step {
+        let Job { size: whole, block, direct, .. } = self.job;
+        let size = block[half];
+        let offset = match self.job.pattern {
+            Pattern::Sequential => {
+                let at = if self.at + size > whole { 0 } else { self.at };
+                self.at = at + size;
+                at
+            }
+            Pattern::Random => {
+                let unit = block[0].max(block[1]);
+                self.places.draw((whole / unit).max(1), &mut self.random) * unit
+            }
+        };
+        self.bytes[half] += size;
+        self.unsynced += half as u64;
+        let file = 0;
+        match (half, direct) {
+            (0, true) => Step::Start(FileOp::DirectRead { file, offset, size }),
+            (0, false) => Step::Do(FileOp::Read { file, offset, size }),
+            (_, true) => Step::Start(FileOp::DirectWrite { file, offset, size }),
+            (_, false) => Step::Do(FileOp::Write { file, offset, size }),
+        }
+    }
+}

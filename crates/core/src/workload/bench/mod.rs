@@ -1,0 +1,230 @@
+//! Clients above the file system: benchmarks and fio-like jobs.
+//!
+//! A client is asked for its next [`Step`] when the one before has been done: a closed loop. It
+//! names files by numbers of its own; what they become is the file system's matter.
+
+mod dbench;
+pub mod fio;
+mod keys;
+mod postmark;
+mod random_write;
+
+pub use keys::{KEYS, Kind, Parameters, check};
+
+use crate::config::Settings;
+use fio::Job;
+
+/// A client's number for one of its files.
+pub type FileId = u32;
+
+/// What a client asks of the file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileOp {
+    /// Makes an empty file in the client's directory, or truncates the one there is.
+    Create(FileId),
+    /// Looks a name or a handle up, opens a file, lists a directory: costs the host's time alone.
+    Lookup,
+    /// Changes attributes of a file.
+    SetAttributes(FileId),
+    /// Closes a file.
+    Close(FileId),
+    /// Reads.
+    Read {
+        /// Of this file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// Writes.
+    Write {
+        /// To this file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// As [`FileOp::Read`], past the page cache.
+    DirectRead {
+        /// Of this file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// As [`FileOp::Write`], past the page cache; only to space that the file has.
+    DirectWrite {
+        /// To this file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// Makes a file's data and what is needed to find them durable.
+    Fsync(FileId),
+    /// Gives a file another name in the same directory.
+    Rename(FileId),
+    /// Deletes a file.
+    Unlink(FileId),
+    /// Before the load: gives a file space without writing it, in no time.
+    Allocate {
+        /// To this file, which it makes.
+        file: FileId,
+        /// Bytes.
+        size: u64,
+    },
+    /// Before the load: drops a file's clean pages from the page cache, in no time.
+    Forget(FileId),
+}
+
+impl FileOp {
+    /// Names of the kinds of operations in results, by [`FileOp::kind`].
+    pub const KINDS: [&'static str; 9] =
+        ["create", "lookup", "set_attributes", "close", "read", "write", "fsync", "rename", "unlink"];
+
+    /// Index in [`FileOp::KINDS`]; `None` for what only prepares.
+    pub fn kind(&self) -> Option<usize> {
+        Some(match self {
+            FileOp::Create(_) => 0,
+            FileOp::Lookup => 1,
+            FileOp::SetAttributes(_) => 2,
+            FileOp::Close(_) => 3,
+            FileOp::Read { .. } | FileOp::DirectRead { .. } => 4,
+            FileOp::Write { .. } | FileOp::DirectWrite { .. } => 5,
+            FileOp::Fsync(_) => 6,
+            FileOp::Rename(_) => 7,
+            FileOp::Unlink(_) => 8,
+            FileOp::Allocate { .. } | FileOp::Forget(_) => return None,
+        })
+    }
+
+    /// Bytes read and written.
+    pub fn bytes(&self) -> [u64; 2] {
+        match *self {
+            FileOp::Read { size, .. } | FileOp::DirectRead { size, .. } => [size, 0],
+            FileOp::Write { size, .. } | FileOp::DirectWrite { size, .. } => [0, size],
+            _ => [0, 0],
+        }
+    }
+}
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An operation, and the next step after it.
+    Do(FileOp),
+    /// A direct operation, and the next step at once: as many go on side by side as the client asks for.
+    Start(FileOp),
+    /// Nothing before one of those operations has ended.
+    Await,
+    /// Nothing until then, ns.
+    Until(u64),
+    /// Nothing before every client has come to this step.
+    Gather,
+    /// What follows is measured as one run.
+    Begin,
+    /// The run has ended.
+    End,
+    /// This client has ended.
+    Done,
+}
+
+/// What a client may know when it is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Now, ns.
+    pub now_ns: u64,
+    /// Operations of [`Step::Start`] that have not ended.
+    pub outstanding: u32,
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+pub enum Client {
+    /// PostMark.
+    PostMark(postmark::PostMark),
+    /// SysBench's and FileBench's random writes.
+    RandomWrite(random_write::RandomWrite),
+    /// DBench.
+    DBench(Box<dbench::DBench>),
+    /// A job of fio.
+    Fio(Box<fio::Worker>),
+    /// These steps, one after another.
+    Script(std::vec::IntoIter<Step>),
+}
+
+impl Client {
+    /// The next step.
+    pub fn next(&mut self, moment: Moment) -> Step {
+        match self {
+            Client::PostMark(client) => client.next(moment),
+            Client::RandomWrite(client) => client.next(moment),
+            Client::DBench(client) => client.next(moment),
+            Client::Fio(client) => client.next(moment),
+            Client::Script(steps) => steps.next().unwrap_or(Step::Done),
+        }
+    }
+}
+
+/// The clients of a run, and when it is measured.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    /// Name of the benchmark.
+    pub name: &'static str,
+    /// The clients, each with a directory of its own.
+    pub clients: Vec<Client>,
+    /// Measured from and to, ns; `None`: between the clients' own [`Step::Begin`] and [`Step::End`].
+    pub window_ns: Option<(u64, u64)>,
+    /// What was set, for the result: name and value.
+    pub parameters: Vec<(&'static str, String)>,
+}
+
+impl Clients {
+    /// Clients that each do the steps of one list.
+    pub fn scripts(scripts: Vec<Vec<Step>>) -> Clients {
+        let clients = scripts.into_iter().map(|steps| Client::Script(steps.into_iter())).collect();
+        Clients { name: "script", clients, window_ns: None, parameters: Vec::new() }
+    }
+
+    /// The benchmark of `[workload.benchmark]`, if one is chosen.
+    pub fn of_benchmark(settings: &Settings) -> Option<Clients> {
+        let parameters = settings.workload.benchmark.as_ref()?;
+        Some(parameters.clients(settings.seed))
+    }
+
+    /// The jobs of a fio job file.
+    ///
+    /// # Errors
+    /// What does not fit the configuration, in words.
+    pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
+        let files = &settings.host.files;
+        let needed: u128 = jobs.iter().map(|job| u128::from(job.size) * u128::from(job.numjobs)).sum();
+        if files.page_cache_bytes == 0 {
+            if let Some(job) = jobs.iter().find(|job| !job.direct) {
+                return Err(format!(
+                    "job \"{}\" goes through the page cache, and there is none; \
+                     write direct=1, or set host.page_cache",
+                    job.name
+                ));
+            }
+            if needed > u128::from(settings.user_bytes()) {
+                return Err(format!(
+                    "size: the jobs' files take {needed} B together, the device has {} B",
+                    settings.user_bytes()
+                ));
+            }
+        } else {
+            let free = crate::fs::data_bytes(files, settings.user_bytes());
+            if needed > u128::from(free) {
+                return Err(format!(
+                    "size: the jobs' files take {needed} B together, the file system has {free} B"
+                ));
+            }
+        }
+        Ok(fio::clients(jobs, settings.seed))
+    }
+}

@@ -1,0 +1,200 @@
+//! PostMark: many files made, read, appended to, deleted.
+//!
+//! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run makes
+//! its pool of files, does its transactions, deletes what is left. A transaction reads a whole file or
+//! appends to it, then makes or deletes one, each by a bias of 5 in 10. An append adds RND(high - size) + 1
+//! bytes and is skipped silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync
+//! after each append, several runs of which the first ages.
+//!
+//! Read into it: sizes from PostMark's own least of 500 bytes to `file_size`; calls of `request` bytes.
+
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{FileId, FileOp, Moment, Parameters, Step};
+use crate::util::{below, stream};
+
+/// PostMark's own least size of a file.
+const SMALLEST: u64 = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Start,
+    /// So many files left to make.
+    Make(u32),
+    /// So many transactions left; whether the first half of this one is done.
+    Transact(u64, bool),
+    Delete,
+    Ended,
+}
+
+/// What is under way: bytes of one file, then perhaps an fsync, then its close.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Transfer { file: FileId, at: u64, end: u64, write: bool, sync: bool },
+    Sync(FileId),
+    Close(FileId),
+}
+
+/// The client.
+#[derive(Clone, Debug)]
+pub struct PostMark {
+    random: Xoshiro256PlusPlus,
+    files: u32,
+    high: u64,
+    request: u64,
+    transactions: u64,
+    runs: u64,
+    ageing_runs: u64,
+    run: u64,
+    phase: Phase,
+    task: Option<Task>,
+    /// Files there are.
+    alive: Vec<FileId>,
+    /// Bytes of each file, by number.
+    sizes: Vec<u64>,
+    /// Numbers to use again.
+    free: Vec<FileId>,
+}
+
+impl PostMark {
+    /// The client of these parameters.
+    pub fn new(parameters: &Parameters, seed: u64) -> PostMark {
+        PostMark {
+            random: stream(seed, "postmark"),
+            files: parameters.files,
+            high: parameters.file_size,
+            request: parameters.request,
+            transactions: parameters.transactions,
+            runs: parameters.runs,
+            ageing_runs: parameters.ageing_runs,
+            run: 0,
+            phase: Phase::Start,
+            task: None,
+            alive: Vec::new(),
+            sizes: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    fn draw(&mut self, bound: u64) -> u64 {
+        below(self.random.next_u64(), bound)
+    }
+
+    /// The next step.
+    pub fn next(&mut self, _moment: Moment) -> Step {
+        if let Some(task) = self.task.take() {
+            return self.go_on(task);
+        }
+        match self.phase {
+            Phase::Start => {
+                self.phase = Phase::Make(self.files);
+                if self.run >= self.ageing_runs { Step::Begin } else { self.next(_moment) }
+            }
+            Phase::Make(0) => {
+                self.phase = Phase::Transact(self.transactions, false);
+                self.next(_moment)
+            }
+            Phase::Make(left) => {
+                self.phase = Phase::Make(left - 1);
+                self.make()
+            }
+            Phase::Transact(0, _) => {
+                self.phase = Phase::Delete;
+                self.next(_moment)
+            }
+            Phase::Transact(left, false) => {
+                self.phase = Phase::Transact(left, true);
+                self.touch().unwrap_or_else(|| self.next(_moment))
+            }
+            Phase::Transact(left, true) => {
+                self.phase = Phase::Transact(left - 1, false);
+                if self.draw(10) < 5 { self.make() } else { self.delete().unwrap_or_else(|| self.make()) }
+            }
+            Phase::Delete => match self.delete() {
+                Some(step) => step,
+                None => self.end_run(),
+            },
+            Phase::Ended => Step::Done,
+        }
+    }
+
+    fn end_run(&mut self) -> Step {
+        let measured = self.run >= self.ageing_runs;
+        self.run += 1;
+        self.phase = if self.run == self.runs { Phase::Ended } else { Phase::Start };
+        if measured { Step::End } else { Step::Do(FileOp::Lookup) }
+    }
+
+    /// Bytes of a file, call by call.
+    fn go_on(&mut self, task: Task) -> Step {
+        match task {
+            Task::Transfer { file, at, end, write, sync } => {
+                let size = self.request.min(end - at);
+                let offset = at;
+                self.task = Some(if at + size < end {
+                    Task::Transfer { file, at: at + size, end, write, sync }
+                } else if sync {
+                    Task::Sync(file)
+                } else {
+                    Task::Close(file)
+                });
+                Step::Do(if write {
+                    FileOp::Write { file, offset, size }
+                } else {
+                    FileOp::Read { file, offset, size }
+                })
+            }
+            Task::Sync(file) => {
+                self.task = Some(Task::Close(file));
+                Step::Do(FileOp::Fsync(file))
+            }
+            Task::Close(file) => Step::Do(FileOp::Close(file)),
+        }
+    }
+
+    fn make(&mut self) -> Step {
+        let low = SMALLEST.min(self.high);
+        let size = low + self.draw(self.high - low + 1);
+        let file = self.free.pop().unwrap_or(self.sizes.len() as FileId);
+        if file as usize == self.sizes.len() {
+            self.sizes.push(0);
+        }
+        self.sizes[file as usize] = size;
+        self.alive.push(file);
+        self.task = Some(Task::Transfer { file, at: 0, end: size, write: true, sync: false });
+        Step::Do(FileOp::Create(file))
+    }
+
+    fn delete(&mut self) -> Option<Step> {
+        if self.alive.is_empty() {
+            return None;
+        }
+        let at = self.draw(self.alive.len() as u64) as usize;
+        let file = self.alive.swap_remove(at);
+        self.free.push(file);
+        Some(Step::Do(FileOp::Unlink(file)))
+    }
+
+    /// Reads a file whole, or appends to it; `None` where there is none.
+    fn touch(&mut self) -> Option<Step> {
+        if self.alive.is_empty() {
+            return None;
+        }
+        let at = self.draw(self.alive.len() as u64) as usize;
+        let file = self.alive[at];
+        let size = self.sizes[file as usize];
+        if self.draw(10) < 5 {
+            self.task = Some(Task::Transfer { file, at: 0, end: size, write: false, sync: false });
+        } else {
+            if size >= self.high {
+                return None;
+            }
+            let end = size + self.draw(self.high - size) + 1;
+            self.sizes[file as usize] = end;
+            self.task = Some(Task::Transfer { file, at: size, end, write: true, sync: true });
+        }
+        // The open.
+        Some(Step::Do(FileOp::Lookup))
+    }
+}

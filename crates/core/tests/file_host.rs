@@ -1,0 +1,511 @@
+//! The host above the block layer: clients, file system, page cache.
+mod common;
+
+use common::{Log, settings};
+use ftlab_core::config::{Endurance, Files, Settings};
+use ftlab_core::metrics::Report;
+use ftlab_core::sim::{self, Completion, Prepared};
+use ftlab_core::workload::Op;
+use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step, fio};
+use proptest::prelude::*;
+
+/// The paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
+fn phone(blocks: u32) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = "page".into();
+    settings.flash.blocks_per_plane = blocks;
+    (settings.flash.read_ns, settings.flash.program_ns, settings.flash.erase_ns) = (45_000, 240_000, 500_000);
+    settings.host.files = Files { page_cache_bytes: 512 << 20, ..Files::NONE };
+    settings
+}
+
+fn run(settings: &Settings, clients: Clients, check: bool) -> (Report, Vec<Completion>) {
+    let mut log = Log::default();
+    let prepared = Prepared::new(settings, &mut (), check).unwrap();
+    let report = sim::run_clients(settings, prepared, clients, &mut log).expect("every invariant holds");
+    (report, log.0)
+}
+
+fn benchmark(settings: &mut Settings, parameters: Parameters) -> Clients {
+    settings.workload.benchmark = Some(parameters);
+    Clients::of_benchmark(settings).unwrap()
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn small(kind: Kind) -> Parameters {
+    let paper = Parameters::of(kind);
+    match kind {
+        Kind::PostMark => Parameters { files: 16, transactions: 64, runs: 2, ..paper },
+        Kind::SysBench => Parameters { file_size: 4 << 20, requests: 2000, ageing_ns: SECOND_NS, ..paper },
+        Kind::FileBench => Parameters { file_size: 8 << 20, duration_ns: SECOND_NS, runs: 2, ..paper },
+        Kind::DBench => Parameters {
+            clients: 3,
+            files: 20,
+            file_size: 2 << 20,
+            duration_ns: 2 * SECOND_NS,
+            ageing_ns: SECOND_NS,
+            ..paper
+        },
+    }
+}
+
+const KINDS: [Kind; 4] = [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench];
+
+/// Data is never lost or stale, in any benchmark; every figure is there; the same seed gives the same
+/// bytes.
+#[test]
+fn every_benchmark_runs_checked_and_the_same_again() {
+    for kind in KINDS {
+        let mut settings = phone(256);
+        let clients = benchmark(&mut settings, small(kind));
+        let (report, _) = run(&settings, clients.clone(), true);
+        let bench = report.benchmark.as_ref().unwrap();
+        let name = kind.name();
+        assert!(bench.operations > 50 && bench.throughput_bytes_per_s > 0.0, "{name}: {bench:?}");
+        assert!(bench.latency.contains_key("write") && bench.latency.contains_key("fsync"), "{name}");
+        assert!(report.file_system.as_ref().unwrap().commits > 5, "{name}");
+        let again = run(&settings, clients, true).0;
+        assert_eq!(serde_json::to_string(&report).unwrap(), serde_json::to_string(&again).unwrap());
+        eprintln!(
+            "{name}: {} ops, {:.2} MB/s, {} ns",
+            bench.operations,
+            bench.throughput_bytes_per_s / 1e6,
+            report.elapsed_ns
+        );
+    }
+}
+
+const PAGE: u64 = 4096;
+
+fn write(page: u64, pages: u64) -> Step {
+    Step::Do(FileOp::Write { file: 0, offset: page * PAGE, size: pages * PAGE })
+}
+
+const CREATE: Step = Step::Do(FileOp::Create(0));
+const FSYNC: Step = Step::Do(FileOp::Fsync(0));
+
+/// Requests in order of their arrival: operation, pages, arrival, completion.
+fn requests(settings: &Settings, script: Vec<Step>) -> Vec<(Op, u64, u64, u64)> {
+    let (_, mut log) = run(settings, Clients::scripts(vec![script]), true);
+    log.sort_by_key(|done| (done.arrival_ns, done.id));
+    log.iter().map(|done| (done.op, done.size / PAGE, done.arrival_ns, done.complete_ns)).collect()
+}
+
+/// What an fsync after an append writes, and in which order: the data, merged; when it is there the
+/// transaction (descriptor, block bitmap, group descriptor, inode); a flush; the commit block; a flush.
+#[test]
+fn an_fsync_after_an_append_writes_data_then_log_then_commit() {
+    let settings = phone(256);
+    let script = vec![CREATE, write(0, 4), FSYNC, Step::Until(SECOND_NS), write(4, 2), FSYNC];
+    let all = requests(&settings, script);
+    let second: Vec<_> = all.iter().filter(|request| request.2 >= SECOND_NS).collect();
+    let kinds: Vec<_> = second.iter().map(|request| (request.0, request.1)).collect();
+    assert_eq!(kinds, [(Op::Write, 2), (Op::Write, 4), (Op::Flush, 0), (Op::Write, 1), (Op::Flush, 0)]);
+    for pair in second.windows(2) {
+        assert_eq!(pair[0].3, pair[1].2, "each begins when the one before it has completed");
+    }
+    // 10 us a call, 1 ns a byte; programs of 240 us.
+    let begun = SECOND_NS + 10_000 + 2 * PAGE;
+    assert_eq!(second[0].2, begun);
+    assert_eq!(second[4].3, begun + 7 * 240_000);
+}
+
+/// An overwrite changes the inode's time alone: descriptor, inode, commit block.
+#[test]
+fn an_fsync_after_an_overwrite_logs_the_inode() {
+    let script = vec![CREATE, write(0, 4), FSYNC, Step::Until(SECOND_NS), write(1, 1), write(3, 1), FSYNC];
+    let all = requests(&phone(256), script);
+    let kinds: Vec<_> =
+        all.iter().filter(|request| request.2 >= SECOND_NS).map(|request| (request.0, request.1)).collect();
+    let flush = (Op::Flush, 0);
+    assert_eq!(kinds, [(Op::Write, 1), (Op::Write, 1), (Op::Write, 2), flush, (Op::Write, 1), flush]);
+    // A second fsync has nothing to write but makes sure of the device.
+    let all = requests(&phone(256), vec![CREATE, write(0, 4), FSYNC, Step::Until(SECOND_NS), FSYNC]);
+    let kinds: Vec<_> =
+        all.iter().filter(|request| request.2 >= SECOND_NS).map(|request| request.0).collect();
+    assert_eq!(kinds, [Op::Flush]);
+    let mut settings = phone(256);
+    settings.host.files.barriers = false;
+    let all = requests(&settings, vec![CREATE, write(0, 4), FSYNC, FSYNC]);
+    assert!(all.iter().all(|request| request.0 != Op::Flush), "{all:?}");
+}
+
+/// Without an fsync the journal commits after 5 s, and data of newly allocated blocks goes first; data
+/// that is only changed goes at the flusher's first look at which it is 30 s old.
+#[test]
+fn old_data_is_written_to_the_nanosecond() {
+    let changed = 7 * SECOND_NS;
+    let script = vec![
+        CREATE,
+        write(0, 4),
+        Step::Until(changed),
+        write(2, 1),
+        // The run ends with its clients.
+        Step::Until(60 * SECOND_NS),
+    ];
+    let all = requests(&phone(256), script);
+    let at = |at: u64| -> Vec<_> {
+        all.iter().filter(|request| request.2 == at).map(|request| (request.0, request.1)).collect()
+    };
+    assert_eq!(all[0].2, 5 * SECOND_NS, "{all:?}");
+    assert_eq!(at(5 * SECOND_NS), [(Op::Write, 4)]);
+    // The change's own transaction, begun at 7 s: its inode alone.
+    assert_eq!(at(12 * SECOND_NS), [(Op::Write, 2)]);
+    // 30 s old at 37 s, seen at 40 s. Metadata committed at 5 s is seen at 40 s too.
+    assert_eq!(at(35 * SECOND_NS), []);
+    let seen = at(40 * SECOND_NS);
+    assert!(seen.contains(&(Op::Write, 1)), "{all:?}");
+    let data_written = all.iter().filter(|request| request.2 == 40 * SECOND_NS).count();
+    assert!(data_written >= 2, "metadata goes in place as well: {all:?}");
+}
+
+/// A device and a cache of 1 MiB, and a file of 200 pages that is there: 26 pages are more than 10 %,
+/// 52 more than 20 %.
+fn dirtied(pages: u64) -> Vec<(Op, u64, u64, u64)> {
+    let mut settings = phone(256);
+    settings.host.files.page_cache_bytes = 1 << 20;
+    let mut script = vec![CREATE];
+    script.extend((0..20).flat_map(|part| [write(part * 10, 10), FSYNC]));
+    script.extend([Step::Until(4 * SECOND_NS), write(0, pages), Step::Until(6 * SECOND_NS)]);
+    let all = requests(&settings, script);
+    all.into_iter().filter(|request| request.2 >= 4 * SECOND_NS && request.2 < 5 * SECOND_NS).collect()
+}
+
+#[test]
+fn write_back_begins_above_the_background_ratio() {
+    assert_eq!(dirtied(25), []);
+    let all = dirtied(26);
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!((all[0].0, all[0].1, all[0].2), (Op::Write, 26, 4 * SECOND_NS));
+}
+
+/// A write of 200 pages waits for the device at 52 dirty pages; one of 51 does not.
+#[test]
+fn writers_wait_above_the_dirty_ratio() {
+    let elapsed = |pages: u64| {
+        let mut settings = phone(256);
+        settings.host.files.page_cache_bytes = 1 << 20;
+        let mut script = vec![CREATE];
+        script.extend((0..20).flat_map(|part| [write(part * 10, 10), FSYNC]));
+        script.extend([Step::Until(4 * SECOND_NS), Step::Begin, write(0, pages), Step::End]);
+        let (report, _) = run(&settings, Clients::scripts(vec![script]), true);
+        let bench = report.benchmark.unwrap();
+        assert!(report.page_cache.unwrap().peak_dirty_bytes <= 52 * PAGE);
+        bench.elapsed_ns
+    };
+    assert_eq!(elapsed(51), 10_000 + 51 * PAGE);
+    // About 148 pages must have left before the last fits in.
+    assert!(elapsed(200) > 140 * 240_000, "{}", elapsed(200));
+}
+
+/// A file's blocks are trimmed after the commit of its deletion, never before, and are free only then.
+#[test]
+fn a_deleted_file_is_discarded_after_the_commit() {
+    let mut settings = phone(256);
+    settings.host.files.discard = true;
+    let script = vec![CREATE, write(0, 8), FSYNC, Step::Do(FileOp::Unlink(0)), Step::Until(10 * SECOND_NS)];
+    let all = requests(&settings, script);
+    let trim = all.iter().position(|request| request.0 == Op::Trim).expect("there is a trim");
+    assert_eq!(all[trim].1, 8);
+    let commit = &all[..trim].iter().rev().find(|request| request.0 == Op::Write).unwrap();
+    assert_eq!((commit.1, commit.3 <= all[trim].2), (1, true), "{all:?}");
+    assert!(all[trim].2 >= 5 * SECOND_NS, "by the commit's timer");
+    settings.host.files.discard = false;
+    let script = vec![CREATE, write(0, 8), FSYNC, Step::Do(FileOp::Unlink(0)), Step::Until(10 * SECOND_NS)];
+    assert!(requests(&settings, script).iter().all(|request| request.0 != Op::Trim));
+}
+
+/// Clean pages are read again when they have left; read-ahead makes few requests of sequential reads; a
+/// part of a page is read before it is written.
+#[test]
+fn reads_come_from_the_cache_or_the_device() {
+    let mut settings = phone(256);
+    settings.host.files.page_cache_bytes = 1 << 20;
+    let read =
+        |page: u64, pages: u64| Step::Do(FileOp::Read { file: 0, offset: page * PAGE, size: pages * PAGE });
+    let mut script = vec![CREATE, write(0, 40), FSYNC, Step::Until(SECOND_NS)];
+    script.extend((0..40).map(|page| read(page, 1)));
+    assert!(requests(&settings, script.clone()).iter().all(|request| request.0 != Op::Read));
+    script.insert(3, Step::Do(FileOp::Forget(0)));
+    let all = requests(&settings, script);
+    let reads: Vec<u64> =
+        all.iter().filter(|request| request.0 == Op::Read).map(|request| request.1).collect();
+    assert_eq!(reads.iter().sum::<u64>(), 40);
+    assert_eq!(reads, [5, 9, 17, 9]);
+    // One byte in the middle of a page.
+    let script = vec![
+        CREATE,
+        write(0, 4),
+        FSYNC,
+        Step::Do(FileOp::Forget(0)),
+        Step::Do(FileOp::Write { file: 0, offset: 5000, size: 1 }),
+        FSYNC,
+    ];
+    let all = requests(&settings, script);
+    let ops: Vec<_> = all.iter().map(|request| request.0).skip_while(|op| *op != Op::Read).collect();
+    assert_eq!(ops, [Op::Read, Op::Write, Op::Write, Op::Flush, Op::Write, Op::Flush]);
+}
+
+/// Adjacent requests merge up to the limit, and not across a boundary, of a trace as well.
+#[test]
+fn requests_merge_within_limit_and_boundary() {
+    let sizes = |limit: Option<u64>, boundary: Option<u64>| -> Vec<u64> {
+        let mut settings = settings();
+        (settings.host.merge_limit, settings.host.merge_boundary) = (limit, boundary);
+        // The first is dispatched at once only where nothing merges with it.
+        let records: Vec<_> = (0..8).map(|lpn| common::pages(0, Op::Write, PAGE, lpn + 2, 1)).collect();
+        let (report, log) = common::checked(&settings, records);
+        assert_eq!(report.trace.bytes_written, 8 * PAGE);
+        log.iter().map(|done| done.size / PAGE).collect()
+    };
+    assert_eq!(sizes(None, None), [1; 8]);
+    assert_eq!(sizes(Some(0), None), [1; 8]);
+    assert_eq!(sizes(Some(512 << 10), None), [8]);
+    assert_eq!(sizes(Some(3 * PAGE), None), [3, 3, 2]);
+    assert_eq!(sizes(Some(512 << 10), Some(4 * PAGE)), [2, 4, 2]);
+    assert_eq!(sizes(Some(512 << 10), Some(3 * PAGE)), [1, 3, 3, 1]);
+}
+
+/// A front merge joins as well; reads and writes do not join each other.
+#[test]
+fn requests_merge_at_the_front_and_by_operation() {
+    let mut settings = settings();
+    settings.host.merge_limit = Some(512 << 10);
+    let records = vec![
+        common::pages(0, Op::Write, PAGE, 5, 1),
+        common::pages(0, Op::Write, PAGE, 4, 1),
+        common::pages(0, Op::Read, PAGE, 6, 1),
+        common::pages(0, Op::Write, PAGE, 3, 1),
+    ];
+    let (_, log) = common::checked(&settings, records);
+    let all: Vec<_> = log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect();
+    assert_eq!(all, [(Op::Write, 3, 3), (Op::Read, 6, 1)]);
+}
+
+/// In closed replay every request that became part of another lets one arrive, too.
+#[test]
+fn closed_replay_goes_on_after_merges() {
+    let mut settings = settings();
+    settings.host.merge_limit = Some(512 << 10);
+    settings.host.queue_depth = 4;
+    settings.workload.replay = ftlab_core::config::Replay::Closed;
+    let records: Vec<_> = (0..100).map(|lpn| common::pages(0, Op::Write, PAGE, lpn, 1)).collect();
+    let (report, _) = common::checked(&settings, records);
+    assert_eq!(report.trace.bytes_written, 100 * PAGE);
+}
+
+/// The smallest journal, a long load: the ring turns many times, commits find room.
+#[test]
+fn a_small_journal_turns_many_times() {
+    let mut settings = phone(256);
+    settings.host.files.journal_bytes = Some(1 << 18);
+    let clients = benchmark(&mut settings, small(Kind::DBench));
+    let (report, _) = run(&settings, clients, true);
+    let files = report.file_system.unwrap();
+    assert!(files.journal_blocks > 64 * 4, "{files:?}");
+    assert!(files.checkpoint_blocks > 0, "{files:?}");
+}
+
+#[derive(Clone, Debug)]
+enum Draw {
+    Op(FileOp),
+    Wait(u64),
+}
+
+fn draws() -> impl Strategy<Value = Vec<Draw>> {
+    let file = 0u32..3;
+    let range = (file.clone(), 0u64..200_000, 1u64..90_000);
+    let op = prop_oneof![
+        8 => range.clone().prop_map(|(file, offset, size)| Draw::Op(FileOp::Write { file, offset, size })),
+        4 => range.prop_map(|(file, offset, size)| Draw::Op(FileOp::Read { file, offset, size })),
+        3 => file.clone().prop_map(|file| Draw::Op(FileOp::Fsync(file))),
+        1 => file.clone().prop_map(|file| Draw::Op(FileOp::Create(file))),
+        1 => file.clone().prop_map(|file| Draw::Op(FileOp::Unlink(file))),
+        1 => file.clone().prop_map(|file| Draw::Op(FileOp::Rename(file))),
+        1 => file.clone().prop_map(|file| Draw::Op(FileOp::Close(file))),
+        1 => file.prop_map(|file| Draw::Op(FileOp::Forget(file))),
+        1 => (0u64..9_000_000_000).prop_map(Draw::Wait),
+    ];
+    proptest::collection::vec(op, 1..60)
+}
+
+/// Steps of which each names a file there is.
+fn script(draws: Vec<Draw>) -> Vec<Step> {
+    let mut there = [false; 3];
+    let mut steps = Vec::new();
+    let mut time = 0;
+    for draw in draws {
+        match draw {
+            Draw::Wait(ns) => {
+                time += ns;
+                steps.push(Step::Until(time));
+            }
+            Draw::Op(op) => {
+                let file = match op {
+                    FileOp::Write { file, .. } | FileOp::Read { file, .. } => file,
+                    FileOp::Fsync(file)
+                    | FileOp::Create(file)
+                    | FileOp::Unlink(file)
+                    | FileOp::Rename(file)
+                    | FileOp::Close(file)
+                    | FileOp::Forget(file) => file,
+                    _ => unreachable!(),
+                };
+                if !std::mem::replace(&mut there[file as usize], true) && !matches!(op, FileOp::Create(_)) {
+                    steps.push(Step::Do(FileOp::Create(file)));
+                }
+                steps.push(Step::Do(op));
+                if matches!(op, FileOp::Unlink(_)) {
+                    there[file as usize] = false;
+                }
+            }
+        }
+    }
+    steps
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Any operations of several clients, in a cache far too small: every fsync keeps its promise, every
+    /// read finds the newest, the FTL's own invariants hold, and it ends.
+    #[test]
+    fn nothing_is_lost_or_stale(
+        scripts in proptest::collection::vec(draws(), 1..4),
+        cache in prop_oneof![Just(64u64), Just(300), Just(4096)],
+        discard in any::<bool>(),
+        barriers in any::<bool>(),
+        global_tree in any::<bool>(),
+        boundary in prop_oneof![Just(None), Just(Some(64 * PAGE)), Just(Some(3 * PAGE))],
+        logical in prop_oneof![Just(4096u32), Just(2048)],
+    ) {
+        let mut settings = phone(64);
+        settings.host.files.page_cache_bytes = cache * PAGE;
+        (settings.host.files.discard, settings.host.files.barriers) = (discard, barriers);
+        settings.host.files.global_tree = global_tree;
+        settings.host.merge_boundary = boundary;
+        settings.ftl.logical_page_bytes = logical;
+        let clients = Clients::scripts(scripts.into_iter().map(script).collect());
+        let (report, log) = run(&settings, clients.clone(), true);
+        let (again, other) = run(&settings, clients, true);
+        prop_assert_eq!(log, other);
+        prop_assert_eq!(serde_json::to_string(&report).unwrap(), serde_json::to_string(&again).unwrap());
+    }
+}
+
+fn fio_run(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
+    let jobs = fio::parse("test.fio", text).unwrap();
+    run(settings, Clients::of_jobs(&jobs, settings).unwrap(), true)
+}
+
+/// `iodepth` requests are outstanding and no more; the job ends after its runtime.
+#[test]
+fn a_direct_job_keeps_its_depth() {
+    let mut settings = settings();
+    settings.host.merge_limit = Some(0);
+    settings.host.files.operation_ns = 0;
+    let text = "[a]\nrw=randrw\nrwmixread=70\nbs=4k\nsize=8m\niodepth=5\ndirect=1\nruntime=2\ntime_based\n";
+    let (report, log) = fio_run(&settings, text);
+    let mut edges: Vec<(u64, i64)> =
+        log.iter().flat_map(|done| [(done.arrival_ns, 1), (done.complete_ns, -1)]).collect();
+    edges.sort_unstable();
+    let (mut depth, mut most) = (0, 0);
+    for (_, step) in edges {
+        depth += step;
+        most = most.max(depth);
+    }
+    assert_eq!((depth, most), (0, 5));
+    let bench = report.benchmark.unwrap();
+    assert!(bench.elapsed_ns >= 2 * SECOND_NS && bench.elapsed_ns < 2 * SECOND_NS + 10_000_000);
+    let share = bench.bytes_read as f64 / (bench.bytes_read + bench.bytes_written) as f64;
+    assert!((share - 0.7).abs() < 0.02, "{share}");
+    assert_eq!(bench.operations, log.len() as u64);
+    assert!(report.page_cache.is_none() && report.file_system.is_none());
+}
+
+/// A rate is kept, a size is written once, an fsync comes after so many writes.
+#[test]
+fn rate_size_and_fsync() {
+    let (report, log) =
+        fio_run(&settings(), "[a]\nrw=write\nbs=8k\nsize=2m\nrate=512k\nfsync=16\ndirect=1\n");
+    let bench = report.benchmark.unwrap();
+    assert_eq!(bench.bytes_written, 2 << 20);
+    assert!((bench.throughput_bytes_per_s / (512.0 * 1024.0) - 1.0).abs() < 0.02, "{bench:?}");
+    let flushes = log.iter().filter(|done| done.op == Op::Flush).count();
+    assert_eq!(flushes, 15, "none after the last");
+    let mut offsets: Vec<u64> =
+        log.iter().filter(|done| done.op == Op::Write).map(|done| done.offset).collect();
+    offsets.dedup();
+    assert_eq!(offsets, (0..256).map(|at| at * 8192).collect::<Vec<_>>());
+}
+
+/// zipf, pareto and zoned are as skewed as fio says.
+#[test]
+fn distributions_are_skewed() {
+    let counts = |distribution: &str| -> Vec<u64> {
+        let text = format!(
+            "[a]\nrw=randread\nbs=4k\nsize=4m\ndirect=1\niodepth=4\nruntime=1s\ntime_based\n\
+             random_distribution={distribution}\n"
+        );
+        let mut counts = vec![0; 1024];
+        for done in fio_run(&settings(), &text).1 {
+            counts[(done.offset / PAGE) as usize] += 1;
+        }
+        counts
+    };
+    let top = |mut counts: Vec<u64>, part: usize| {
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts[..part].iter().sum::<u64>() as f64 / counts.iter().sum::<u64>() as f64
+    };
+    // The share h of the blocks takes 1 - h of the accesses.
+    let pareto = top(counts("pareto:0.2"), 205);
+    assert!((pareto - 0.8).abs() < 0.03, "{pareto}");
+    let harmonic = |to: u32| (1..=to).map(|k| f64::from(k).powf(-1.2)).sum::<f64>();
+    let zipf = top(counts("zipf:1.2"), 10);
+    assert!((zipf - harmonic(10) / harmonic(1024)).abs() < 0.03, "{zipf}");
+    let zoned = counts("zoned:60/10:30/20:10/70");
+    let sum = zoned.iter().sum::<u64>() as f64;
+    let share = |from: usize, to: usize| zoned[from..to].iter().sum::<u64>() as f64 / sum;
+    assert!((share(0, 102) - 0.6).abs() < 0.02 && (share(102, 307) - 0.3).abs() < 0.02, "{}", share(0, 102));
+}
+
+/// Through the page cache: a job that reads lays its file out first, and begins with a cold cache.
+#[test]
+fn a_buffered_job_begins_cold() {
+    let settings = phone(256);
+    let (report, log) =
+        fio_run(&settings, "[a]\nrw=read\nbs=64k\nsize=4m\n[b]\nrw=randwrite\nsize=1m\nfsync=8\n");
+    let bench = report.benchmark.unwrap();
+    assert_eq!((bench.bytes_read, bench.bytes_written), (4 << 20, 1 << 20));
+    let read: u64 = log.iter().filter(|done| done.op == Op::Read).map(|done| done.size).sum();
+    assert_eq!(read, 4 << 20);
+    assert_eq!(bench.latency["fsync"].count, 31);
+}
+
+#[test]
+fn jobs_must_fit_the_device() {
+    let jobs = fio::parse("a.fio", "[a]\nsize=1g\ndirect=1\n").unwrap();
+    assert!(Clients::of_jobs(&jobs, &settings()).unwrap_err().starts_with("size: the jobs' files take"));
+    let jobs = fio::parse("a.fio", "[a]\nsize=1m\n").unwrap();
+    let message = Clients::of_jobs(&jobs, &settings()).unwrap_err();
+    assert_eq!(
+        message,
+        "job \"a\" goes through the page cache, and there is none; write direct=1, or set host.page_cache"
+    );
+}
+
+/// A worn-out device refuses writes: the clients end, and the run with them, with what was measured.
+#[test]
+fn clients_end_when_the_device_is_worn_out() {
+    let mut settings = phone(256);
+    settings.flash.endurance = Endurance::Cycles(20);
+    let mut parameters = small(Kind::FileBench);
+    parameters.duration_ns = 3000 * SECOND_NS;
+    let clients = benchmark(&mut settings, parameters);
+    let (report, log) = run(&settings, clients, true);
+    let bench = report.benchmark.unwrap();
+    let failed_ns = bench.failed_ns.expect("it wears out long before 3000 s are over");
+    assert!(failed_ns < 2000 * SECOND_NS && log.iter().any(|done| done.failed));
+    assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
+}
