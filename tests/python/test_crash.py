@@ -67,7 +67,7 @@ def test_user_errors(cli: Cli) -> None:
     (cli.directory / "empty.csv").write_text("time_ns,op,offset,size\n")
     done = cli("crash", "crash", "--trace", "empty.csv")
     assert done.returncode == 2
-    assert "no requests" in done.stderr
+    assert "no request" in done.stderr
 
 
 def test_a_fault_says_how_to_see_it_again(
