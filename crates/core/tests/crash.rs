@@ -7,6 +7,7 @@ mod devices;
 use common::settings;
 use devices::device;
 use ftlab_core::config::{Endurance, GcBackground, Settings};
+use ftlab_core::ftl::keeps_trims;
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use proptest::prelude::*;
@@ -164,7 +165,7 @@ fn found_before() {
     tight.flash.page_bytes = 512;
     tight.ftl.logical_page_bytes = 512;
     tight.ftl.over_provisioning_ppm = 170_000;
-    while ftlab_core::ftl::check(&tight).is_err() {
+    while !keeps_trims(&tight) {
         tight.ftl.over_provisioning_ppm += 10_000;
     }
     let options = Options { cuts: Cuts::Random { count: 100, mean: 40 }, seed: 0, flaw: Flaw::None };
@@ -197,6 +198,9 @@ proptest! {
         let before = settings.ftl.gc_background.replace(GcBackground { normal_blocks: settings.ftl.gc_free_blocks + 1, ..BACKGROUND });
         if !seed.is_multiple_of(2) || ftlab_core::ftl::check(&settings).is_err() {
             settings.ftl.gc_background = before;
+        }
+        while !keeps_trims(&settings) {
+            settings.flash.blocks_per_plane += 1;
         }
         let options = Options { cuts: Cuts::Random { count: count() / 10, mean: 40 }, seed, flaw: Flaw::None };
         let outcome =

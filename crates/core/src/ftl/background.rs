@@ -66,8 +66,7 @@ pub fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> 
     }
     let flash = &settings.flash;
     let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
-    let live =
-        settings.user_pages().div_ceil(u64::from(flash.chips())) + 2 * super::layout::trim_units(settings);
+    let live = settings.user_pages().div_ceil(u64::from(flash.chips()));
     let needed = log::blocks_at_least(live, flash.pages_per_block, slots_per_page, normal);
     if needed > u64::from(data_limit) {
         let most = u64::from(normal).saturating_sub(needed - u64::from(data_limit));

@@ -222,6 +222,17 @@ macro_rules! registry {
             [$($module::KEYS),*].concat()
         }
 
+        /// Whether the chosen FTL has room to make trims durable.
+        ///
+        /// # Panics
+        /// If the settings were not checked.
+        pub fn keeps_trims(settings: &Settings) -> bool {
+            match settings.ftl.kind.as_str() {
+                $($module::NAME => layout::keeps_trims(settings, $on_flash),)*
+                other => panic!("unregistered FTL {other}"),
+            }
+        }
+
         /// Checks that the chosen FTL fits the geometry.
         ///
         /// # Errors

@@ -24,7 +24,7 @@ use crate::flash::media::{Media, Tape};
 use crate::flash::{Timing, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{FlashTranslation, Ftl, keeps_trims};
 use crate::metrics::Preconditioning;
 use crate::util::{below, stream};
 use crate::workload::{Source, SourceError};
@@ -185,6 +185,11 @@ pub fn crash<'s>(
     if flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0 {
         let message = "power cuts of blocks that wear out are not simulated: which are retired is not yet kept on \
                        flash; set flash.endurance to none and ftl.spare_blocks to 0";
+        return Err(SourceError::Input(message.into()).into());
+    }
+    if !keeps_trims(settings) {
+        let message = "there is no room to make trims durable; withhold more (ftl.over_provisioning), or raise \
+                       flash.blocks_per_plane";
         return Err(SourceError::Input(message.into()).into());
     }
     let mut prepared = prepare(settings)?;
