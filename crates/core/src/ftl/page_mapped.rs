@@ -186,6 +186,7 @@ impl<T: Translation> PageMapped<T> {
         // since a collection may write some of them meanwhile.
         for at in (0..self.data.units_due()).rev() {
             if let Some(unit) = self.data.unit_due(at) {
+                self.data.unit_moves(unit);
                 self.append(unit, Cause::Pad, work);
                 self.data.hold_unit(unit);
             }

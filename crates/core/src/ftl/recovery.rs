@@ -313,18 +313,12 @@ impl Scan {
                 self.give_up(block);
             }
         }
-        for chip in 0..media.chips() {
-            loop {
-                let (erased, data, _) = self.count(media.of_chip(chip));
-                if erased >= room.reserve && data <= room.data_limit {
-                    break;
-                }
-                let kind = (data > room.data_limit).then_some(Kind::Data);
-                self.make_one(media.of_chip(chip), kind, tape).ok_or_else(|| {
-                    format!(
-                        "chip {chip} has {erased} erased blocks and {data} with data, recovery needs {room:?}"
-                    )
-                })?;
+        // First where no unit of trims goes with a block: undoing a collection elsewhere may bring older
+        // units into force again.
+        for last in [false, true] {
+            for chip in 0..media.chips() {
+                self.make_room_on(media.of_chip(chip), room, tape, last)
+                    .map_err(|what| format!("chip {chip} has {what}, recovery needs {room:?}"))?;
             }
         }
         let Some(map) = &room.map else { return Ok(()) };
@@ -338,22 +332,47 @@ impl Scan {
             if enough && (0..media.chips()).any(may_give) {
                 return Ok(());
             }
-            self.make_one(0..media.blocks(), Some(Kind::Map), tape).ok_or_else(|| {
+            self.make_one(0..media.blocks(), Some(Kind::Map), tape, true).ok_or_else(|| {
                 format!("{erased} blocks are erased, {held} hold mappings; needed: {room:?}")
             })?;
         }
     }
 
-    /// Chooses one of these blocks, of a log if it matters.
-    fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, tape: &Tape) -> Option<()> {
+    /// Chooses as many of a chip's blocks as it lacks; it may lack some after all if it is not the `last`
+    /// time.
+    fn make_room_on(&mut self, chip: Range<u32>, room: &Room, tape: &Tape, last: bool) -> Result<(), String> {
+        loop {
+            let (erased, data, _) = self.count(chip.clone());
+            if erased >= room.reserve && data <= room.data_limit {
+                return Ok(());
+            }
+            let kind = (data > room.data_limit).then_some(Kind::Data);
+            match self.make_one(chip.clone(), kind, tape, last) {
+                Some(()) => (),
+                None if last => return Err(format!("{erased} erased blocks and {data} with data")),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Chooses one of these blocks, of a log if it matters: one with nothing that counts, or that of a
+    /// collection that is undone. Only the last time may it hold units of trims that do not count.
+    fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, tape: &Tape, last: bool) -> Option<()> {
         let live = self.live(tape);
-        let mut held = among.clone().filter(|&block| {
-            let seen = self.blocks[block as usize];
-            !seen.erased && (kind.is_none() || seen.kind == kind)
-        });
-        let empty = held.find(|&block| live[block as usize] == 0);
-        let block = empty.or_else(|| self.undo(among, kind, tape))?;
+        let slots = self.pages_per_block * self.data.slots_per_page;
+        let empty: Vec<u32> = among
+            .clone()
+            .filter(|&block| {
+                let seen = self.blocks[block as usize];
+                !seen.erased && (kind.is_none() || seen.kind == kind) && live[block as usize] == 0
+            })
+            .collect();
+        let states = |block: u32| self.trims.iter().any(|trim| trim.slot / slots == block);
+        let silent = empty.iter().copied().find(|&block| !states(block));
+        let block =
+            silent.or_else(|| self.undo(among, kind)).or_else(|| empty.first().copied().filter(|_| last))?;
         self.give_up(block);
+        self.trims.retain(|trim| trim.slot / slots != block);
         Some(())
     }
 
@@ -378,7 +397,7 @@ impl Scan {
     /// Undoes a collection that was cut: of the blocks concerned, the one programmed last holds nothing
     /// but its copies, and units of trims that were written for it. The originals count again. In a log
     /// of translation units that spans the chips, others may have been programmed meanwhile.
-    fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>, tape: &Tape) -> Option<u32> {
+    fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
         let mut held: Vec<u32> = among
             .filter(|&block| {
                 let seen = self.blocks[block as usize];
@@ -395,9 +414,8 @@ impl Scan {
         };
         let (block, kind, others) = held.iter().find_map(undone)?;
         let slots = self.pages_per_block * self.data.slots_per_page;
-        if kind == Kind::Data && self.relied(tape).iter().any(|trim| trim.slot / slots == block) {
-            return None;
-        }
+        // A unit in the block that is relied on is a copy, or was written for the collection: then
+        // nothing that relies on it has been erased.
         let lot = if kind == Kind::Data { &mut self.data } else { &mut self.map };
         for (owner, other) in others {
             lot.best[owner as usize] = other;

@@ -106,6 +106,15 @@ impl Log {
         (first, first.saturating_add(self.shape.lpns_per_unit).min(self.pages()))
     }
 
+    /// A unit is about to be written, on another chip maybe: until then its newest version is needed.
+    pub fn unit_moves(&mut self, unit: u32) {
+        let old = self.map[unit as usize];
+        if old != NONE {
+            let block = self.by_block.div(old);
+            self.trims.as_mut().expect("units are due").blocks.set(block);
+        }
+    }
+
     /// A unit has been written: its trims so far are no longer due.
     fn unit_written(&mut self, unit: u32) {
         let (first, end) = self.lpns_of(unit);
@@ -199,11 +208,10 @@ impl Log {
             if let Some(audit) = &mut self.audit {
                 audit.write(unit);
             }
+            self.unit_moves(unit);
             let old = self.map[unit as usize];
             if old != NONE {
                 self.invalidate(old);
-                let block = self.by_block.div(old);
-                self.trims.as_mut().expect("units are due").blocks.set(block);
             }
             if self.chips[chip as usize].next == self.chips[chip as usize].end {
                 self.note_copies(chip, here, pool);
