@@ -268,12 +268,12 @@ fn golden() {
         })
     };
     let kinds = ["page", "dftl", "cdftl", "msftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
-    assert_eq!((FORMAT, kinds), (7, KIND_SUMS));
+    assert_eq!((FORMAT, kinds), (8, KIND_SUMS));
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");
         settings.ftl.gc = gc.into();
         settings.ftl.wear_threshold = Some(2);
         sum(&settings)
     });
-    assert_eq!((FORMAT, policies), (7, POLICY_SUMS));
+    assert_eq!((FORMAT, policies), (8, POLICY_SUMS));
 }

@@ -177,6 +177,11 @@ impl Gathering {
     pub fn new(units: u32) -> Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }
+
+    /// A unit has been read already.
+    pub(super) fn have(&mut self, unit: u32) {
+        self.read.set(unit);
+    }
 }
 
 impl TranslationPages {
@@ -216,6 +221,9 @@ impl TranslationPages {
         self.stats.entries_programmed += u64::from(self.entries());
         self.gathering.stale = true;
         self.log.append_next(unit, Cause::Map, pool, work);
+        if self.persisted.is_some() {
+            self.hold(unit);
+        }
     }
 
     /// Programs the page that units are being gathered into, if it is part-full.

@@ -1,6 +1,7 @@
 //! The one loop: clock, host, device.
 
 mod arrivals;
+pub mod crash;
 pub mod files;
 mod host;
 mod merge;
@@ -160,7 +161,7 @@ fn run_fed(
     mut arrivals: Arrivals,
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    let Prepared { mut ftl, work, done: precondition, check } = prepared;
+    let Prepared { mut ftl, work, done: precondition, check, tape } = prepared;
     if settings.allocates_by_speed() {
         with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
     }
@@ -191,6 +192,9 @@ fn run_fed(
     if run.reported_ns.is_some() {
         run.device.keep_spans();
         run.work.label();
+    }
+    if let Some(tape) = tape {
+        run.device.keep_tape(tape);
     }
     let first_ns = run.arrivals.next_ns().unwrap_or(0);
     run.drive(observer)?;
