@@ -12,7 +12,7 @@ from front import Cli
 from ftlab import _core
 from ftlab import cli as front
 
-KINDS = ("page", "dftl", "cdftl", "minipage", "msftl")
+KINDS = ("page", "dftl", "cdftl", "tpftl", "minipage", "msftl")
 
 
 @pytest.mark.parametrize("kind", KINDS)

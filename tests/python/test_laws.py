@@ -19,7 +19,7 @@ from oracle import engine, generate, theory
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
 
-ALL_FTLS = ["page", "dftl", "cdftl", "bast", "fast"]
+ALL_FTLS = ["page", "dftl", "cdftl", "tpftl", "bast", "fast"]
 SMALL = {
     "flash.blocks_per_plane": 64,
     "flash.pages_per_block": 64,

@@ -125,7 +125,7 @@ def random_reads_and_writes(start: int, pages: int, page_bytes: int) -> list[tup
     return trace
 
 
-@pytest.mark.parametrize("kind", ["dftl", "cdftl"])
+@pytest.mark.parametrize("kind", ["dftl", "cdftl", "tpftl"])
 @pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
 def test_cache_as_large_as_the_map_equals_page(scheduler: str, kind: str, tmp_path: Path) -> None:
     """After every entry was touched once, dispatch and completion agree to the nanosecond."""

@@ -144,7 +144,7 @@ fn allocates_nothing(settings: &Settings, what: &str) {
 // One test, since the counter is the whole process's.
 #[test]
 fn the_steady_state_allocates_nothing() {
-    for kind in ["page", "dftl", "cdftl", "base", "minipage", "msftl", "bast", "fast"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl", "base", "minipage", "msftl", "bast", "fast"] {
         for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
             for (channels, transfer_ps, replay, by) in [
                 (1, 0, Replay::Open, "noop"),

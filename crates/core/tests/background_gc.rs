@@ -27,6 +27,7 @@ macro_rules! each {
             Ftl::Page($name) => $body,
             Ftl::Dftl($name) => $body,
             Ftl::Cdftl($name) => $body,
+            Ftl::Tpftl($name) => $body,
             Ftl::Minipage($name) => $body,
             Ftl::Msftl($name) => $body,
             _ => unreachable!("hybrid FTLs collect no garbage"),
@@ -75,7 +76,7 @@ fn report(settings: &Settings, trace: Vec<Record>) -> Report {
 
 #[test]
 fn a_burst_no_longer_waits_for_a_collection() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl"] {
         let mut settings = full(kind, 64);
         let foreground = report(&settings, bursts(&settings, 4000));
         settings.ftl.gc_background = background(4, 1);

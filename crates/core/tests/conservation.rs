@@ -65,6 +65,7 @@ impl Device {
             Ftl::Page(ftl) => Box::new(ftl),
             Ftl::Dftl(ftl) => Box::new(ftl),
             Ftl::Cdftl(ftl) => Box::new(ftl),
+            Ftl::Tpftl(ftl) => Box::new(ftl),
             Ftl::Minipage(ftl) => Box::new(ftl),
             Ftl::Msftl(ftl) => Box::new(ftl),
             Ftl::Bast(ftl) => Box::new(ftl),

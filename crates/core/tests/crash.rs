@@ -6,7 +6,8 @@ mod devices;
 
 use common::settings;
 use devices::device;
-use ftlab_core::config::{Endurance, GcBackground, Settings};
+use ftlab_core::config::{Endurance, Settings};
+use ftlab_core::flash::parallel::{Allocation, Parallel};
 use ftlab_core::ftl::keeps_trims;
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 /// Registered FTLs.
-const KINDS: [&str; 6] = ["page", "dftl", "cdftl", "base-dftl", "minipage", "msftl"];
+const KINDS: [&str; 7] = ["page", "dftl", "cdftl", "tpftl", "base-dftl", "minipage", "msftl"];
 
 /// Sets the FTL; `base-dftl` is dftl with mappings flushed by amount.
 fn name(settings: &mut Settings, kind: &str) {
@@ -107,7 +108,6 @@ fn a_deep_queue_and_every_policy() {
             settings.device.queue_depth = 16;
             settings.ftl.wear_threshold = (seed % 2 == 0).then_some(2);
             settings.flash.blocks_per_plane += 6;
-            settings.ftl.gc_background = (seed % 3 == 1).then_some(BACKGROUND);
             let outcome = cuts(&settings, count() / 3, seed as u64, Flaw::None);
             outcome.unwrap_or_else(|fault| panic!("{kind}, {gc}: {fault}"));
         }
@@ -165,6 +165,7 @@ fn found_before() {
     tight.flash.page_bytes = 512;
     tight.ftl.logical_page_bytes = 512;
     tight.ftl.over_provisioning_ppm = 170_000;
+    tight.ftl.power_safe = true;
     while !keeps_trims(&tight) {
         tight.ftl.over_provisioning_ppm += 10_000;
     }
@@ -179,15 +180,12 @@ fn found_before() {
     }
     // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the
     // victim and its copies together were more blocks than the data may have.
-    for kind in ["dftl", "cdftl"] {
+    for kind in ["dftl", "cdftl", "tpftl"] {
         let options = Options { cuts: Cuts::Random { count: 40, mean: 200 }, seed: 1, flaw: Flaw::None };
         let settings = preset(kind);
         crash(&settings, &mut || Ok(Box::new(Requests::new(&settings, 1))), &options, &mut |_| true).unwrap();
     }
 }
-
-/// Collection in the background, two pages at a time.
-const BACKGROUND: GcBackground = GcBackground { normal_blocks: 3, step_pages: 2 };
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -202,10 +200,9 @@ proptest! {
     fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32) {
         settings.device.queue_depth = depth;
         (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Unlimited, 0);
-        let before = settings.ftl.gc_background.replace(GcBackground { normal_blocks: settings.ftl.gc_free_blocks + 1, ..BACKGROUND });
-        if !seed.is_multiple_of(2) || ftlab_core::ftl::check(&settings).is_err() {
-            settings.ftl.gc_background = before;
-        }
+        (settings.flash.parallel, settings.ftl.allocation) = (Parallel::default(), Allocation::CHANNEL_FIRST);
+        settings.ftl.power_safe = true;
+        settings.ftl.gc_background = None;
         while !keeps_trims(&settings) {
             settings.flash.blocks_per_plane += 1;
         }

@@ -232,7 +232,7 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
                     }
                     Op::Trim => (first..end).for_each(|page| trimmed |= data.remove(&page)),
                     // A flush makes trims durable: one page, the one behind the user's.
-                    Op::Flush if std::mem::take(&mut trimmed) => {
+                    Op::Flush if std::mem::take(&mut trimmed) && settings.ftl.power_safe => {
                         last = now + settings.flash.program_ns;
                         free_at[(settings.user_pages() % chips) as usize] = last;
                     }

@@ -161,7 +161,7 @@ fn pages_of_a_batch_start_when_their_mapping_has_arrived() {
 #[test]
 fn a_hit_waits_for_the_read_that_brings_its_entry_in() {
     // Translation page 0 lies on chip 0; LPN 1 and 2 on chips 1 and 2.
-    for (kind, scheduler) in [("dftl", "rb"), ("cdftl", "noop")] {
+    for (kind, scheduler) in [("dftl", "rb"), ("cdftl", "noop"), ("tpftl", "rb")] {
         let mut settings = cached_on_chips(kind, 4);
         settings.host.scheduler = scheduler.into();
         assert_eq!(completions(&settings, vec![read(1), read(2)]), [2 * READ, 2 * READ], "{kind}");

@@ -47,7 +47,7 @@ fn small(kind: &str, chips: u32) -> Settings {
 
 #[test]
 fn every_request_completes_once_and_latency_is_wait_plus_access() {
-    for kind in ["page", "dftl", "cdftl", "minipage", "msftl", "bast", "fast"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl", "bast", "fast"] {
         for scheduler in SCHEDULERS {
             for (chips, depth, transfer_ps, device) in [
                 (1, 1, 0, "noop"),
@@ -118,7 +118,7 @@ fn sequential_overwrites(settings: &Settings, passes: u64) -> Report {
 
 #[test]
 fn sequential_overwrite_moves_no_user_data() {
-    for kind in ["page", "dftl", "cdftl", "minipage", "msftl"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl"] {
         for (chips, blocks, withheld) in [(1, 64, 70_000), (4, 64, 70_000), (3, 100, 100_000)] {
             let mut settings = small(kind, chips);
             settings.flash.blocks_per_plane = blocks;
@@ -226,7 +226,7 @@ fn arrivals_beyond_the_clock_are_refused() {
 /// request (the device is below check mode's limit for that).
 #[test]
 fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
-    for kind in ["page", "dftl", "cdftl", "minipage", "msftl"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl"] {
         for (chips, depth) in [(1, 1), (2, 4)] {
             let mut settings = small(kind, chips);
             if settings.ftl.flush_bytes.is_none() {

@@ -123,6 +123,8 @@ fn a_cache_as_large_as_the_map_equals_the_page_map() {
         let mut cdftl = dftl.clone();
         cdftl.ftl.kind = "cdftl".into();
         cdftl.ftl.mapping_cache_bytes = Some(dftl.user_pages() * 16 + 65536);
+        let mut tpftl = dftl.clone();
+        tpftl.ftl.kind = "tpftl".into();
         let lpns = 4000;
         let mut trace: Vec<_> = (0..lpns).map(|lpn| pages(0, Op::Read, 4096, lpn, 1)).collect();
         let mut state = 7u64;
@@ -140,5 +142,6 @@ fn a_cache_as_large_as_the_map_equals_the_page_map() {
         let expected = warm(&page);
         assert_eq!(warm(&dftl), expected, "{scheduler} on dftl");
         assert_eq!(warm(&cdftl), expected, "{scheduler} on cdftl");
+        assert_eq!(warm(&tpftl), expected, "{scheduler} on tpftl");
     }
 }

@@ -38,6 +38,7 @@ macro_rules! each {
             Ftl::Page($name) => $body,
             Ftl::Dftl($name) => $body,
             Ftl::Cdftl($name) => $body,
+            Ftl::Tpftl($name) => $body,
             Ftl::Minipage($name) => $body,
             Ftl::Msftl($name) => $body,
             _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),

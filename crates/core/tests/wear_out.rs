@@ -26,6 +26,7 @@ macro_rules! each {
             Ftl::Page($name) => $body,
             Ftl::Dftl($name) => $body,
             Ftl::Cdftl($name) => $body,
+            Ftl::Tpftl($name) => $body,
             Ftl::Minipage($name) => $body,
             Ftl::Msftl($name) => $body,
             _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),
@@ -67,7 +68,7 @@ fn blocks(report: &Report) {
 
 #[test]
 fn a_device_ages_to_read_only() {
-    for kind in ["page", "dftl", "cdftl"] {
+    for kind in ["page", "dftl", "cdftl", "tpftl"] {
         let mut spans = Vec::new();
         for spare in [0, 4] {
             let mut settings = ageing(kind, 30, spare);

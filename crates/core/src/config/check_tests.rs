@@ -302,6 +302,7 @@ fn flushing_by_amount_must_fit_the_ftl() {
     let kind = |name: &str| ("ftl.kind", text(name));
     assert!(
         refused(&[kind("cdftl"), amount.clone()]).starts_with("ftl.flush: cdftl (ftl.kind) writes mappings")
+            && refused(&[kind("tpftl"), amount.clone()]).starts_with("ftl.flush: tpftl (ftl.kind) writes")
     );
     for name in ["minipage", "msftl", "dftl", "page"] {
         let cache = ("ftl.mapping_cache", Value::Bytes(16 * KIB));

@@ -186,9 +186,8 @@ impl Array {
     #[cold]
     fn unsettled(&self, chip: u32, number: u32) -> Option<u32> {
         let heads = self.chips.iter().enumerate().filter(|(other, _)| *other != chip as usize);
-        let older = |slot: &u32| {
-            *slot != NONE && number.wrapping_sub(self.steps[*slot].step.number) < 1 << 31
-        };
+        let older =
+            |slot: &u32| *slot != NONE && number.wrapping_sub(self.steps[*slot].step.number) < 1 << 31;
         heads.map(|(_, chip)| chip.head).find(older)
     }
 

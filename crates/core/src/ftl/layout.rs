@@ -49,8 +49,8 @@ impl Layout {
         }
         // Trims take no room until there are some; then all their units may come to lie on one chip.
         let limit = blocks - own.map_or(map_least, |own| own.max(map_least));
-        let trim_units =
-            if least(live + 2 * trim_units(settings)) <= limit { trim_units(settings) } else { 0 };
+        let room = settings.ftl.power_safe && least(live + 2 * trim_units(settings)) <= limit;
+        let trim_units = if room { trim_units(settings) } else { 0 };
         let map_blocks = if on_flash {
             let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
             own.unwrap_or(map_least + (left / 16).max(left.min(map_least) / 2))
@@ -169,6 +169,7 @@ pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]
         owners: settings.user_pages() as u32 + layout.trim_units,
         trim_units: layout.trim_units,
         lpns_per_unit: lpns_per_unit(settings) as u32,
+        power_safe: settings.ftl.power_safe,
         reserve: settings.ftl.gc_free_blocks,
         gc: Cause::Gc,
         serial: false,

@@ -362,6 +362,7 @@ registry! {
     Page = page: PageMapped<page::FullMap>, |_, _| page::FullMap, false, |_| Ok(());
     Dftl = dftl: PageMapped<dftl::Dftl>, dftl::Dftl::new, true, |_| Ok(());
     Cdftl = cdftl: PageMapped<cdftl::Cdftl>, cdftl::Cdftl::new, true, cdftl::check;
+    Tpftl = tpftl: PageMapped<tpftl::Tpftl>, tpftl::Tpftl::new, true, tpftl::check;
     Minipage = minipage: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
     Msftl = msftl: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
     ;

@@ -142,9 +142,11 @@ impl<T: Translation> PageMapped<T> {
         Ok(ftl)
     }
 
+    /// Resolves an LPN that has `ahead` more behind it in its request; returns the misses.
     #[inline]
-    fn translate(&mut self, lpn: u32, write: bool, work: &mut Work) -> u32 {
-        let mut context = Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
+    fn translate(&mut self, lpn: u32, ahead: u32, write: bool, work: &mut Work) -> u32 {
+        let mut context =
+            Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work, ahead };
         let hit = self.translation.translate(lpn, write, &mut context);
         self.pages.stats.hits += u64::from(hit);
         self.pages.stats.misses += u64::from(!hit);
@@ -214,7 +216,7 @@ impl<T: Translation> PageMapped<T> {
             let mut moved = |moved, pages: &TranslationPages| translation.moved(moved, pages);
             wear::level(chip, (data, pages), pool, work, &mut moved);
         }
-        translation.settle(&mut Context { data, pages, pool, work });
+        translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
         if pool.is_exhausted() {
             self.turn_read_only(work);
         }
@@ -232,7 +234,7 @@ impl<T: Translation> PageMapped<T> {
         loop {
             work.chain();
             let PageMapped { data, pages, pool, translation, .. } = self;
-            if !translation.write_back(&mut Context { data, pages, pool, work }) {
+            if !translation.write_back(&mut Context { data, pages, pool, work, ahead: 0 }) {
                 break;
             }
         }
@@ -290,7 +292,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         let mut read_up_to = request.first;
         for lpn in request.first..end {
             work.chain_for(lpn);
-            misses += self.translate(lpn, false, work);
+            misses += self.translate(lpn, end - lpn - 1, false, work);
             if lpn >= read_up_to {
                 let count = if self.by_page.get() == 1 { 1 } else { self.together(lpn, end) };
                 self.read_data(lpn, count, work);
@@ -313,7 +315,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
                 break;
             }
             work.chain_for(lpn);
-            misses += self.translate(lpn, true, work);
+            misses += self.translate(lpn, last - lpn, true, work);
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
             if partial && self.read_modify_write {
@@ -330,9 +332,10 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             self.refuse();
             return misses;
         }
-        for lpn in request.first..request.first + request.pages {
+        let end = request.first + request.pages;
+        for lpn in request.first..end {
             work.chain_for(lpn);
-            misses += self.translate(lpn, true, work);
+            misses += self.translate(lpn, end - lpn - 1, true, work);
             self.data.trim(lpn);
         }
         if self.pool.is_exhausted() {
@@ -349,7 +352,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         self.state_trims(work);
         let PageMapped { data, pages, pool, translation, .. } = self;
         if self.host_flush_mappings {
-            translation.flush(&mut Context { data, pages, pool, work });
+            translation.flush(&mut Context { data, pages, pool, work, ahead: 0 });
         }
         if self.pool.is_exhausted() {
             self.turn_read_only(work);
@@ -375,7 +378,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
             let mut context =
-                Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work };
+                Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work, ahead: 0 };
             self.translation.prefetch(page, &self.missing, &mut context);
             work.fence();
         }
@@ -390,6 +393,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             pages: &mut self.pages,
             pool: &mut self.pool,
             work,
+            ahead: 0,
         });
         if self.pool.is_exhausted() {
             self.turn_read_only(work);
@@ -420,7 +424,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             background::Kind::Data => {
                 let mut moved = |lpn| translation.moved(lpn, pages);
                 data.background_step(chip, how.step_pages, pool, work, &mut moved);
-                translation.settle(&mut Context { data, pages, pool, work });
+                translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
             }
             background::Kind::Pages => {
                 pages.log_mut().background_step(chip, how.step_pages, pool, work, &mut |_| ());

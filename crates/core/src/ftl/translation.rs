@@ -348,6 +348,8 @@ pub struct Context<'a> {
     pub pool: &'a mut BlockPool,
     /// The steps of the request.
     pub work: &'a mut Work,
+    /// Logical pages of the request behind the one that is translated.
+    pub ahead: u32,
 }
 
 impl Context<'_> {

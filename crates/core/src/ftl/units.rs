@@ -51,6 +51,13 @@ pub const KEYS: &[Key] = &[
         doc: "What a host's flush makes durable where ftl.flush is an amount; with eviction, data alone.",
     },
     Key {
+        path: "ftl.power_safe",
+        kind: Kind::Bool,
+        default: "false",
+        words: &[],
+        doc: "Whether a page-mapped FTL can be recovered after a power cut at any operation: an erase waits for what replaces the block's data on other chips, and a host's flush makes trims durable. ftlab crash sets it.",
+    },
+    Key {
         path: "ftl.translation_blocks",
         kind: Kind::Count { min: 1, max: 1 << 30 },
         default: "auto",
@@ -282,10 +289,12 @@ impl TranslationPages {
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     let kind = settings.ftl.kind.as_str();
     let fail = |key, message| Err(Contradiction { key, message });
-    if kind == "cdftl" && settings.ftl.flush_bytes.is_some() {
-        let message = "cdftl (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
-                       minipage or msftl";
-        return fail("ftl.flush", message.into());
+    if matches!(kind, "cdftl" | "tpftl") && settings.ftl.flush_bytes.is_some() {
+        let message = format!(
+            "{kind} (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
+             minipage or msftl"
+        );
+        return fail("ftl.flush", message);
     }
     let (unit, page) = (super::unit_bytes(settings), settings.flash.page_bytes);
     let key = if kind == "msftl" { "ftl.segment" } else { "flash.page" };

@@ -4,15 +4,15 @@
 use ftlab_core::config::Settings;
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
-use ftlab_core::ftl::check;
+use ftlab_core::ftl::{check, tpftl};
 use proptest::prelude::*;
 
 use crate::common::settings;
 
 /// Registered FTLs; dftl twice, since it can flush its mappings by amount.
-pub const KINDS: [&str; 6] = ["page", "dftl", "cdftl", "dftl", "minipage", "msftl"];
+pub const KINDS: [&str; 7] = ["page", "dftl", "cdftl", "tpftl", "dftl", "minipage", "msftl"];
 /// The first of those that flush by amount.
-const BY_AMOUNT: usize = 3;
+const BY_AMOUNT: usize = 4;
 
 /// Registered victim policies.
 pub const POLICIES: [&str; 6] = ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"];
@@ -130,7 +130,11 @@ fn geometry() -> impl Strategy<Value = Settings> {
                     settings.device.scheduler = "vios".into();
                 }
             }
-            let least = if kind == 2 { u64::from(settings.flash.page_bytes) } else { 0 };
+            let least = match KINDS[kind] {
+                "cdftl" => settings.flash.page_bytes.into(),
+                "tpftl" => tpftl::NODE_BYTES + tpftl::ENTRY_BYTES,
+                _ => 0,
+            };
             settings.ftl.mapping_cache_bytes =
                 (cache > 0).then(|| least + cache * u64::from(settings.ftl.entry_bytes));
             if kind >= BY_AMOUNT {

@@ -74,6 +74,8 @@ pub struct Shape {
     pub trim_units: u32,
     /// LPNs in a unit.
     pub lpns_per_unit: u32,
+    /// An erase waits for what replaces the block's slots on other chips.
+    pub power_safe: bool,
     /// Erased blocks kept on each chip.
     pub reserve: u32,
     /// Cause of a copy.

@@ -150,6 +150,9 @@ impl Log {
 
     /// Notes, where pages go round the chips, that an owner's new version is in a page buffer.
     pub(super) fn supersede(&mut self, owner: u32, old: u32) {
+        if !self.shape.power_safe {
+            return;
+        }
         if old != NONE {
             self.superseded.push(self.by_block.div(old));
             return;

@@ -181,6 +181,9 @@ pub fn crash<'s>(
     options: &Options,
     progress: &mut dyn FnMut(&Summary) -> bool,
 ) -> Result<Summary, CrashError> {
+    let mut settings = settings.clone();
+    settings.ftl.power_safe = true;
+    let settings = &settings;
     let flash = &settings.flash;
     if flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0 {
         let message = "power cuts of blocks that wear out are not simulated: which are retired is not yet kept on \
@@ -192,7 +195,12 @@ pub fn crash<'s>(
                        page-mapped ftl.kind";
         return Err(SourceError::Input(message.into()).into());
     }
-    if Engine::new(settings).overlaps_steps() {
+    if settings.ftl.gc_background.is_some() {
+        let message = "power cuts of a device that collects garbage in the background are not simulated yet; \
+                       set ftl.gc_background to false";
+        return Err(SourceError::Input(message.into()).into());
+    }
+    if Engine::new(settings).overlaps_steps() || settings.ftl.allocation.is_dynamic() {
         let message = "power cuts of dies whose operations overlap or pass each other are not simulated; leave \
                        out the options of parallel operation in [flash], and ftl.allocation";
         return Err(SourceError::Input(message.into()).into());
