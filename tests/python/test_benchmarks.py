@@ -39,7 +39,7 @@ def test_there_is_a_file_for_every_point_of_the_figures() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_benchmark_file_runs_checked(path: Path) -> None:
     kind = path.name.split("-")[0]
-    result = ftlab.run(path, check=True, **SMALLER[kind]).to_dict()
+    result = ftlab.run(path, check=True, set=SMALLER[kind]).to_dict()
     bench = result["benchmark"]
     assert bench["name"] == kind
     assert bench["throughput_bytes_per_s"] > 0

@@ -266,7 +266,8 @@ fn names_of_registries() {
         ("[host]\nscheduler = 'nop'", "c.toml:2: host.scheduler: nop: unknown name; did you mean \"noop\"?"),
         (
             "[host]\nscheduler = 'cfq'",
-            "c.toml:2: host.scheduler: cfq: unknown name; the names are noop, row, amphibian, hp, rb, map, map+",
+            "c.toml:2: host.scheduler: cfq: unknown name; the names are noop, row, amphibian, hp, rb, map, \
+             map+, irbw, padding, coop",
         ),
         ("[workload]\nformat = 'zzzz'", "c.toml:2: workload.format: zzzz: unknown name"),
         ("[workload]\nformat = 'mrs'", "c.toml:2: workload.format: mrs: unknown name; did you mean \"msr\"?"),
@@ -327,7 +328,8 @@ fn options_are_named_as_the_user_gave_them() {
         (
             set("host.scheduler", "a\nb\u{1b}[31m"),
             "--set host.scheduler=a\\nb\\u{1b}[31m: unknown name; \
-             the names are noop, row, amphibian, hp, rb, map, map+",
+             the names are noop, row, amphibian, hp, rb, map, \
+             map+, irbw, padding, coop",
         ),
     ];
     for (option, expected) in cases {
@@ -420,4 +422,18 @@ fn inputs_that_are_no_configuration() {
     let input = ftlab_config::open(&marked).unwrap();
     assert_eq!(resolve(input.base(), &[]).unwrap().settings.seed, 7);
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// Padding without merges to pad for.
+#[test]
+fn padding_needs_an_ftl_that_merges() {
+    check(&[(
+        "[host]\nscheduler = 'padding'",
+        "c.toml:2: host.scheduler: \"padding\" makes flash blocks whole for the FTL's merges, and \
+         ftl.kind = \"page\" has none; choose \"bast\" or \"fast\" there, or another scheduler",
+    )]);
+    for scheduler in ["irbw", "coop"] {
+        assert!(resolve(Base::Preset("map-plus"), &[set("host.scheduler", scheduler)]).is_ok());
+    }
+    assert!(resolve(Base::Preset("coop-bast"), &[set("host.scheduler", "padding")]).is_ok());
 }

@@ -85,6 +85,10 @@ pub struct Request {
     /// Its feeder's: of a replayed request how many others became part of it, of the file host's the
     /// first of its block I/Os.
     pub tag: u32,
+    /// Of a part of a request that the host has cut, the request; of that request, itself; else [`NONE`].
+    pub whole: u32,
+    /// Of a request that has been cut, parts not completed.
+    pub parts: u32,
     links: [[u32; 2]; 2],
 }
 
@@ -176,8 +180,19 @@ impl Request {
             failed: false,
             steps_left: 0,
             tag: 0,
+            whole: NONE,
+            parts: 0,
             links: [[NONE; 2]; 2],
         }
+    }
+}
+
+#[cfg(test)]
+impl Request {
+    /// A request of whole pages of 4 KiB, for tests of schedulers.
+    pub fn of_pages(op: Op, first: u32, pages: u32) -> Request {
+        let range = ftl::Request { first, pages, head_partial: false, tail_partial: false };
+        Request::new(1, 0, op, u64::from(first) * 4096, u64::from(pages) * 4096, range)
     }
 }
 

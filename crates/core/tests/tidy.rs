@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("flash", &["config", "util"]),
     ("ftl", &["config", "flash", "util"]),
     ("request", &["ftl", "util", "workload"]),
-    ("sched", &["config", "request", "util"]),
+    ("sched", &["config", "request", "util", "workload"]),
     ("coop", &["config", "ftl", "util"]),
     ("device", &["clock", "config", "flash", "ftl", "request", "util", "workload"]),
     ("metrics", &["device", "flash", "ftl", "request", "util", "workload"]),

@@ -38,7 +38,7 @@ pub const KEYS: &[Key] = &[
     key(
         "host.flush_policy",
         Kind::Choice(policies),
-        "baseline",
+        "auto",
         "Which dirty pages the page cache flushes together.",
     ),
     key(
@@ -76,7 +76,7 @@ pub const KEYS: &[Key] = &[
         "host.global_tree",
         Kind::Bool,
         "false",
-        "Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014); its memory is counted.",
+        "Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014); its memory is counted. Flushing by flash blocks always keeps it.",
     ),
     key(
         "host.operation_time",

@@ -4,12 +4,17 @@
 //! the policy at each for the unit that goes with it. The units' pages go to the block queue in the
 //! order in which they are named.
 
-use super::PageCache;
+use super::{PAGE, PageCache};
 use crate::config::Choice;
 
 /// Names for `host.flush_policy`.
 pub fn choices() -> Vec<Choice> {
-    vec![Choice { name: "baseline", doc: "a file's dirty pages in the order of its pages (Linux 2.6.32)" }]
+    const LIST: &[(&str, &str)] = &[
+        ("auto", "block under host.scheduler = coop, else baseline"),
+        ("baseline", "a file's dirty pages in the order of its pages (Linux 2.6.32)"),
+        ("block", "with a dirty page all of the same file and flash block (Shim et al., TC 2014)"),
+    ];
+    LIST.iter().map(|&(name, doc)| Choice { name, doc }).collect()
 }
 
 /// A flush policy.
@@ -17,26 +22,52 @@ pub fn choices() -> Vec<Choice> {
 pub enum Policy {
     /// Page by page in the order of the file: Linux 2.6.32, the paper's Baseline.
     Baseline,
+    /// Flash block by flash block, in the order of the file's first dirty page of each: block-level flush, Shim
+    /// et al., TC 2014, section 5.3.1. "To avoid frequent page flushes, the flush unit excludes the
+    /// other dirty pages of the same block from different inodes." Needs the tree over logical pages.
+    Block {
+        /// Size of a flash block.
+        bytes: u64,
+    },
 }
 
 impl Policy {
-    /// The policy of this name.
+    /// The policy of this name, where flash blocks have so many bytes; `auto` (or none, of a run without a page
+    /// cache) is the one of the scheduler, which cooperates or does not.
     ///
     /// # Panics
     /// If the name is not one of [`choices`].
-    pub fn new(name: &str) -> Policy {
+    pub fn new(name: &str, cooperates: bool, bytes: u64) -> Policy {
         match name {
-            // A run without a page cache names none.
-            "baseline" | "" => Policy::Baseline,
+            "baseline" => Policy::Baseline,
+            "block" => Policy::Block { bytes },
+            "auto" | "" if cooperates => Policy::Block { bytes },
+            "auto" | "" => Policy::Baseline,
             other => panic!("unregistered flush policy {other}"),
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Baseline => "baseline",
+            Policy::Block { .. } => "block",
         }
     }
 
     /// Appends the unit of dirty page `id` to `unit`: pages that are dirty, not under write-back and of the
     /// same file, `id` among them.
-    pub fn unit(self, _cache: &PageCache, id: u32, unit: &mut Vec<u32>) {
+    pub fn unit(self, cache: &PageCache, id: u32, unit: &mut Vec<u32>) {
         match self {
             Policy::Baseline => unit.push(id),
+            Policy::Block { bytes } => {
+                let page = cache.page(id);
+                let block = u64::from(page.block) * PAGE / bytes;
+                // A page belongs to the block in which it begins.
+                let [first, end] = [block, block + 1].map(|block| (block * bytes).div_ceil(PAGE) as u32);
+                cache.dirty_in(first, end, unit);
+                unit.retain(|&other| cache.page(other).inode == page.inode);
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     space(settings)?;
     mapping_cache(settings)?;
     replay(settings)?;
+    padding(settings)?;
     generator(settings, values)?;
     crate::cache::check(settings)?;
     crate::fs::check(settings)?;
@@ -166,6 +167,19 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
     }
     if workload.fio_time_unit_ns == Some(0) {
         return fail("workload.fio_time_unit", "a unit of 0ns; write 1us or 1ns".into());
+    }
+    Ok(())
+}
+
+/// Padding spares a merge its copies; without merges it would only write more.
+fn padding(settings: &Settings) -> Result<(), Contradiction> {
+    if settings.host.scheduler == "padding" && !crate::ftl::is_hybrid(&settings.ftl.kind) {
+        let message = format!(
+            "\"padding\" makes flash blocks whole for the FTL's merges, and ftl.kind = \"{}\" has none; \
+             choose \"bast\" or \"fast\" there, or another scheduler",
+            settings.ftl.kind
+        );
+        return fail("host.scheduler", message);
     }
     Ok(())
 }

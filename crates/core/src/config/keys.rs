@@ -279,14 +279,14 @@ pub const GENERAL: &[Key] = &[
         Kind::Bytes { min: 0, max: 1 << 40 },
         &["auto"],
         "auto",
-        "Adjacent requests in the pending queue merge up to this; 0B: never; auto: 512KiB where they come from a page cache, else never.",
+        "Adjacent requests in the pending queue merge up to this; 0B: never; auto: where they come from a page cache 512KiB, or a flash block under irbw, padding and coop; else never.",
     ),
     or_word(
         "host.merge_boundary",
         Kind::Bytes { min: 512, max: 1 << 40 },
         &["none"],
         "none",
-        "Requests do not merge across multiples of this, a flash block say.",
+        "Requests do not merge across multiples of this; under irbw, padding and coop writes never do across a flash block's.",
     ),
     key(
         "device.scheduler",

@@ -5,11 +5,15 @@
 //! a type that implements [`Scheduler`], and one line in the registry below.
 
 mod batches;
+mod bundles;
 mod halves;
+
+use std::ops::Range;
 
 use crate::config::{Choice, Host, Key};
 use crate::request::{Pool, Queue};
 use crate::util::NONE;
+use crate::workload::Op;
 
 /// What a scheduler decided.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +26,32 @@ pub enum Decision {
     Batch(Queue),
 }
 
+/// What a scheduler by flash blocks may reach while it chooses: the cooperation interface of the device
+/// below it (Shim et al., TC 2014, Table 1) and the page cache above.
+pub trait Around {
+    /// LPNs of a logical block.
+    fn pages_of(&self, block: u32) -> Range<u32>;
+    /// COOP_Query: the logical blocks that a block issue of so many pages from an LPN on has merged, fully or
+    /// partially; `set` holds them afterwards.
+    fn query(&self, first: u32, pages: u32, set: &mut Vec<u32>);
+    /// Appends writes of the dirty pages that the page cache holds of a logical block; they were pending,
+    /// in no scheduler, and are to be issued with this choice.
+    fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
+    /// A request of padding, to be issued with this choice: these LPNs are read, or written back.
+    fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32;
+}
+
 /// An I/O scheduler. Every request is admitted once and leaves once, by choice or by `remove`.
 pub trait Scheduler: Sized {
     /// Whether it orders by `Request::hit`, so that the host must classify.
     const CLASSIFIES: bool = false;
     /// Whether waiting requests are dispatched when their deadline has passed.
     const DEADLINE: bool = true;
+    /// Whether it works by flash blocks: the host then tells it their size, cuts writes at their ends, and calls
+    /// [`Scheduler::choose_around`].
+    const BLOCKS: bool = false;
+    /// Whether it cooperates with the FTL, and the page cache is to flush by flash blocks.
+    const COOPERATES: bool = false;
 
     /// The scheduler of these settings.
     fn new(host: &Host) -> Self;
@@ -37,6 +61,14 @@ pub trait Scheduler: Sized {
 
     /// Takes out what is to be dispatched next.
     fn choose(&mut self, pool: &mut Pool) -> Decision;
+
+    /// Flash blocks have so many logical pages.
+    fn set_block_size(&mut self, _pages: u32) {}
+
+    /// As [`Scheduler::choose`], for a scheduler by flash blocks.
+    fn choose_around(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
+        self.choose(pool)
+    }
 
     /// Takes out a request that is dispatched by deadline.
     fn remove(&mut self, id: u32, pool: &mut Pool);
@@ -79,6 +111,16 @@ macro_rules! registry {
                 match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::DEADLINE),* }
             }
 
+            /// See [`Scheduler::BLOCKS`].
+            pub fn by_blocks(&self) -> bool {
+                match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::BLOCKS),* }
+            }
+
+            /// See [`Scheduler::set_block_size`].
+            pub fn set_block_size(&mut self, pages: u32) {
+                match self { $(Sched::$variant(s) => s.set_block_size(pages)),* }
+            }
+
             /// See [`Scheduler::admit`].
             #[inline]
             pub fn admit(&mut self, id: u32, pool: &mut Pool) {
@@ -90,17 +132,14 @@ macro_rules! registry {
             #[inline]
             pub fn choose(&mut self, pool: &mut Pool) -> Decision {
                 let decision = match self { $(Sched::$variant(s) => s.choose(pool)),* };
-                match decision {
-                    Decision::Nothing => (),
-                    Decision::One(id) => pool[id].queued = false,
-                    Decision::Batch(queue) => {
-                        let mut id = queue.head();
-                        while id != NONE {
-                            pool[id].queued = false;
-                            id = pool.behind(id);
-                        }
-                    }
-                }
+                dispatched(&decision, pool);
+                decision
+            }
+
+            /// See [`Scheduler::choose_around`].
+            pub fn choose_around(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
+                let decision = match self { $(Sched::$variant(s) => s.choose_around(pool, around)),* };
+                dispatched(&decision, pool);
                 decision
             }
 
@@ -121,6 +160,14 @@ macro_rules! registry {
             vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
         }
 
+        /// Whether the scheduler of this name cooperates: see [`Scheduler::COOPERATES`].
+        pub fn cooperates(name: &str) -> bool {
+            match name {
+                $($module::NAME => <$module::$type as Scheduler>::COOPERATES,)*
+                _ => false,
+            }
+        }
+
         fn own_keys() -> Vec<Key> {
             [$($module::KEYS),*].concat()
         }
@@ -135,6 +182,25 @@ registry! {
     Rb = rb::Rb;
     Map = map::Map;
     MapPlus = map_plus::MapPlus;
+    Irbw = irbw::Irbw;
+    Padding = padding::Padding;
+    Coop = coop::Coop;
+}
+
+/// What was decided on is in no scheduler's queue any more.
+#[inline]
+fn dispatched(decision: &Decision, pool: &mut Pool) {
+    match *decision {
+        Decision::Nothing => (),
+        Decision::One(id) => pool[id].queued = false,
+        Decision::Batch(queue) => {
+            let mut id = queue.head();
+            while id != NONE {
+                pool[id].queued = false;
+                id = pool.behind(id);
+            }
+        }
+    }
 }
 
 /// Keys of the registered schedulers.

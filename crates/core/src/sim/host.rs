@@ -1,6 +1,7 @@
 //! The host's block layer: the pending queue with admission, merging and deadline, the scheduler.
 
 use super::arrivals::Arrivals;
+use super::blocks::{Blocks, Surroundings};
 use super::merge::Merging;
 use crate::config::Settings;
 use crate::coop::{Awareness, DeviceView};
@@ -36,12 +37,18 @@ pub struct Host {
     /// A regular dispatch has been made since the deadlines were looked at.
     deadlines_due: bool,
     merging: Option<Merging>,
+    /// For a scheduler by flash blocks.
+    blocks: Option<Blocks>,
 }
 
 impl Host {
     /// An empty host; `files`: its requests come from a page cache.
     pub fn new(settings: &Settings, device: DeviceView, files: bool) -> Host {
-        let sched = Sched::new(&settings.host);
+        let mut sched = Sched::new(&settings.host);
+        let blocks = sched.by_blocks().then(|| Blocks::new(settings, device));
+        if let Some(blocks) = &blocks {
+            sched.set_block_size(blocks.pages());
+        }
         Host {
             pool: Pool::default(),
             awareness: Awareness::new(&settings.host.awareness, device),
@@ -53,7 +60,8 @@ impl Host {
             ages: Ages::default(),
             feed: Feed::Nothing,
             deadlines_due: false,
-            merging: Merging::new(settings, files),
+            merging: Merging::new(settings, files, blocks.as_ref().map(Blocks::bytes)),
+            blocks,
         }
     }
 
@@ -86,6 +94,9 @@ impl Host {
         arrivals: &mut Arrivals,
         device: DeviceView,
     ) -> Result<Option<u32>, SourceError> {
+        if self.is_held() {
+            return Ok(None);
+        }
         let id = match self.feed() {
             Some(id) => id,
             None => {
@@ -93,14 +104,37 @@ impl Host {
                 if std::mem::take(&mut self.deadlines_due) {
                     self.collect_expired(now_ns);
                 }
-                let Some(id) = self.feed().or_else(|| self.choose()) else { return Ok(None) };
+                let Some(id) = self.feed().or_else(|| self.choose(now_ns, arrivals, device)) else {
+                    return Ok(None);
+                };
                 id
             }
         };
         let request = &mut self.pool[id];
         request.dispatch_ns = now_ns;
         self.awareness.dispatched(request.pages);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.handed_over(id, &mut self.pool);
+        }
         Ok(Some(id))
+    }
+
+    /// Whether the next request of what was chosen waits for the device; nothing is admitted meanwhile.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        match (&self.blocks, &self.feed) {
+            (Some(blocks), Feed::Batch(queue)) => blocks.holds(&self.pool[queue.head()]),
+            _ => false,
+        }
+    }
+
+    /// A request that was handed over is done; the workload's request that completes with it, if any.
+    #[inline]
+    pub fn finish(&mut self, id: u32) -> Option<u32> {
+        match &mut self.blocks {
+            None => Some(id),
+            Some(blocks) => blocks.finish(id, &mut self.pool),
+        }
     }
 
     /// The next request of what was chosen before.
@@ -124,6 +158,9 @@ impl Host {
         // known to: as in a full request queue, the rest waits outside.
         while self.pending < self.depth {
             let Some(id) = arrivals.take(now_ns, &mut self.pool)? else { return Ok(()) };
+            if self.cut(id, device) {
+                continue;
+            }
             if let Some(merging) = &mut self.merging {
                 let taken = self.pool[id];
                 if let Some(pending) = merging.join(&taken, &mut self.pool) {
@@ -145,6 +182,19 @@ impl Host {
             self.sched.admit(id, &mut self.pool);
         }
         Ok(())
+    }
+
+    /// Admits the parts of a write that lies in several flash blocks; whether it was one. None of them merges.
+    #[inline]
+    fn cut(&mut self, id: u32, device: DeviceView) -> bool {
+        let Some(blocks) = &self.blocks else { return false };
+        let Host { sched, ages, pending, .. } = self;
+        blocks.cut(id, &mut self.pool, |part, pool| {
+            pool[part].translation_page = device.translation_page(pool[part].pages.first);
+            *pending += 1;
+            ages.push(part, pool);
+            sched.admit(part, pool);
+        })
     }
 
     /// Takes every pending request that has waited for the deadline or longer, oldest first.
@@ -172,8 +222,16 @@ impl Host {
 
     /// A regular decision.
     #[inline]
-    fn choose(&mut self) -> Option<u32> {
-        let id = match self.sched.choose(&mut self.pool) {
+    fn choose(&mut self, now_ns: u64, arrivals: &mut Arrivals, device: DeviceView) -> Option<u32> {
+        let decision = match &mut self.blocks {
+            None => self.sched.choose(&mut self.pool),
+            Some(blocks) => {
+                let (ages, pending) = (&mut self.ages, &mut self.pending);
+                let mut around = Surroundings { blocks, arrivals, device, ages, pending, now_ns };
+                self.sched.choose_around(&mut self.pool, &mut around)
+            }
+        };
+        let id = match decision {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);
@@ -186,6 +244,9 @@ impl Host {
                     id = self.pool.behind(id);
                 }
                 self.feed = Feed::Batch(queue);
+                if self.is_held() {
+                    return None;
+                }
                 self.feed()?
             }
         };

@@ -18,6 +18,8 @@ use crate::workload::Op;
 pub struct Merging {
     limit: u64,
     boundary: Option<u64>,
+    /// Flash blocks that writes stay within.
+    block: Option<u64>,
     paging: Paging,
     /// Pending requests by operation and first byte, and by operation and end. Only looked up, never
     /// walked: the order within is nobody's.
@@ -32,13 +34,16 @@ fn merges(op: Op) -> bool {
 
 impl Merging {
     /// The merging of these settings; `None`: requests stay as they arrive. `files`: requests come from a
-    /// page cache, for which the block layer's own limit is the default.
-    pub fn new(settings: &Settings, files: bool) -> Option<Merging> {
+    /// page cache, for which the block layer's own limit is the default, or `block`: the bytes of a flash
+    /// block, if the scheduler works by them (Shim et al., TC 2014, section 6.1).
+    pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
-        let limit = stated.unwrap_or(if files { super::files::MERGE_LIMIT } else { 0 });
+        let auto = block.unwrap_or(super::files::MERGE_LIMIT);
+        let limit = stated.unwrap_or(if files { auto } else { 0 });
         (limit > 0).then(|| Merging {
             limit,
             boundary: settings.host.merge_boundary,
+            block,
             paging: Paging::new(settings),
             starts: HashMap::new(),
             ends: HashMap::new(),
@@ -51,9 +56,11 @@ impl Merging {
         self.merged
     }
 
-    fn fits(&self, start: u64, end: u64) -> bool {
+    fn fits(&self, op: Op, start: u64, end: u64) -> bool {
         let within = |boundary: u64| start / boundary == (end - 1) / boundary;
-        end - start <= self.limit && self.boundary.is_none_or(within)
+        end - start <= self.limit
+            && self.boundary.is_none_or(within)
+            && (op == Op::Read || self.block.is_none_or(within))
     }
 
     /// Makes `request` part of a pending one, if there is one to join; its slot.
@@ -62,10 +69,11 @@ impl Merging {
             return None;
         }
         let (op, start, end) = (request.op as u8, request.offset, request.offset + request.size);
-        let back = self.ends.get(&(op, start)).copied().filter(|&id| self.fits(pool[id].offset, end));
+        let back =
+            self.ends.get(&(op, start)).copied().filter(|&id| self.fits(request.op, pool[id].offset, end));
         let front = || {
             let id = self.starts.get(&(op, end)).copied()?;
-            self.fits(start, pool[id].offset + pool[id].size).then_some(id)
+            self.fits(request.op, start, pool[id].offset + pool[id].size).then_some(id)
         };
         let id = back.or_else(front)?;
         self.leave(id, pool);

@@ -1,6 +1,7 @@
 //! The one loop: clock, host, device.
 
 mod arrivals;
+mod blocks;
 pub mod crash;
 pub mod files;
 mod host;
@@ -17,6 +18,7 @@ use crate::flash::Work;
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::metrics::{Preconditioning, Recorder, Report, Sources};
+use crate::util::NONE;
 use crate::workload::bench::Clients;
 use crate::workload::{Op, Source, SourceError};
 use arrivals::Arrivals;
@@ -151,7 +153,9 @@ pub fn run_clients(
     clients: Clients,
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    let files = FileHost::new(settings, clients, prepared.check);
+    let block = blocks::block_pages(settings, DeviceView::new(&prepared.ftl));
+    let block_bytes = u64::from(block) * u64::from(settings.ftl.logical_page_bytes);
+    let files = FileHost::new(settings, clients, block_bytes, prepared.check);
     run_fed(settings, prepared, Arrivals::Files(Box::new(files)), observer)
 }
 
@@ -275,7 +279,8 @@ impl Run<'_> {
             if self.gc_background && !self.ended() {
                 self.device.collect(self.now_ns, &mut self.ftl, &mut self.work);
             }
-            let arrival_ns = if self.device.has_room() { self.arrivals.next_ns() } else { None };
+            let admits = self.device.has_room() && !self.host.is_held();
+            let arrival_ns = if admits { self.arrivals.next_ns() } else { None };
             let next_ns =
                 self.device.next_ns().min(arrival_ns.unwrap_or(NEVER)).min(self.arrivals.timer_ns());
             if next_ns == NEVER {
@@ -344,12 +349,14 @@ impl Run<'_> {
     #[inline(always)] // called in one place, for every request
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         for index in 0..self.done.len() {
-            let id = self.done[index];
+            self.last_ns = self.now_ns;
+            let Some(id) = self.host.finish(self.done[index]) else { continue };
             let request = &self.host.pool[id];
             let pages = request.pages;
             self.recorder.complete(request, self.now_ns);
-            // A request that was refused may never have been in the device's queue.
-            let of_device = if request.failed { None } else { self.device.batch_of(id) };
+            // A request that was refused, or cut, may never have been in the device's queue.
+            let whole = !request.failed && request.whole == NONE;
+            let of_device = if whole { self.device.batch_of(id) } else { None };
             let (batch, channel_batch) = of_device.unwrap_or((request.batch, 0));
             observer.complete(&Completion {
                 id: request.id,
@@ -374,7 +381,6 @@ impl Run<'_> {
             }
             self.arrivals.completed(self.now_ns, &self.host.pool[id]);
             self.host.pool.release(id);
-            self.last_ns = self.now_ns;
             self.completed += 1;
             if self.check.is_some() {
                 self.verify(pages)?;

@@ -15,7 +15,7 @@ mod ops;
 mod stats;
 mod writeback;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use super::arrivals::Paging;
 use crate::cache::{PAGE, PageCache, Policy};
@@ -30,7 +30,7 @@ use crate::workload::{Op, SourceError};
 use check::Check;
 use ops::Active;
 pub use stats::Sections;
-use stats::Stats;
+use stats::{Reason, Stats};
 use writeback::{Commit, Flusher};
 
 /// Most bytes of merged requests where nothing else is set: max_sectors_kb of Linux 2.6.32.
@@ -67,6 +67,8 @@ struct Bio {
     token: u64,
     /// The next of its request, or of the free ones.
     next: u32,
+    /// Its number in the outbox; 0: it is no longer there.
+    waits: u64,
 }
 
 /// A direct request under way.
@@ -128,7 +130,12 @@ pub struct FileHost {
     commit: Commit,
     bios: Vec<Bio>,
     free_bio: u32,
-    outbox: VecDeque<u32>,
+    /// Block I/Os not handed over, each with its number. One that has left out of turn is no longer of that
+    /// number; none such is in front.
+    outbox: VecDeque<(u32, u64)>,
+    submitted: u64,
+    /// Of the outbox, writes of cached pages by their block, if the scheduler cooperates.
+    waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
     directs: Vec<Direct>,
     free_direct: u32,
@@ -146,17 +153,22 @@ pub struct FileHost {
 const MOST_STEPS: u64 = 20_000_000;
 
 impl FileHost {
-    /// The host of these clients.
-    pub fn new(settings: &Settings, clients: Clients, check: bool) -> FileHost {
+    /// The host of these clients, above a device with flash blocks of so many bytes.
+    pub fn new(settings: &Settings, clients: Clients, block_bytes: u64, check: bool) -> FileHost {
         let count = clients.clients.len() as u32;
         let fs = Fs::new(settings, count);
+        let mut config = settings.host.files.clone();
+        let cooperates = crate::sched::cooperates(&settings.host.scheduler);
+        let policy = Policy::new(&config.flush_policy, cooperates, block_bytes);
+        config.flush_policy = policy.name().into();
+        config.global_tree |= cooperates || policy != Policy::Baseline;
         let mut host = FileHost {
-            config: settings.host.files.clone(),
             paging: Paging::new(settings),
             now_ns: 0,
             live: count,
-            cache: PageCache::new(&settings.host.files),
-            policy: Policy::new(&settings.host.files.flush_policy),
+            cache: PageCache::new(&config),
+            config,
+            policy,
             clock: Clock::new(count + 3),
             window_ns: clients.window_ns,
             flusher: Flusher::new(&settings.host.files),
@@ -164,6 +176,8 @@ impl FileHost {
             bios: Vec::new(),
             free_bio: NONE,
             outbox: VecDeque::new(),
+            submitted: 0,
+            waiting: cooperates.then(HashMap::new),
             in_flight: 0,
             directs: Vec::new(),
             free_direct: NONE,
@@ -212,7 +226,7 @@ impl FileHost {
 
     /// When the next request arrives: now, if one waits.
     pub fn next_ns(&self) -> Option<u64> {
-        self.outbox.front().map(|&bio| self.bios[bio as usize].submitted_ns)
+        self.outbox.front().map(|&(bio, _)| self.bios[bio as usize].submitted_ns)
     }
 
     /// When something happens that no completion causes.
@@ -279,13 +293,56 @@ impl FileHost {
 
     /// The next request that waits.
     pub fn take(&mut self) -> Option<Request> {
-        let id = self.outbox.pop_front()?;
+        let (id, _) = self.outbox.pop_front()?;
+        Some(self.hand_over(id))
+    }
+
+    /// A block I/O of the outbox, as a request.
+    fn hand_over(&mut self, id: u32) -> Request {
+        self.bios[id as usize].waits = 0;
+        self.drop_departed();
         let bio = &self.bios[id as usize];
+        if let (Some(waiting), For::Page(_)) = (&mut self.waiting, bio.purpose) {
+            let block = (bio.offset / PAGE) as u32;
+            debug_assert_eq!(waiting.get(&block), Some(&id), "no two writes of a block wait");
+            waiting.remove(&block);
+        }
         self.arrived += 1;
         let pages = self.paging.pages(bio.op, bio.offset, bio.offset + bio.size);
         let mut request = Request::new(self.arrived, bio.submitted_ns, bio.op, bio.offset, bio.size, pages);
         request.tag = id;
-        Some(request)
+        request
+    }
+
+    fn drop_departed(&mut self) {
+        while let Some(&(id, number)) = self.outbox.front() {
+            if self.bios[id as usize].waits == number {
+                break;
+            }
+            self.outbox.pop_front();
+        }
+    }
+
+    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes of the dirty pages of all files
+    /// between two bytes of the device, in order, those included that are submitted and not handed over.
+    pub fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
+        if self.live == 0 {
+            return;
+        }
+        let (first, end) = (from.div_ceil(PAGE) as u32, to.div_ceil(PAGE) as u32);
+        self.flush_blocks(first, end);
+        for block in first..end {
+            let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
+            let request = self.hand_over(id);
+            match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
+                None => joined.push(request),
+                Some(last) => {
+                    last.size += request.size;
+                    last.pages = self.paging.pages(Op::Write, last.offset, last.offset + last.size);
+                    self.merged(last, &request);
+                }
+            }
+        }
     }
 
     /// A request just taken is part of a pending one.
@@ -320,8 +377,10 @@ impl FileHost {
     #[cold]
     fn fail(&mut self) {
         self.live = 0;
-        self.in_flight -= self.outbox.len() as u32;
+        let waits = |&&(id, number): &&(u32, u64)| self.bios[id as usize].waits == number;
+        self.in_flight -= self.outbox.iter().filter(waits).count() as u32;
         self.outbox.clear();
+        self.waiting = None;
         self.stats.fail(self.now_ns);
     }
 
@@ -357,7 +416,9 @@ impl FileHost {
     }
 
     fn submit(&mut self, op: Op, offset: u64, size: u64, purpose: For) {
-        let bio = Bio { op, offset, size, submitted_ns: self.now_ns, purpose, token: 0, next: NONE };
+        self.submitted += 1;
+        let waits = self.submitted;
+        let bio = Bio { op, offset, size, submitted_ns: self.now_ns, purpose, token: 0, next: NONE, waits };
         let id = match self.free_bio {
             NONE => {
                 self.bios.push(bio);
@@ -374,7 +435,10 @@ impl FileHost {
             self.bios[id as usize].token = check.token(page.inode, page.index);
         }
         self.in_flight += 1;
-        self.outbox.push_back(id);
+        self.outbox.push_back((id, waits));
+        if let (Some(waiting), For::Page(_)) = (&mut self.waiting, purpose) {
+            waiting.insert((offset / PAGE) as u32, id);
+        }
     }
 
     /// Submits a dirty page's write.
@@ -422,16 +486,15 @@ impl FileHost {
         dirty * PAGE > share(self.config.page_cache_bytes, self.config.dirty_ppm)
     }
 
-    /// Dirty pages of all files within a range of blocks go to the queue now, in the order of blocks: the
-    /// cooperative schedulers' way to let the page cache join a block issue. Needs `host.global_tree`.
-    pub fn flush_blocks(&mut self, first: u32, end: u32) -> u32 {
+    /// Dirty pages of all files within a range of blocks go to the queue now, in the order of blocks. Needs
+    /// the tree over logical pages.
+    fn flush_blocks(&mut self, first: u32, end: u32) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
         self.cache.dirty_in(first, end, &mut found);
         found.iter().for_each(|&id| self.submit_page(id));
-        let pages = found.len() as u32;
+        self.stats.pages_written[Reason::Joined as usize] += found.len() as u64;
         self.scratch = found;
-        pages
     }
 
     /// Sections of the result; `counts` are the device's operations.

@@ -19,9 +19,11 @@ pub(super) enum Reason {
     Background,
     /// A commit whose transaction allocated their blocks.
     Ordered,
+    /// A block issue that the FTL asked for takes them along.
+    Joined,
 }
 
-const REASONS: [&str; 4] = ["fsync", "expired", "background", "ordered"];
+const REASONS: [&str; 5] = ["fsync", "expired", "background", "ordered", "joined"];
 
 /// Simulated time between two samples of the cache's memory at least, ns.
 const SAMPLE_NS: u64 = 1_000_000;
@@ -53,7 +55,7 @@ pub(super) struct Stats {
     base: Option<Counts>,
     hits: u64,
     misses: u64,
-    pub(super) pages_written: [u64; 4],
+    pub(super) pages_written: [u64; 5],
     peak_dirty: u64,
     sampled_ns: Option<u64>,
     /// Cached, dirty, trees, global tree.
@@ -79,7 +81,7 @@ impl Stats {
             base: None,
             hits: 0,
             misses: 0,
-            pages_written: [0; 4],
+            pages_written: [0; 5],
             peak_dirty: 0,
             sampled_ns: None,
             memory: std::array::from_fn(|_| Series::new(0)),

@@ -1,0 +1,271 @@
+//! Requests in the order of their arrival, writes bundled by flash block (IRBW and its descendants).
+//!
+//! Source: J. Kim, Y. Oh, E. Kim, J. Choi, D. Lee, S. H. Noh, "Disk schedulers for solid state drives",
+//! EMSOFT 2009 (IRBW-FIFO), as Shim et al., TC 2014, sections 3, 5.3.1 and 6.1 tell it: the victim is the
+//! oldest request; a read goes alone; with a write go all queued writes of its logical block,
+//! "issued together in a sequential manner".
+//!
+//! Read into it: in sequence means in ascending order of pages, those that overlap in order of arrival.
+//! Trims and flushes go alone, as reads do. No write passes a trim of its block: what arrives after one begins
+//! another bundle, and a bundle that stands behind any trim is not taken ahead.
+
+use hashbrown::HashMap;
+
+use super::batches::PageHasher;
+use crate::request::{Pool, Queue};
+use crate::util::NONE;
+use crate::workload::Op;
+
+type Index = HashMap<u64, u32, std::hash::BuildHasherDefault<PageHasher>>;
+
+/// A place in the order of arrival: a bundle of one block's writes, or a request that goes alone.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// From 1 in order of arrival.
+    number: u64,
+    /// Logical block of a bundle; [`NONE`]: a request alone.
+    block: u32,
+    /// In order of arrival.
+    queue: Queue,
+    older: u32,
+    younger: u32,
+}
+
+/// What waits.
+#[derive(Clone, Debug)]
+pub(super) struct Bundles {
+    block_pages: u32,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// Bundles that still take writes, by block.
+    open: Index,
+    oldest: u32,
+    youngest: u32,
+    numbered: u64,
+    /// Trims that wait.
+    trims: u32,
+    /// Block issues so far.
+    issues: u64,
+}
+
+impl Bundles {
+    pub fn new() -> Bundles {
+        Bundles {
+            block_pages: 1,
+            places: Vec::with_capacity(128),
+            free: Vec::with_capacity(128),
+            open: Index::with_capacity_and_hasher(256, Default::default()),
+            oldest: NONE,
+            youngest: NONE,
+            numbered: 0,
+            trims: 0,
+            issues: 0,
+        }
+    }
+
+    /// Blocks have so many logical pages (COOP_GetSize).
+    pub fn set_size(&mut self, block_pages: u32) {
+        self.block_pages = block_pages;
+    }
+
+    /// Block issues so far.
+    pub fn issues(&self) -> u64 {
+        self.issues
+    }
+
+    /// A request waits from now on.
+    pub fn admit(&mut self, id: u32, pool: &mut Pool) {
+        let request = &pool[id];
+        let pages = request.pages;
+        let mut block = NONE;
+        let mut slot = NONE;
+        if request.op == Op::Write && pages.pages > 0 {
+            block = pages.first / self.block_pages;
+            slot = self.open.get(&u64::from(block)).copied().unwrap_or(NONE);
+        } else if request.op == Op::Trim && pages.pages > 0 {
+            self.close(pages.first / self.block_pages, (pages.first + pages.pages - 1) / self.block_pages);
+            self.trims += 1;
+        }
+        if slot == NONE {
+            slot = self.create(block);
+        }
+        self.places[slot as usize].queue.push(id, pool);
+        pool[id].batch_slot = slot;
+    }
+
+    /// Bundles of these blocks take no more writes.
+    fn close(&mut self, first: u32, last: u32) {
+        let mut slot = self.oldest;
+        while slot != NONE {
+            let Place { block, younger, .. } = self.places[slot as usize];
+            if block != NONE && (first..=last).contains(&block) {
+                self.open.remove(&u64::from(block));
+            }
+            slot = younger;
+        }
+    }
+
+    fn create(&mut self, block: u32) -> u32 {
+        self.numbered += 1;
+        let older = self.youngest;
+        let place = Place { number: self.numbered, block, queue: Queue::default(), older, younger: NONE };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.places[slot as usize] = place;
+                slot
+            }
+            None => {
+                self.places.push(place);
+                self.places.len() as u32 - 1
+            }
+        };
+        match older {
+            NONE => self.oldest = slot,
+            older => self.places[older as usize].younger = slot,
+        }
+        self.youngest = slot;
+        if block != NONE {
+            self.open.insert(u64::from(block), slot);
+        }
+        slot
+    }
+
+    fn delete(&mut self, slot: u32) {
+        let Place { block, older, younger, .. } = self.places[slot as usize];
+        match older {
+            NONE => self.oldest = younger,
+            older => self.places[older as usize].younger = younger,
+        }
+        match younger {
+            NONE => self.youngest = older,
+            younger => self.places[younger as usize].older = older,
+        }
+        if block != NONE && self.open.get(&u64::from(block)) == Some(&slot) {
+            self.open.remove(&u64::from(block));
+        }
+        self.free.push(slot);
+    }
+
+    /// Takes out the oldest: its requests go to `taken`, its block, or [`NONE`] if it is one alone, is returned.
+    pub fn take_oldest(&mut self, pool: &mut Pool, taken: &mut Vec<u32>) -> Option<u32> {
+        let slot = self.oldest;
+        (slot != NONE).then(|| {
+            let block = self.places[slot as usize].block;
+            self.take(slot, pool, taken);
+            block
+        })
+    }
+
+    /// Takes out a block's writes that may go now.
+    pub fn take_block(&mut self, block: u32, pool: &mut Pool, taken: &mut Vec<u32>) {
+        let Some(&slot) = self.open.get(&u64::from(block)) else { return };
+        if self.trims > 0 && self.oldest_trim(pool) < self.places[slot as usize].number {
+            return;
+        }
+        self.take(slot, pool, taken);
+    }
+
+    fn oldest_trim(&self, pool: &Pool) -> u64 {
+        let mut slot = self.oldest;
+        while slot != NONE {
+            let place = &self.places[slot as usize];
+            if pool[place.queue.head()].op == Op::Trim {
+                return place.number;
+            }
+            slot = place.younger;
+        }
+        u64::MAX
+    }
+
+    fn take(&mut self, slot: u32, pool: &mut Pool, taken: &mut Vec<u32>) {
+        let mut queue = self.places[slot as usize].queue;
+        self.delete(slot);
+        while let Some(id) = queue.pop(pool) {
+            let request = &pool[id];
+            self.trims -= u32::from(request.op == Op::Trim && request.pages.pages > 0);
+            taken.push(id);
+        }
+    }
+
+    /// Takes one request out.
+    pub fn remove(&mut self, id: u32, pool: &mut Pool) {
+        let slot = pool[id].batch_slot;
+        self.places[slot as usize].queue.unlink(id, pool);
+        let request = &pool[id];
+        self.trims -= u32::from(request.op == Op::Trim && request.pages.pages > 0);
+        if self.places[slot as usize].queue.is_empty() {
+            self.delete(slot);
+        }
+    }
+
+    /// Makes a block issue of `writes`, in sequence, at the end of `batch`.
+    pub fn issue(&mut self, writes: &mut [u32], pool: &mut Pool, batch: &mut Queue) {
+        arrange(writes, pool);
+        self.issues += 1;
+        for (at, &id) in writes.iter().enumerate() {
+            pool[id].batch = self.issues;
+            pool[id].prioritized |= at > 0;
+            batch.push(id, pool);
+        }
+    }
+}
+
+/// Sorts requests, given in order of arrival, by their first byte; those that overlap stay as they are.
+fn arrange(writes: &mut [u32], pool: &Pool) {
+    for end in 1..writes.len() {
+        let id = writes[end];
+        let (start, behind) = (pool[id].offset, pool[id].offset + pool[id].size);
+        let mut at = end;
+        while at > 0 {
+            let other = &pool[writes[at - 1]];
+            let overlaps = other.offset < behind && start < other.offset + other.size;
+            if other.offset <= start || overlaps {
+                break;
+            }
+            writes[at] = writes[at - 1];
+            at -= 1;
+        }
+        writes[at] = id;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Request;
+
+    fn write(pool: &mut Pool, op: Op, first: u32, pages: u32) -> u32 {
+        pool.insert(Request::of_pages(op, first, pages))
+    }
+
+    /// Ascending, but of two that overlap the younger stays behind: its data is the newer.
+    #[test]
+    fn overlapping_writes_keep_their_order() {
+        let mut pool = Pool::default();
+        let mut ids: Vec<u32> = [(6, 2), (4, 2), (3, 2), (0, 1), (7, 1)]
+            .map(|(first, pages)| write(&mut pool, Op::Write, first, pages))
+            .into();
+        arrange(&mut ids, &pool);
+        let firsts: Vec<u32> = ids.iter().map(|&id| pool[id].pages.first).collect();
+        assert_eq!(firsts, [0, 4, 3, 6, 7]);
+    }
+
+    /// A write behind a trim of its block neither joins the bundle before it nor goes ahead of it.
+    #[test]
+    fn no_write_passes_a_trim() {
+        let mut pool = Pool::default();
+        let mut bundles = Bundles::new();
+        bundles.set_size(4);
+        let ids = [(Op::Write, 5), (Op::Write, 0), (Op::Trim, 1), (Op::Write, 1), (Op::Write, 6)]
+            .map(|(op, first)| write(&mut pool, op, first, 1));
+        ids.iter().for_each(|&id| bundles.admit(id, &mut pool));
+        let mut taken = Vec::new();
+        bundles.take_block(0, &mut pool, &mut taken);
+        assert_eq!(taken, [], "the trim waits");
+        bundles.take_block(1, &mut pool, &mut taken);
+        assert_eq!(taken, [ids[0], ids[4]], "another block's bundle from before it");
+        let mut rest = Vec::new();
+        while bundles.take_oldest(&mut pool, &mut rest).is_some() {}
+        assert_eq!(rest, [ids[1], ids[2], ids[3]]);
+    }
+}

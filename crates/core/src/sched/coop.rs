@@ -1,0 +1,228 @@
+//! COOP: block issues that the FTL asks for go first.
+//!
+//! Source: Shim, Kim, Maeng, TC 2014, sections 5.3 and 5.4, Algorithm 2, word for word: before a write request,
+//! here all queued writes of the oldest one's logical block, COOP_Query tells which blocks it would have
+//! merged (MBS). For each of them the write-back pages in the queue (MQPS) and the dirty pages in the page
+//! cache (MDPS, the issue range extension) are issued between COOP_Issue and COOP_Complete, if there are
+//! any. Then the request itself, unless its block was among them. Reads are handled as ever.
+//!
+//! Read into it: MDPS has the pages that write-back has submitted but the full queue has not let in yet; they
+//! wait outside as Linux's dirty pages do whose submitter sleeps. A block issue is counted with all its pages,
+//! those of overlapping writes (a trace's) twice. All writes carry the mark `coop` (`ftl::Mark`). Where the
+//! FTL merges nothing the query answers the empty set, below the page cache nothing joins: what is left
+//! then is IRBW.
+
+use super::bundles::Bundles;
+use super::{Around, Decision, Scheduler};
+use crate::config::{Host, Key};
+use crate::request::{Pool, Queue};
+use crate::util::NONE;
+
+pub(super) const NAME: &str = "coop";
+pub(super) const DOC: &str =
+    "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
+pub(super) const KEYS: &[Key] = &[];
+
+#[derive(Clone, Debug)]
+pub(super) struct Coop {
+    bundles: Bundles,
+    victim: Vec<u32>,
+    /// MBS, the merge blocks.
+    merged: Vec<u32>,
+    /// MPS, what is issued of one of them.
+    preferred: Vec<u32>,
+}
+
+impl Scheduler for Coop {
+    const DEADLINE: bool = false;
+    const BLOCKS: bool = true;
+    const COOPERATES: bool = true;
+
+    fn new(_host: &Host) -> Coop {
+        Coop { bundles: Bundles::new(), victim: Vec::new(), merged: Vec::new(), preferred: Vec::new() }
+    }
+
+    fn set_block_size(&mut self, pages: u32) {
+        self.bundles.set_size(pages);
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        self.bundles.admit(id, pool);
+    }
+
+    fn choose(&mut self, _pool: &mut Pool) -> Decision {
+        unreachable!("it works by blocks");
+    }
+
+    fn choose_around(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
+        let Coop { bundles, victim, merged, preferred } = self;
+        victim.clear();
+        let block = match bundles.take_oldest(pool, victim) {
+            None => return Decision::Nothing,
+            Some(NONE) => return Decision::One(victim[0]),
+            Some(block) => block,
+        };
+        let first = victim.iter().map(|&id| pool[id].pages.first).min().expect("a bundle holds requests");
+        let pages = victim.iter().map(|&id| pool[id].pages.pages).sum();
+        around.query(first, pages, merged);
+        let mut batch = Queue::default();
+        for &block_merged in merged.iter() {
+            preferred.clear();
+            if block_merged == block {
+                std::mem::swap(preferred, victim);
+            } else {
+                bundles.take_block(block_merged, pool, preferred);
+            }
+            around.join(block_merged, pool, preferred);
+            if let (Some(&eldest), true) = (preferred.first(), block_merged != block) {
+                pool[eldest].prioritized = true;
+            }
+            if preferred.is_empty() {
+                continue;
+            }
+            bundles.issue(preferred, pool, &mut batch);
+            pool[preferred[0]].mark.begin = true;
+            pool[preferred[preferred.len() - 1]].mark.end = true;
+        }
+        if !victim.is_empty() {
+            bundles.issue(victim, pool, &mut batch);
+        }
+        let mut id = batch.head();
+        while id != NONE {
+            pool[id].mark.coop = true;
+            id = pool.behind(id);
+        }
+        Decision::Batch(batch)
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        self.bundles.remove(id, pool);
+    }
+
+    fn batches(&self) -> u64 {
+        self.bundles.issues()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use super::super::Sched;
+    use super::*;
+    use crate::request::Request;
+    use crate::workload::Op;
+
+    /// An FTL that answers what it is told to, below a page cache with these dirty pages.
+    struct Figure {
+        answer: Vec<u32>,
+        dirty: Vec<u32>,
+        asked: std::cell::RefCell<Vec<(u32, u32)>>,
+    }
+
+    impl Around for Figure {
+        fn pages_of(&self, block: u32) -> Range<u32> {
+            block * 5..block * 5 + 5
+        }
+
+        fn query(&self, first: u32, pages: u32, set: &mut Vec<u32>) {
+            self.asked.borrow_mut().push((first, pages));
+            set.clone_from(&self.answer);
+        }
+
+        fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>) {
+            let range = self.pages_of(block);
+            self.dirty.retain(|page| {
+                let joins = range.contains(page);
+                if joins {
+                    found.push(pool.insert(Request::of_pages(Op::Write, *page, 1)));
+                }
+                !joins
+            });
+        }
+
+        fn pad(&mut self, _op: Op, _pages: Range<u32>, _pool: &mut Pool) -> u32 {
+            unreachable!("only padding pads");
+        }
+    }
+
+    fn of(name: &str, queued: &[(Op, u32, u32)]) -> (Sched, Pool) {
+        let files = crate::config::Files::NONE;
+        let host = Host {
+            scheduler: name.into(),
+            queue_depth: 128,
+            deadline_ns: None,
+            awareness: "full".into(),
+            alternate: false,
+            merge_limit: None,
+            merge_boundary: None,
+            files,
+        };
+        let (mut sched, mut pool) = (Sched::new(&host), Pool::default());
+        sched.set_block_size(5);
+        for &(op, first, pages) in queued {
+            let id = pool.insert(Request::of_pages(op, first, pages));
+            sched.admit(id, &mut pool);
+        }
+        (sched, pool)
+    }
+
+    /// Pages of what is chosen next, with begin and end of preferential block issues.
+    fn chosen(sched: &mut Sched, pool: &mut Pool, around: &mut Figure) -> Vec<(u32, u32, bool, bool)> {
+        let show = |id: u32, pool: &Pool| {
+            let Request { pages, mark, .. } = pool[id];
+            (pages.first, pages.pages, mark.begin, mark.end)
+        };
+        match sched.choose_around(pool, around) {
+            Decision::Nothing => vec![],
+            Decision::One(id) => vec![show(id, pool)],
+            Decision::Batch(mut queue) => {
+                std::iter::from_fn(|| queue.pop(pool).map(|id| show(id, pool))).collect()
+            }
+        }
+    }
+
+    /// Fig. 6 (five-page blocks): Block0 is the victim, the query, for Page1 and two pages, answers Block1 and
+    /// Block2; the dirty Page8, Page9 and Page10, Page14 go with them; of Block0 its write-back pages alone.
+    #[test]
+    fn figure_6() {
+        let queue = [(Op::Write, 1, 2), (Op::Write, 6, 1), (Op::Read, 3, 1), (Op::Write, 12, 1)];
+        let (mut sched, mut pool) = of("coop", &queue);
+        let asked = std::cell::RefCell::new(Vec::new());
+        let mut around = Figure { answer: vec![1, 2], dirty: vec![0, 8, 9, 10, 14, 15], asked };
+        let first = chosen(&mut sched, &mut pool, &mut around);
+        let (begin, end) = (true, true);
+        let expected = [
+            (6, 1, begin, false),
+            (8, 1, false, false),
+            (9, 1, false, end),
+            (10, 1, begin, false),
+            (12, 1, false, false),
+            (14, 1, false, end),
+            (1, 2, false, false),
+        ];
+        assert_eq!(first, expected);
+        assert_eq!(*around.asked.borrow(), [(1, 2)]);
+        assert_eq!(around.dirty, [0, 15], "other dirty pages stay, Block0's too");
+        assert_eq!(chosen(&mut sched, &mut pool, &mut around), [(3, 1, false, false)], "reads as ever");
+        assert_eq!(chosen(&mut sched, &mut pool, &mut around), []);
+        assert_eq!(around.asked.borrow().len(), 1, "no query for a read");
+    }
+
+    /// The rest of Algorithm 2: a victim that is a merge block itself goes once, with its dirty pages, announced;
+    /// merge blocks without pages are left to the FTL; an empty answer changes nothing.
+    #[test]
+    fn the_victim_among_the_merge_blocks() {
+        let (mut sched, mut pool) = of("coop", &[(Op::Write, 4, 1), (Op::Write, 1, 2)]);
+        let mut around = Figure { answer: vec![0, 3], dirty: vec![3], asked: Default::default() };
+        let all = chosen(&mut sched, &mut pool, &mut around);
+        assert_eq!(all, [(1, 2, true, false), (3, 1, false, false), (4, 1, false, true)]);
+        assert_eq!(*around.asked.borrow(), [(1, 3)]);
+        let (mut sched, mut pool) = of("coop", &[(Op::Write, 4, 1), (Op::Write, 7, 2)]);
+        let mut around = Figure { answer: vec![2], dirty: vec![3], asked: Default::default() };
+        assert_eq!(chosen(&mut sched, &mut pool, &mut around), [(4, 1, false, false)]);
+        around.answer.clear();
+        assert_eq!(chosen(&mut sched, &mut pool, &mut around), [(7, 2, false, false)]);
+        assert_eq!(around.dirty, [3]);
+    }
+}

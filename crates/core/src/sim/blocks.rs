@@ -1,0 +1,197 @@
+//! The host's part in schedulers by flash blocks: what they reach of device and page cache, and the
+//! requests that are not the workload's: parts of writes cut at the ends of blocks, and padding.
+//!
+//! Source: Shim et al., TC 2014, sections 5.1 and 5.3 (COOP_Query, the issue range extension), Kim and Ahn,
+//! FAST 2008 (padding). A part is issued like any request; the write it is of completes with its last
+//! part. Padding waits at the hand-over, and with it whatever comes behind: its reads for writes to the same block
+//! that the device has, the writes of its block for its reads, so that nothing old is written back over
+//! something newer, however the device orders what it holds.
+
+use std::ops::Range;
+
+use super::arrivals::{Arrivals, Paging};
+use crate::config::Settings;
+use crate::coop::DeviceView;
+use crate::request::{Ages, Pool, Request};
+use crate::sched::Around;
+use crate::util::NONE;
+use crate::workload::Op;
+
+/// Logical pages of a flash block, as COOP_GetSize says; of an erase block, where the FTL does not map by blocks.
+pub fn block_pages(settings: &Settings, device: DeviceView) -> u32 {
+    let per_page = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
+    device.coop_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
+}
+
+/// What the host keeps for a scheduler by flash blocks.
+pub struct Blocks {
+    pages: u32,
+    lpns: u32,
+    page_bytes: u64,
+    paging: Paging,
+    /// Block of each write that the device has.
+    writing: Vec<u32>,
+    /// Reads of padding that the device has.
+    padding: u32,
+    scratch: Vec<Request>,
+}
+
+impl Blocks {
+    /// For the blocks of this device.
+    pub fn new(settings: &Settings, device: DeviceView) -> Blocks {
+        Blocks {
+            pages: block_pages(settings, device),
+            lpns: device.logical_pages(),
+            page_bytes: u64::from(settings.ftl.logical_page_bytes),
+            paging: Paging::new(settings),
+            writing: Vec::new(),
+            padding: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Logical pages of a block.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Bytes of a block.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.pages) * self.page_bytes
+    }
+
+    fn block(&self, request: &Request) -> u32 {
+        request.pages.first / self.pages
+    }
+
+    /// Whether a request must not go to the device yet.
+    pub fn holds(&self, request: &Request) -> bool {
+        match request.op {
+            Op::Read => request.mark.pad && self.writing.contains(&self.block(request)),
+            _ => self.padding > 0,
+        }
+    }
+
+    /// A request goes to the device.
+    pub fn handed_over(&mut self, id: u32, pool: &mut Pool) {
+        let request = &pool[id];
+        match request.op {
+            Op::Write => self.writing.push(self.block(request)),
+            Op::Read if request.mark.pad => self.padding += 1,
+            _ => (),
+        }
+        let (whole, at) = (request.whole, request.dispatch_ns);
+        if whole != NONE {
+            let whole = &mut pool[whole];
+            whole.dispatch_ns = whole.dispatch_ns.min(at);
+        }
+    }
+
+    /// A request that went to the device is done; the workload's request that completes with it.
+    pub fn finish(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
+        let Request { op, mark, whole, failed, misses, batch, prioritized, .. } = pool[id];
+        if op == Op::Write {
+            let block = self.block(&pool[id]);
+            let at = self.writing.iter().position(|&other| other == block).expect("it was handed over");
+            self.writing.swap_remove(at);
+        } else if mark.pad {
+            self.padding -= 1;
+        }
+        if mark.pad {
+            pool.release(id);
+            return None;
+        }
+        if whole == NONE {
+            return Some(id);
+        }
+        pool.release(id);
+        let of = &mut pool[whole];
+        of.failed |= failed;
+        of.misses += misses;
+        of.prioritized |= prioritized;
+        of.batch = if of.batch == 0 { batch } else { of.batch.min(batch) };
+        of.parts -= 1;
+        (of.parts == 0).then_some(whole)
+    }
+
+    /// Cuts a write that lies in several blocks, its parts go to `admit`; whether it did.
+    pub fn cut(&self, whole: u32, pool: &mut Pool, mut admit: impl FnMut(u32, &mut Pool)) -> bool {
+        let Request { id, arrival_ns, op, offset, size, .. } = pool[whole];
+        let (bytes, end) = (self.bytes(), offset + size);
+        if op != Op::Write || size == 0 || offset / bytes == (end - 1) / bytes {
+            return false;
+        }
+        (pool[whole].whole, pool[whole].dispatch_ns) = (whole, u64::MAX);
+        let mut at = offset;
+        while at < end {
+            let until = end.min((at / bytes + 1) * bytes);
+            let pages = self.paging.pages(Op::Write, at, until);
+            let mut part = Request::new(id, arrival_ns, Op::Write, at, until - at, pages);
+            part.whole = whole;
+            pool[whole].parts += 1;
+            let part = pool.insert(part);
+            admit(part, pool);
+            at = until;
+        }
+        true
+    }
+}
+
+/// What a scheduler by flash blocks reaches while it chooses.
+pub struct Surroundings<'a, 'b> {
+    /// What the host keeps.
+    pub blocks: &'a mut Blocks,
+    /// The page cache, if there is one.
+    pub arrivals: &'a mut Arrivals<'b>,
+    /// The device's side.
+    pub device: DeviceView<'a>,
+    /// Of the pending queue, which what joins is in for this instant.
+    pub ages: &'a mut Ages,
+    /// Its length.
+    pub pending: &'a mut u32,
+    /// Now.
+    pub now_ns: u64,
+}
+
+impl Surroundings<'_, '_> {
+    fn enter(&mut self, request: Request, pool: &mut Pool) -> u32 {
+        let id = pool.insert(request);
+        *self.pending += 1;
+        self.ages.push(id, pool);
+        id
+    }
+}
+
+impl Around for Surroundings<'_, '_> {
+    fn pages_of(&self, block: u32) -> Range<u32> {
+        let first = block * self.blocks.pages;
+        first..first.saturating_add(self.blocks.pages).min(self.blocks.lpns)
+    }
+
+    fn query(&self, first: u32, pages: u32, set: &mut Vec<u32>) {
+        self.device.coop_query(first, pages, set);
+    }
+
+    fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>) {
+        let Some(files) = self.arrivals.files() else { return };
+        let bytes = self.blocks.bytes();
+        let mut requests = std::mem::take(&mut self.blocks.scratch);
+        files.join(u64::from(block) * bytes, (u64::from(block) + 1) * bytes, &mut requests);
+        for mut request in requests.drain(..) {
+            request.translation_page = self.device.translation_page(request.pages.first);
+            request.prioritized = true;
+            found.push(self.enter(request, pool));
+        }
+        self.blocks.scratch = requests;
+    }
+
+    fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32 {
+        let page = self.blocks.page_bytes;
+        let (offset, end) = (u64::from(pages.start) * page, u64::from(pages.end) * page);
+        let pages = self.blocks.paging.pages(op, offset, end);
+        let mut request = Request::new(0, self.now_ns, op, offset, end - offset, pages);
+        request.translation_page = self.device.translation_page(pages.first);
+        request.mark.pad = true;
+        self.enter(request, pool)
+    }
+}
