@@ -83,7 +83,9 @@ def measure(arguments: argparse.Namespace) -> dict[tuple[str, str, str], Run]:
             for policy in POLICIES:
                 keys = {"ftl.kind": ftl, "host.scheduler": policy, **given}
                 overrides = [Override(f"{key}={value}", key, value) for key, value in keys.items()]
-                found[name, ftl, policy] = run(load(str(ROOT / "workloads" / "coop" / f"{name}.toml"), overrides))
+                found[name, ftl, policy] = run(
+                    load(str(ROOT / "workloads" / "coop" / f"{name}.toml"), overrides)
+                )
                 print(name, ftl, policy, found[name, ftl, policy], file=sys.stderr)
     return found
 
@@ -96,8 +98,8 @@ def change(new: float, old: float) -> str:
 def table(found: dict[tuple[str, str, str], Run], ftl: str) -> list[str]:
     """The table of one FTL."""
     lines = [
-        "| file | MB/s: noop | irbw | padding | coop | coop vs noop, % | cost of merges: noop | irbw | padding "
-        "| coop | full + partial: noop | irbw | coop | pages joined |",
+        "| file | MB/s: noop | irbw | padding | coop | coop vs noop, % | cost of merges: noop | irbw "
+        "| padding | coop | full + partial: noop | irbw | coop | pages joined |",
         "|---" * 14 + "|",
     ]
     for name in dict.fromkeys(name for name, _, _ in found):
@@ -115,7 +117,9 @@ def means(found: dict[tuple[str, str, str], Run]) -> list[str]:
     lines = ["| benchmark | FTL | irbw, % | padding, % | coop, % | coop, best |", "|---" * 6 + "|"]
     for kind in dict.fromkeys(order(name)[0] for name, _, _ in found):
         for ftl in FTLS:
-            names = [name for name, at, policy in found if (order(name)[0], at, policy) == (kind, ftl, "noop")]
+            names = [
+                name for name, at, policy in found if (order(name)[0], at, policy) == (kind, ftl, "noop")
+            ]
             changes = {
                 policy: [
                     (found[name, ftl, policy].throughput / found[name, ftl, "noop"].throughput - 1) * 100
