@@ -17,9 +17,8 @@ KINDS = ("page", "dftl", "cdftl", "tpftl", "minipage", "msftl")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_ftl_recovers(cli: Cli, kind: str) -> None:
-    size = (
-        () if kind in ("page", "dftl", "cdftl") else ("--set", "flash.page=8KiB", "--set", "ftl.flush=256KiB")
-    )
+    gathers = kind in ("minipage", "msftl")
+    size = ("--set", "flash.page=8KiB", "--set", "ftl.flush=256KiB") if gathers else ()
     text = cli.ok("crash", "crash", "--cuts", "60", "--set", f"ftl.kind={kind}", *size, "--json", "-")
     result = json.loads(text)
     assert result["schema"] == "ftlab.crash.v1"
