@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench docs picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench crash docs picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -32,6 +32,7 @@ help:
 	@echo 'make lint     formatting, lints and types, as CI checks them'
 	@echo 'make format   reformat the sources'
 	@echo 'make bench    requests per CPU-second of the engine'
+	@echo 'make crash    lose power 10,000 times with every FTL (CI: a few hundred times)'
 	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make picture  draw the picture of README.md again'
 	@echo 'make workloads        fit the generators of workloads/vios anew (minutes)'
@@ -74,6 +75,10 @@ format: $(VENV)/.deps
 
 bench: | require-cargo
 	cargo run --locked --release --package ftlab-bench
+
+# Each test of crash.rs cuts so many times per FTL and device.
+crash: | require-cargo
+	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash -- --nocapture
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md

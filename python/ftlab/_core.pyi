@@ -98,6 +98,15 @@ def run(
     load_state: str | PathLike[str] | None = None,
     device: Device | None = None,
 ) -> RunResult: ...
+def crash(
+    config: Config,
+    *,
+    cuts: int,
+    operations: int,
+    at: Sequence[int] | None = None,
+    chunks: MakeChunks | None = None,
+    progress: Progress | None = None,
+) -> str: ...
 def prepare(
     config: Config,
     *,

@@ -35,8 +35,10 @@ class Reporter:
         quiet: bool = False,
         stream: TextIO | None = None,
         every_s: float = LINE_EVERY_S,
+        unit: str = "requests",
     ) -> None:
         """``tasks`` is their number; ``quiet`` shows nothing; ``stream`` is standard error unless given."""
+        self._unit = unit
         self._stream = sys.stderr if stream is None else stream
         self._tasks = tasks
         self._every_s = every_s
@@ -101,7 +103,7 @@ class Reporter:
     def _show(self) -> None:
         now = time.monotonic()
         rate = self._requests / max(now - self._start, 1e-9)
-        counts = self._preconditioned() or f"{self._requests:,} requests, {rate:,.0f} a second"
+        counts = self._preconditioned() or f"{self._requests:,} {self._unit}, {rate:,.0f} a second"
         if self._live:
             self._live.show(self._done, counts, [*self._before, *self._running])
         elif not self._quiet and now - self._last_line >= self._every_s:

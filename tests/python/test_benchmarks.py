@@ -118,4 +118,4 @@ def test_components_name_the_benchmarks(cli: Cli) -> None:
     listed = json.loads(cli.ok("components", "--json"))
     names = [entry["name"] for entry in listed["workload.benchmark.kind"]]
     assert names == ["postmark", "sysbench", "filebench", "dbench"]
-    assert [entry["name"] for entry in listed["host.flush_policy"]] == ["baseline"]
+    assert [entry["name"] for entry in listed["host.flush_policy"]] == ["auto", "baseline", "block"]

@@ -38,6 +38,11 @@ const PRESETS: &[Preset] = &[
         doc: "COOP (Shim et al., TC 2014): 512 MiB OneNAND, FAST, 5 % log blocks",
         text: include_str!("../presets/coop-fast.toml"),
     },
+    Preset {
+        name: "crash",
+        doc: "A device small enough to lose power ten thousand times: four chips, 4.5 MiB, DFTL",
+        text: include_str!("../presets/crash.toml"),
+    },
 ];
 
 /// Every preset, in the order in which `ftlab presets` shows them.

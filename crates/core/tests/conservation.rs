@@ -338,6 +338,11 @@ impl ByAmount {
                 }
             }
             Step::Flush if self.host_flush => self.flush(),
+            // A page programmed by a flush where no page is ever part-full is a unit of trims, written
+            // like data.
+            Step::Flush if self.slots_per_page == 1 && user > 0 && self.programmed >= self.amount => {
+                self.flush()
+            }
             Step::Flush => (),
         }
         self.blocks.charged
@@ -449,7 +454,10 @@ impl ByEviction {
         let (lpn, update) = match step {
             Step::Read(lpn) => (lpn, false),
             Step::Write(lpn) | Step::Trim(lpn) => (lpn, true),
-            Step::Flush => return charged,
+            Step::Flush => {
+                self.follow(moved, &mut charged);
+                return charged;
+            }
         };
         let entry = match self.cache.iter().position(|&(cached, _)| cached == lpn) {
             Some(at) => self.cache.remove(at),
@@ -465,6 +473,12 @@ impl ByEviction {
             }
         };
         self.cache.push((lpn, entry.1 || update));
+        self.follow(moved, &mut charged);
+        charged
+    }
+
+    /// Updates the mappings of data that moved.
+    fn follow(&mut self, moved: &[u32], charged: &mut Charged) {
         let mut pages = BTreeSet::new();
         for moved in moved {
             match self.cache.iter_mut().find(|(cached, _)| cached == moved) {
@@ -472,8 +486,7 @@ impl ByEviction {
                 None => drop(pages.insert(moved / self.entries)),
             }
         }
-        pages.into_iter().for_each(|page| self.rewrite(page, &mut charged));
-        charged
+        pages.into_iter().for_each(|page| self.rewrite(page, charged));
     }
 }
 

@@ -197,6 +197,8 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
     };
     let mut rows = vec![(0, 0, 0); trace.len()];
     let mut free_at = vec![0u64; chips as usize];
+    // Pages with data, and whether one was trimmed since the last flush.
+    let (mut data, mut trimmed) = (BTreeSet::new(), false);
     // Completion times of the requests in service.
     let mut serving: Vec<u64> = Vec::new();
     let (mut now, mut arrived) = (0, 0);
@@ -223,6 +225,19 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
                     Op::Trim | Op::Flush => 0,
                 };
                 let mut last = now;
+                let (first, end) = (record.offset.div_ceil(4096), (record.offset + record.size) / 4096);
+                match record.op {
+                    Op::Write => {
+                        data.extend(record.offset / 4096..(record.offset + record.size).div_ceil(4096))
+                    }
+                    Op::Trim => (first..end).for_each(|page| trimmed |= data.remove(&page)),
+                    // A flush makes trims durable: one page, the one behind the user's.
+                    Op::Flush if std::mem::take(&mut trimmed) && settings.ftl.power_safe => {
+                        last = now + settings.flash.program_ns;
+                        free_at[(settings.user_pages() % chips) as usize] = last;
+                    }
+                    Op::Read | Op::Flush => (),
+                }
                 if page_ns > 0 {
                     for page in 0..record.size / 4096 {
                         let chip = (record.offset / 4096 + page) % chips;

@@ -3,6 +3,7 @@
 
 mod columns;
 mod config;
+mod crash;
 mod errors;
 mod observe;
 mod run;
@@ -18,6 +19,8 @@ mod _core {
     use crate::columns::Column;
     #[pymodule_export]
     use crate::config::{Config, components, presets, reference, resolve, resolve_text, schema};
+    #[pymodule_export]
+    use crate::crash::crash;
     #[pymodule_export]
     use crate::errors::{InternalError, OutputError, UserError};
     #[pymodule_export]

@@ -51,6 +51,18 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
     open(settings, &Options::from_settings(settings), chunks)
 }
 
+/// The same, where what Python raises behind it goes into `raised`.
+///
+/// # Errors
+/// As [`of_settings`].
+pub fn of_settings_raising(
+    settings: &Settings,
+    chunks: Option<Py<PyAny>>,
+    raised: Raised,
+) -> Result<Box<dyn Source + Send>, Fault> {
+    open_raising(settings, &Options::from_settings(settings), chunks, &raised)
+}
+
 /// The clients of a run, where a benchmark or a fio job is chosen instead of a trace.
 ///
 /// # Errors
@@ -80,8 +92,18 @@ pub fn no_device(settings: &Settings) -> Options {
 
 fn open(settings: &Settings, options: &Options, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
     let raised = Raised::default();
+    let source = open_raising(settings, options, chunks, &raised)?;
+    Ok(Opened { source, raised })
+}
+
+fn open_raising(
+    settings: &Settings,
+    options: &Options,
+    chunks: Option<Py<PyAny>>,
+    raised: &Raised,
+) -> Result<Box<dyn Source + Send>, Fault> {
     let workload = &settings.workload;
-    let source: Box<dyn Source + Send> = match (&workload.trace, &workload.synthetic) {
+    Ok(match (&workload.trace, &workload.synthetic) {
         (Some(_), Some(_)) => return Err(Fault::User(TWO_WORKLOADS.into())),
         (None, None) if workload.benchmark.is_some() || workload.fio_job.is_some() => {
             return Err(Fault::User(NO_TRACE.into()));
@@ -93,8 +115,7 @@ fn open(settings: &Settings, options: &Options, chunks: Option<Py<PyAny>>) -> Re
                 .map_err(|error| raised.explain(error.into()))?,
             None => ftlab_trace::open(path, options)?,
         },
-    };
-    Ok(Opened { source, raised })
+    })
 }
 
 const TWO_WORKLOADS: &str = "workload.trace and workload.synthetic.requests are both set; choose one";

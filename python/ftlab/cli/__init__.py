@@ -13,6 +13,7 @@ import click
 
 from ftlab._core import InternalError, UserError, __version__
 from ftlab.cli.compare import compare
+from ftlab.cli.crash import crash
 from ftlab.cli.describe import components, presets, schema
 from ftlab.cli.run import run
 from ftlab.cli.trace import trace
@@ -35,7 +36,7 @@ def cli() -> None:
     """
 
 
-for _command in (run, compare, trace, presets, components, schema):
+for _command in (run, compare, crash, trace, presets, components, schema):
     cli.add_command(_command)
 
 

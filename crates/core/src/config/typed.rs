@@ -144,6 +144,8 @@ pub struct Ftl {
     pub flush_counts_moved: bool,
     /// A host's flush is a mapping flush too.
     pub host_flush_mappings: bool,
+    /// Erases wait for what replaces their data, and a host's flush makes trims durable.
+    pub power_safe: bool,
     /// msftl: bytes of a translation unit.
     pub segment_bytes: u32,
     /// Most blocks of translation units, of the device; `None`: what the layout leaves them.
@@ -418,6 +420,7 @@ impl Reader<'_> {
             flush_bytes: self.whole("ftl.flush"),
             flush_counts_moved: self.name("ftl.flush_counts") == "all",
             host_flush_mappings: self.name("ftl.host_flush") == "mapping",
+            power_safe: self.flag("ftl.power_safe"),
             segment_bytes: self.u32("ftl.segment"),
             translation_blocks: self.whole("ftl.translation_blocks").map(|n| n as u32),
             whole_blocks: self.name("ftl.capacity_step") == "block",

@@ -164,7 +164,12 @@ impl Array {
     #[inline]
     fn begin(&mut self, chip: u32, now_ns: u64) {
         let Queued { step, after, needs, .. } = self.steps[self.chips[chip as usize].head];
-        if let Some((awaited, _)) = [after, needs].into_iter().find(|&wanted| self.steps.unfinished(wanted)) {
+        let unfinished = |&wanted: &(u32, u32)| self.steps.unfinished(wanted);
+        let mut awaited = [after, needs].into_iter().find(unfinished).map(|(slot, _)| slot);
+        if step.settled != 0 && awaited.is_none() {
+            awaited = self.unsettled(chip, step.settled);
+        }
+        if let Some(awaited) = awaited {
             self.steps[awaited].awaited = true;
             self.chips[chip as usize].phase = Phase::Stalled;
             self.stalled.push_back(chip);
@@ -174,6 +179,16 @@ impl Array {
         } else {
             self.work_cells(chip, step.cell_ns, now_ns);
         }
+    }
+
+    /// A step up to this number that some other chip has not finished. Chips run their steps in the order
+    /// of their numbers.
+    #[cold]
+    fn unsettled(&self, chip: u32, number: u32) -> Option<u32> {
+        let heads = self.chips.iter().enumerate().filter(|(other, _)| *other != chip as usize);
+        let older =
+            |slot: &u32| *slot != NONE && number.wrapping_sub(self.steps[*slot].step.number) < 1 << 31;
+        heads.map(|(_, chip)| chip.head).find(older)
     }
 
     #[inline]

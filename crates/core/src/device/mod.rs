@@ -21,6 +21,7 @@ mod steps;
 
 use crate::config::Settings;
 use crate::flash::Work;
+use crate::flash::media::Tape;
 use crate::flash::parallel::{Allocation, Place};
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl, Mark};
@@ -83,6 +84,8 @@ pub struct Device {
     read_only_ns: Option<u64>,
     refused: u64,
     conflicts: Conflicts,
+    /// Hears of every request that issues, if power cuts are simulated.
+    tape: Option<Tape>,
 }
 
 impl Device {
@@ -112,6 +115,7 @@ impl Device {
             read_only_ns: None,
             refused: 0,
             conflicts: Conflicts::default(),
+            tape: None,
         }
     }
 
@@ -172,6 +176,11 @@ impl Device {
     /// labelled.
     pub fn keep_spans(&mut self) {
         self.array.keep_spans();
+    }
+
+    /// From now on a tape hears of every request that issues.
+    pub fn keep_tape(&mut self, tape: Tape) {
+        self.tape = Some(tape);
     }
 
     /// Hands out what chips and buses have done since the last call, each span with its request
@@ -267,6 +276,9 @@ impl Device {
     ) {
         work.clear();
         let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
+        if let Some(tape) = &self.tape {
+            tape.issue(pool[id].id, now_ns);
+        }
         self.waiting -= 1;
         self.flushes -= u32::from(op == Op::Flush);
         for chip in chips.members(self.wanted.len() as u32) {

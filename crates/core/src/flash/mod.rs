@@ -4,6 +4,7 @@
 //! a chip, a duration and a cause, and the device ([`crate::device`]) decides
 //! *when* each step runs.
 
+pub mod media;
 pub mod parallel;
 pub mod variation;
 
@@ -142,6 +143,10 @@ pub struct Step {
     pub needs: u32,
     /// Number of the load this step ends, from 1; 0: none.
     pub loads: u32,
+    /// Number of the first program or erase in it or, if it has none, behind it ([`Work::mark`]).
+    pub number: u32,
+    /// All steps up to this number must have finished before, on whatever chip; 0: no matter.
+    pub settled: u32,
     /// Bus time before the cells work, ns.
     pub in_ns: u64,
     /// Cell time, ns.
@@ -159,6 +164,8 @@ pub struct Label {
     pub cause: Cause,
     /// Logical page for which it is done, or [`NONE`].
     pub lpn: u32,
+    /// Programs and erases are numbered from 0 in the order of emission; [`NONE`] for a read.
+    pub number: u32,
 }
 
 /// Collects the steps of one request, in order.
@@ -178,6 +185,12 @@ pub struct Work {
     needs: u32,
     /// Loads so far; counted only where a load and what needs it can be on different chips.
     loads: Option<u32>,
+    /// Programs and erases so far.
+    number: u32,
+    /// The number up to which all must have finished before the next step; 0: no matter.
+    settled: u32,
+    /// The next step is not merged into the last one.
+    marked: bool,
     /// LPN the current chain is for, or [`NONE`].
     lpn: u32,
     /// Not 0: the next step is not merged into the last one, which is waited for, or `each`.
@@ -191,6 +204,8 @@ pub struct Work {
     targets: Vec<u32>,
     /// Label of each step, if that is wanted.
     labels: Option<Vec<Label>>,
+    /// Programs and erases labelled so far.
+    labelled: u32,
     counts: Counts,
     /// By chip: the work in which requests behind the current one last waited for it.
     hurry: Vec<u64>,
@@ -211,6 +226,9 @@ impl Work {
             needs: 0,
             // On one chip steps run in the order of emission anyway.
             loads: (chips > 1).then_some(0),
+            number: 0,
+            settled: 0,
+            marked: false,
             lpn: NONE,
             apart: 0,
             each: false,
@@ -218,6 +236,7 @@ impl Work {
             sources: Vec::new(),
             targets: Vec::new(),
             labels: None,
+            labelled: 0,
             counts: Counts::default(),
             hurry: Vec::new(),
             busy: None,
@@ -404,15 +423,32 @@ impl Work {
     #[inline]
     fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
         if let Some(step) = self.steps.last_mut()
+            && !self.marked
             && step.chip == chip
-            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs) == 0
+            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs | self.settled)
+                == 0
         {
             // In emission order on the same chip it runs right behind anyway.
             step.cell_ns += cell_ns;
         } else {
             let needs = std::mem::take(&mut self.needs);
+            self.marked = false;
+            let (number, settled) = (self.number.wrapping_add(1), std::mem::take(&mut self.settled));
             let (after, page) = (self.last, std::mem::replace(&mut self.page, NONE));
-            self.steps.push(Step { chip, operation, page, after, needs, loads: 0, in_ns, cell_ns, out_ns });
+            let loads = 0;
+            self.steps.push(Step {
+                chip,
+                operation,
+                page,
+                after,
+                needs,
+                loads,
+                number,
+                settled,
+                in_ns,
+                cell_ns,
+                out_ns,
+            });
             if self.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
@@ -426,8 +462,10 @@ impl Work {
         match &mut self.labels {
             None => self.apart = u64::from(self.each),
             Some(labels) => {
+                let number = if operation == Operation::Read { NONE } else { self.labelled };
+                self.labelled += u32::from(number != NONE);
                 labels.truncate(self.steps.len() - 1);
-                labels.push(Label { operation, cause, lpn: self.lpn });
+                labels.push(Label { operation, cause, lpn: self.lpn, number });
             }
         }
     }
@@ -467,6 +505,7 @@ impl Work {
         self.counts.programs[cause as usize] += 1;
         self.counts.busy_ns[cause as usize] += in_ns + program_ns;
         self.push(chip, Operation::Program, cause, [in_ns, program_ns, 0]);
+        self.number = self.number.wrapping_add(1);
     }
 
     /// Reads `reads` pages and programs pages of the same chip, data through the controller.
@@ -504,6 +543,7 @@ impl Work {
             self.counts.programs[cause as usize] += pages;
             self.counts.busy_ns[cause as usize] += cell_ns;
             self.push(chip, Operation::Read, cause, [0, cell_ns, 0]);
+            self.number = self.number.wrapping_add(pages as u32);
         }
     }
 
@@ -513,5 +553,19 @@ impl Work {
         let Timing { command_ns, erase_ns, .. } = self.timing;
         self.counts.busy_ns[cause as usize] += command_ns + erase_ns;
         self.push(chip, Operation::Erase, cause, [command_ns, erase_ns, 0]);
+        self.number = self.number.wrapping_add(1);
+    }
+
+    /// Erases a block, not before every program and erase up to a number has finished; 0: no matter.
+    pub fn erase_after(&mut self, chip: u32, cause: Cause, number: u32) {
+        self.settled = number;
+        self.erase(chip, cause);
+    }
+
+    /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what
+    /// follows is a step of its own, so that nobody waits for more.
+    pub fn mark(&mut self) -> u32 {
+        self.marked = true;
+        self.number
     }
 }

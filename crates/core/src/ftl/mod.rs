@@ -15,6 +15,7 @@ pub mod log;
 pub mod merges;
 pub mod page_mapped;
 pub mod pool;
+pub mod recovery;
 pub mod translation;
 pub mod units;
 pub mod wear;
@@ -23,10 +24,12 @@ use std::io;
 
 use crate::config::{Choice, Contradiction, GcBackground, Key, Kind, Settings};
 use crate::flash::Work;
+use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use merges::MergeStats;
 use page_mapped::PageMapped;
+use recovery::{Flaw, Recovery};
 pub use translation::MapStats;
 pub use units::UnitSpace;
 
@@ -143,7 +146,7 @@ pub trait FlashTranslation {
     }
     /// Trims; returns the mapping-cache misses.
     fn trim(&mut self, request: Request, work: &mut Work) -> u32;
-    /// Makes everything written before durable.
+    /// Makes everything written and trimmed before durable: a power cut after it takes nothing back.
     fn flush(&mut self, work: &mut Work);
     /// Brings in the mappings of one translation page that these requests miss.
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work);
@@ -197,6 +200,18 @@ pub trait FlashTranslation {
     fn erases(&self, visit: &mut dyn FnMut(u32));
     /// How fast the blocks are, if they differ.
     fn speeds(&self) -> Option<&Speeds>;
+    /// Power cuts: puts what the FTL has programmed so far on media that are empty; the highest
+    /// sequence number. In check mode, no page buffer part-full.
+    fn engrave(&self, media: &mut Media) -> u64;
+    /// Power cuts: from now on notes every program and erase on the tape, in the order in which it
+    /// emits their steps, and the content of whatever is no user data. The media hold what it has.
+    /// `Ftl::recover` must be able to make the FTL anew from the media at any moment.
+    fn record(&mut self, tape: &Tape, media: &Media);
+    /// Power cuts: sequence number of the version on the media that an LPN resolves to.
+    ///
+    /// # Errors
+    /// In words, if it resolves to a page that does not hold it.
+    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String>;
     /// Check mode: the version stamp that an LPN resolves to, counted in writes and trims.
     fn version(&self, lpn: u32) -> Option<u32>;
     /// Check mode: the invariants that a request's pages take part in.
@@ -269,6 +284,29 @@ macro_rules! registry {
             }
         }
 
+        impl Ftl {
+            /// The FTL that `settings` name as a power cut left it on the media, in check mode; what it
+            /// took. Its steps go into `work`, the changes of the media on the tape.
+            ///
+            /// # Errors
+            /// In words, if it cannot be recovered: a fault of ftlab.
+            ///
+            /// # Panics
+            /// If the settings were not checked.
+            pub fn recover(
+                settings: &Settings,
+                media: &Media,
+                tape: (&Tape, Flaw),
+                work: &mut Work,
+            ) -> Result<(Ftl, Recovery), String> {
+                match served_by(settings) {
+                    $($module::NAME => <$type>::recover(settings, media, tape, work, $new)
+                        .map(|(ftl, recovery)| (Ftl::$variant(ftl), recovery)),)*
+                    other => panic!("unregistered FTL {other}"),
+                }
+            }
+        }
+
         /// Names for `ftl.kind`.
         pub fn choices() -> Vec<Choice> {
             vec![
@@ -287,6 +325,17 @@ macro_rules! registry {
 
         fn own_keys() -> Vec<Key> {
             [$($module::KEYS,)* $($place::KEYS),*].concat()
+        }
+
+        /// Whether the chosen FTL has room to make trims durable.
+        ///
+        /// # Panics
+        /// If the settings were not checked.
+        pub fn keeps_trims(settings: &Settings) -> bool {
+            match settings.ftl.kind.as_str() {
+                $($module::NAME => layout::keeps_trims(settings, $on_flash),)*
+                other => panic!("unregistered FTL {other}"),
+            }
         }
 
         /// Checks that the chosen FTL fits the geometry.

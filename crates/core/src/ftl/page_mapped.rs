@@ -1,14 +1,17 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
+mod recover;
+
 use std::io;
 
-use super::layout::shapes;
+use super::layout::{Layout, shapes};
 use super::log::Log;
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::units::UnitSpace;
 use super::{FlashTranslation, Request, background, endurance, wear};
 use crate::config::{GcBackground, Settings};
+use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -62,7 +65,6 @@ impl<T: Translation> PageMapped<T> {
         translation: impl FnOnce(&Settings, u32) -> T,
     ) -> PageMapped<T> {
         let flash = &settings.flash;
-        let lpns = settings.user_pages() as u32;
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let erases = flash.pe_cycles as u32;
         let mut pool = BlockPool::new(
@@ -74,15 +76,28 @@ impl<T: Translation> PageMapped<T> {
             Speeds::new(flash, settings.seed, erases),
         );
         pool.withhold(settings);
-        let ftl = PageMapped {
-            data: Log::new(data, settings, &mut pool, check),
-            pages: TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work),
+        let data = Log::new(data, settings, &mut pool, check);
+        let pages = TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work);
+        work.reset();
+        let translation = translation(settings, layout.space.units);
+        PageMapped::assemble(settings, &layout, (data, pages, pool), translation)
+    }
+
+    fn assemble(
+        settings: &Settings,
+        layout: &Layout,
+        (data, pages, pool): (Log, TranslationPages, BlockPool),
+        translation: T,
+    ) -> PageMapped<T> {
+        PageMapped {
+            data,
+            pages,
             pool,
-            translation: translation(settings, layout.space.units),
+            translation,
             read_modify_write: settings.ftl.read_modify_write,
             host_flush_mappings: flushes_mappings(settings),
             space: if T::ON_FLASH { layout.space } else { UnitSpace::default() },
-            lpns,
+            lpns: settings.user_pages() as u32,
             by_page: Divider::new(layout.slots_per_page),
             host_slots: 0,
             read_only: false,
@@ -90,9 +105,7 @@ impl<T: Translation> PageMapped<T> {
             background: None,
             missing: Vec::with_capacity(layout.space.entries as usize),
             seen: Bits::new(layout.space.entries as usize),
-        };
-        work.reset();
-        ftl
+        }
     }
 
     /// Reads what [`FlashTranslation::save`] wrote, for the same settings.
@@ -109,7 +122,7 @@ impl<T: Translation> PageMapped<T> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let mut ftl: PageMapped<T> = from.value()?;
         let blocks = settings.flash.blocks_per_chip() * u64::from(settings.flash.chips());
-        if ftl.pool.count() != blocks as u32 || ftl.lpns != data.owners {
+        if ftl.pool.count() != blocks as u32 || ftl.lpns != data.owners - data.trim_units {
             return Err(Damage::Corrupt("it holds a device of another size".into()));
         }
         let flash = &settings.flash;
@@ -164,15 +177,39 @@ impl<T: Translation> PageMapped<T> {
     #[inline]
     fn write_data(&mut self, lpn: u32, work: &mut Work) {
         self.host_slots += 1;
+        self.append(lpn, Cause::Host, work);
+    }
+
+    /// Makes the trims so far durable ([`super::log`]).
+    fn state_trims(&mut self, work: &mut Work) {
+        if self.data.units_due() == 0 {
+            return;
+        }
+        // One chain: a unit says of data that it is there, so the data is there first. From the end,
+        // since a collection may write some of them meanwhile.
+        for at in (0..self.data.units_due()).rev() {
+            if let Some(unit) = self.data.unit_due(at) {
+                self.data.unit_moves(unit);
+                self.append(unit, Cause::Pad, work);
+                self.data.hold_unit(unit);
+            }
+        }
+        self.data.flush(&mut self.pool, work);
+        self.data.units_written(work);
+    }
+
+    /// Writes a new version of an LPN, or of a unit of trims.
+    #[inline]
+    fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
         let PageMapped { data, pages, pool, translation, .. } = self;
         data.aim(work);
         if T::ON_FLASH {
-            let chip = data.write_chip(lpn);
+            let chip = data.write_chip(owner);
             if data.wants_block(chip) && pool.free(chip) == 0 {
                 pages.reclaim(chip, pool, work);
             }
         }
-        data.append(lpn, Cause::Host, pool, work, &mut |moved| translation.moved(moved, pages));
+        data.append(owner, cause, pool, work, &mut |moved| translation.moved(moved, pages));
         if let Some(chip) = pool.uneven()
             && data.can_relocate(chip)
         {
@@ -232,6 +269,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     fn start(&mut self) {
         self.translation.count_from(&[0; 8]);
         self.host_slots = 0;
+        self.data.forget_numbers();
+        self.pages.log_mut().forget_numbers();
         self.pages.stats = MapStats::default();
         self.pool.reset_counts();
     }
@@ -309,8 +348,9 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         if self.read_only {
             return self.refuse();
         }
+        self.data.flush(&mut self.pool, work);
+        self.state_trims(work);
         let PageMapped { data, pages, pool, translation, .. } = self;
-        data.flush(pool, work);
         if self.host_flush_mappings {
             translation.flush(&mut Context { data, pages, pool, work, ahead: 0 });
         }
@@ -490,6 +530,18 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn speeds(&self) -> Option<&Speeds> {
         self.pool.speeds()
+    }
+
+    fn engrave(&self, media: &mut Media) -> u64 {
+        self.engrave_all(media)
+    }
+
+    fn record(&mut self, tape: &Tape, media: &Media) {
+        self.record_all(tape, media);
+    }
+
+    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+        PageMapped::version_on(self, lpn, media)
     }
 
     fn version(&self, lpn: u32) -> Option<u32> {

@@ -93,6 +93,18 @@ impl BlockPool {
         }
     }
 
+    /// Makes this the pool of flash found after a power cut, where blocks have been erased so often
+    /// and these are erased, in this order.
+    pub fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
+        for (block, state) in self.blocks.iter_mut().enumerate() {
+            *state = Block { next: NONE, erases: erases(block as u32), free: false };
+        }
+        self.lists.fill(EMPTY);
+        self.classes.fill(0);
+        self.free.fill(0);
+        erased.iter().for_each(|&block| self.push(block));
+    }
+
     /// From now on keeps the erased blocks by speed, equally fast ones in the order of erasure.
     pub fn sort_by_speed(&mut self) {
         let Some(speeds) = &self.speeds else { return };

@@ -11,6 +11,7 @@ use std::io;
 use super::log::{Log, Shape};
 use super::pool::BlockPool;
 use crate::config::Settings;
+use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
@@ -80,6 +81,100 @@ impl TranslationPages {
             gathering: Gathering::new(if shape.serial { space.units } else { 0 }),
             persisted: check.then(|| vec![NONE; lpns as usize]),
             stats: MapStats::default(),
+        }
+    }
+
+    /// The translation units that lie in `log` on the media, with what they say there.
+    ///
+    /// # Errors
+    /// In words, if one is not there that must be.
+    pub fn found(
+        mut log: Log,
+        settings: &Settings,
+        on_flash: bool,
+        (tape, media): (&Tape, &Media),
+    ) -> Result<TranslationPages, String> {
+        if on_flash {
+            log.record(tape, Kind::Map, 0, media);
+        }
+        let space = UnitSpace::new(settings);
+        let serial = log.is_serial();
+        let mut pages = TranslationPages {
+            log,
+            per_page: Divider::new(space.entries),
+            lpns: settings.user_pages() as u32,
+            units: space.units,
+            gathering: Gathering::new(if serial { space.units } else { 0 }),
+            persisted: None,
+            stats: MapStats::default(),
+        };
+        if on_flash {
+            let mut persisted = vec![NONE; pages.lpns as usize];
+            for unit in 0..pages.units {
+                let (first, end) = pages.range(unit);
+                let there = pages.is_written(unit);
+                let entries = there.then(|| tape.content(Kind::Map, unit, pages.log.seq(unit))).flatten();
+                match entries {
+                    Some(entries) => persisted[first as usize..end as usize].copy_from_slice(&entries),
+                    // Gathered units have no copy before their first update.
+                    None if serial => (),
+                    None => return Err(format!("translation page {unit} is nowhere on flash")),
+                }
+            }
+            pages.persisted = Some(persisted);
+        }
+        Ok(pages)
+    }
+
+    /// Pages of each chip that hold a unit.
+    pub fn pages_by_chip(&self, chips: u32) -> Vec<u32> {
+        let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));
+        let mut pages: Vec<u32> =
+            slots.filter(|&slot| slot != NONE).map(|slot| self.log.slot_page(slot)).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        let mut by_chip = vec![0; chips as usize];
+        let first = |page| page * self.log.shape().slots_per_page;
+        pages.into_iter().for_each(|page| by_chip[self.log.slot_chip(first(page)) as usize] += 1);
+        by_chip
+    }
+
+    /// Programs every unit that does not say what `data` says; it has been read.
+    pub fn renew(&mut self, data: &Log, pool: &mut BlockPool, work: &mut Work) {
+        let serial = self.log.is_serial();
+        for unit in 0..self.units {
+            let (first, end) = self.range(unit);
+            let Some(persisted) = &self.persisted else { return };
+            let stale = (first..end).filter(|&lpn| persisted[lpn as usize] != data.slot(lpn)).count() as u32;
+            if stale == 0 {
+                continue;
+            }
+            if serial {
+                self.gathering.have(unit);
+                self.gather(unit, stale, |_| false, data, pool, work);
+            } else {
+                work.chain_for(first);
+                self.program(unit, stale, |_| false, data, pool, work);
+            }
+        }
+        if serial {
+            self.finish_page(pool, work);
+        }
+    }
+
+    /// From now on programs and erases go on a tape, with what the units say.
+    pub fn record(&mut self, tape: &Tape, media: &Media) {
+        self.log.record(tape, Kind::Map, 0, media);
+        (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
+    }
+
+    /// Tells the tape, if there is one, what a unit says.
+    #[cold]
+    pub(super) fn hold(&self, unit: u32) {
+        let (first, end) = self.range(unit);
+        if let (Some(tape), Some(persisted)) = (self.log.tape(), &self.persisted) {
+            let entries = &persisted[first as usize..end as usize];
+            tape.hold(Kind::Map, unit, self.log.seq(unit), entries.into());
         }
     }
 
@@ -183,6 +278,9 @@ impl TranslationPages {
         self.stats.entries_updated += u64::from(updated);
         self.stats.entries_programmed += u64::from(self.entries());
         self.log.append(page, Cause::Map, pool, work, &mut |_| ());
+        if self.persisted.is_some() {
+            self.hold(page);
+        }
     }
 
     /// Makes the flash copy of an entry equal to `data` without an operation: before time 0.

@@ -51,6 +51,13 @@ pub const KEYS: &[Key] = &[
         doc: "What a host's flush makes durable where ftl.flush is an amount; with eviction, data alone.",
     },
     Key {
+        path: "ftl.power_safe",
+        kind: Kind::Bool,
+        default: "false",
+        words: &[],
+        doc: "Whether a page-mapped FTL can be recovered after a power cut at any operation: an erase waits for what replaces the block's data on other chips, and a host's flush makes trims durable. ftlab crash sets it.",
+    },
+    Key {
         path: "ftl.translation_blocks",
         kind: Kind::Count { min: 1, max: 1 << 30 },
         default: "auto",
@@ -177,6 +184,11 @@ impl Gathering {
     pub fn new(units: u32) -> Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }
+
+    /// A unit has been read already.
+    pub(super) fn have(&mut self, unit: u32) {
+        self.read.set(unit);
+    }
 }
 
 impl TranslationPages {
@@ -216,6 +228,9 @@ impl TranslationPages {
         self.stats.entries_programmed += u64::from(self.entries());
         self.gathering.stale = true;
         self.log.append_next(unit, Cause::Map, pool, work);
+        if self.persisted.is_some() {
+            self.hold(unit);
+        }
     }
 
     /// Programs the page that units are being gathered into, if it is part-full.

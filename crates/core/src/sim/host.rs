@@ -173,10 +173,11 @@ impl Host {
             let request = &mut self.pool[id];
             if request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
-                // A request without pages has no mapping to hit.
-                let updates = request.op != Op::Read;
-                request.hit = self.classifies && self.awareness.classify(request.pages, updates, device);
             }
+            // A request without pages has no mapping to hit; polled awareness counts its admission.
+            let updates = request.op != Op::Read;
+            let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
+            request.hit = cached && request.pages.pages > 0;
             self.pending += 1;
             self.ages.push(id, &mut self.pool);
             self.sched.admit(id, &mut self.pool);

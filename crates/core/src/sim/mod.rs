@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod blocks;
+pub mod crash;
 pub mod files;
 mod host;
 mod merge;
@@ -164,7 +165,7 @@ fn run_fed(
     mut arrivals: Arrivals,
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    let Prepared { mut ftl, work, done: precondition, check } = prepared;
+    let Prepared { mut ftl, work, done: precondition, check, tape } = prepared;
     if settings.allocates_by_speed() {
         with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
     }
@@ -195,6 +196,9 @@ fn run_fed(
     if run.reported_ns.is_some() {
         run.device.keep_spans();
         run.work.label();
+    }
+    if let Some(tape) = tape {
+        run.device.keep_tape(tape);
     }
     let first_ns = run.arrivals.next_ns().unwrap_or(0);
     run.drive(observer)?;

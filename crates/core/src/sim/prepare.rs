@@ -14,6 +14,7 @@ use rand::RngCore;
 
 use super::{Observer, RunError};
 use crate::config::{PreconditionKind, Settings};
+use crate::flash::media::Tape;
 use crate::flash::{Timing, Work};
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl, Request};
@@ -31,6 +32,8 @@ pub struct Prepared {
     pub(super) work: Work,
     pub(super) done: Preconditioning,
     pub(super) check: bool,
+    /// What the run decides goes on it, if power cuts are simulated.
+    pub(super) tape: Option<Tape>,
 }
 
 impl Prepared {
@@ -46,7 +49,7 @@ impl Prepared {
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
         let ftl = Ftl::new(settings, check, &mut work);
         let done = Preconditioning::new(settings.device.precondition.kind.name());
-        let mut prepared = Prepared { ftl, work, done, check };
+        let mut prepared = Prepared { ftl, work, done, check, tape: None };
         prepared.write(settings, observer)?;
         prepared.start()?;
         Ok(prepared)

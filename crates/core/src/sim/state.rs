@@ -22,7 +22,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 /// Most differing keys that a message names.
 const MOST_NAMED: usize = 8;
@@ -112,7 +112,7 @@ impl Prepared {
         let mut work =
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
         work.number_loads_from(header.last_load);
-        let prepared = Prepared { ftl, work, done: header.done, check };
+        let prepared = Prepared { ftl, work, done: header.done, check, tape: None };
         prepared.verify("in the saved state").map_err(StateError::Check)?;
         Ok(prepared)
     }

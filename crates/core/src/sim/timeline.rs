@@ -62,6 +62,9 @@ pub struct Activity {
     pub operation: Operation,
     /// Why.
     pub cause: Cause,
+    /// Programs and erases are numbered from 0 in the order in which the FTL decided them; `None` for a
+    /// read.
+    pub number: Option<u32>,
     /// Logical page it is done for, if one is known: a copy of garbage collection, say, is done for
     /// the page whose write needed the room.
     pub lpn: Option<u32>,
@@ -83,6 +86,7 @@ impl Activity {
             part: span.part,
             operation: label.operation,
             cause: label.cause,
+            number: (label.number != NONE).then_some(label.number),
             lpn: (label.lpn != NONE).then_some(label.lpn),
             request: request.map(Dispatch::of),
             begin_ns: span.begin_ns,

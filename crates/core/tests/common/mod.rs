@@ -53,6 +53,7 @@ pub fn settings() -> Settings {
             flush_bytes: None,
             flush_counts_moved: true,
             host_flush_mappings: true,
+            power_safe: false,
             segment_bytes: 1024,
             translation_blocks: None,
             whole_blocks: false,

@@ -386,6 +386,7 @@ mod tests {
                 pages: 1,
             };
             timeline.activity(&Activity {
+                number: None,
                 chip: 0,
                 channel: 0,
                 unit: 0,

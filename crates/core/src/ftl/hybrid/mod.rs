@@ -36,6 +36,7 @@ use super::endurance::Life;
 use super::merges::{MergeKind, MergeStats};
 use super::{BlockSize, FlashTranslation, Mark, Request, Standalone, UnitSpace};
 use crate::config::{Contradiction, GcBackground, Key, Kind, Settings};
+use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::MapStats;
@@ -197,6 +198,9 @@ impl<L: Logs> Standalone for Hybrid<L> {
         layout::check(settings, L::NAME, L::LEAST)
     }
 }
+
+/// Why nothing is kept for power cuts: `sim::crash` refuses hybrid FTLs.
+const NOT_RECOVERED: &str = "power cuts of hybrid FTLs are refused";
 
 impl<L: Logs> FlashTranslation for Hybrid<L> {
     fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
@@ -415,6 +419,18 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
 
     fn speeds(&self) -> Option<&Speeds> {
         self.store.pool.speeds()
+    }
+
+    fn engrave(&self, _media: &mut Media) -> u64 {
+        unreachable!("{NOT_RECOVERED}")
+    }
+
+    fn record(&mut self, _tape: &Tape, _media: &Media) {
+        unreachable!("{NOT_RECOVERED}")
+    }
+
+    fn version_on(&self, _lpn: u32, _media: &Media) -> Result<Option<u64>, String> {
+        unreachable!("{NOT_RECOVERED}")
     }
 
     fn version(&self, lpn: u32) -> Option<u32> {

@@ -3,6 +3,7 @@
 //! "Version stamp per page, L2P and P2L a bijection, valid + invalid + free = all,
 //! no page programmed twice or out of order within its block" (the model's contract).
 
+use super::taped::Taped;
 use super::{Block, Log, State};
 use crate::util::{Bits, NONE};
 
@@ -19,6 +20,8 @@ pub(super) struct Audit {
     present: Bits,
     slots_per_block: u32,
     fault: Option<String>,
+    /// Hears of everything too, if power cuts are simulated.
+    pub taped: Option<Box<Taped>>,
 }
 
 impl Audit {
@@ -30,6 +33,7 @@ impl Audit {
             present: Bits::new(owners as usize),
             slots_per_block,
             fault: None,
+            taped: None,
         }
     }
 
@@ -56,23 +60,46 @@ impl Audit {
     pub fn write(&mut self, owner: u32) {
         self.newest[owner as usize] += 1;
         self.present.set(owner);
+        if let Some(taped) = &mut self.taped {
+            taped.write(owner);
+        }
     }
 
     /// An owner's data is given up.
     pub fn trim(&mut self, owner: u32) {
         self.newest[owner as usize] += 1;
         self.present.clear(owner);
+        if let Some(taped) = &self.taped {
+            taped.trim(owner);
+        }
     }
 
     /// A slot is programmed with the newest version of an owner.
     pub fn program(&mut self, slot: u32, owner: u32) {
         self.advance(slot, 1);
         self.stamps[slot as usize] = self.newest[owner as usize];
+        if let Some(taped) = &mut self.taped {
+            taped.place(slot, owner);
+        }
+    }
+
+    /// Slots programmed (or skipped) in a block.
+    pub fn programmed(&self, block: u32) -> u32 {
+        self.programmed[block as usize]
+    }
+
+    /// Version stamp in a slot.
+    pub fn stamp(&self, slot: u32) -> u32 {
+        self.stamps[slot as usize]
     }
 
     /// Slots left unwritten when their page is programmed part-full.
     pub fn skip(&mut self, slot: u32, count: u32) {
         self.advance(slot, count);
+        self.stamps[slot as usize..(slot + count) as usize].fill(0);
+        if let Some(taped) = &mut self.taped {
+            taped.skip(slot, count);
+        }
     }
 
     fn advance(&mut self, slot: u32, count: u32) {
@@ -90,6 +117,9 @@ impl Audit {
         if found != newest {
             self.fail(format!("slot {slot} is valid with version {found} of owner {owner}, newest {newest}"));
         }
+        if let Some(taped) = &mut self.taped {
+            taped.copy(slot);
+        }
     }
 
     /// A block is erased; `valid` is a slot of it that is still valid.
@@ -98,6 +128,9 @@ impl Audit {
             self.fail(format!("block {block} erased while its slot {slot} is valid"));
         }
         self.programmed[block as usize] = 0;
+        if let Some(taped) = &self.taped {
+            taped.erase(block);
+        }
     }
 }
 

@@ -115,7 +115,12 @@ impl Log {
             self.copy_some(chip, victim, pages, pool, work, moved);
         } else {
             self.background.as_mut().expect("a victim is begun").victims[chip as usize] = NONE;
-            self.erase(chip, victim, self.shape.gc, pool, work);
+            if self.trims.is_some() || self.superseded.contains(&victim) {
+                // Nothing is copied any more, but something else may have to be on flash first.
+                self.empty(chip, victim, self.shape.gc, pool, work, moved);
+            } else {
+                self.erase(chip, victim, self.shape.gc, pool, work);
+            }
         }
     }
 
@@ -149,6 +154,7 @@ impl Log {
         let (mut pages_read, mut last_page) = (0, NONE);
         // Copies fill a page that the host has begun, and the host goes on where it would have gone.
         let mut hosts = chip == self.cursor && self.by_page.rem(self.chips[chip as usize].next) != 0;
+        let begun = hosts;
         self.copied.clear();
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
@@ -164,7 +170,9 @@ impl Log {
                 self.next_in_background(chip, pool);
             }
             let (placed, block) = self.place(chip, owner);
-            moved(owner);
+            if owner < self.pages() {
+                moved(owner);
+            }
             let page = self.by_page.div(live);
             pages_read += u32::from(page != last_page);
             (last_page, slot) = (page, live + 1);
@@ -185,6 +193,10 @@ impl Log {
             }
         }
         work.copy(chip, self.shape.gc, pages_read, &self.copied);
+        if begun && !hosts {
+            // What the host had in the page buffer went with the copies.
+            self.settle_superseded(work);
+        }
     }
 
     /// Gives a chip whose frontier is full another one for copies in the background.

@@ -82,6 +82,13 @@ impl Log {
         work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
+        let mut here = 0;
+        if self.superseded.contains(&victim) {
+            // What takes the place of its slots is in a page buffer, and would be lost with them.
+            self.flush(pool, work);
+        }
+        self.copied.clear();
+        let stated = self.trims.is_some() && self.state_trims(chip, victim, &mut here, pool, work);
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
         if blocks[victim as usize].state == State::Closed {
@@ -91,8 +98,6 @@ impl Log {
         let mut slot = victim * self.slots_per_block;
         let mut pages_read = 0;
         let mut last_page = NONE;
-        let mut here = 0;
-        self.copied.clear();
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         while let Some(live) = self.valid.next_set(slot, end) {
             let owner = self.spare[live as usize];
@@ -107,7 +112,9 @@ impl Log {
             self.place(chip, owner);
             here += 1;
             self.close_if_full(chip);
-            moved(owner);
+            if owner < self.pages() {
+                moved(owner);
+            }
             let page = self.by_page.div(live);
             if page != last_page {
                 pages_read += 1;
@@ -124,10 +131,16 @@ impl Log {
         }
         work.copy(chip, cause, pages_read, &self.copied);
         self.erase(chip, victim, cause, pool, work);
+        if stated {
+            self.trims_settled(work.mark());
+        }
+        if let Some(trims) = &mut self.trims {
+            trims.erased(victim);
+        }
     }
 
     /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
-    fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool, work: &mut Work) {
+    pub(super) fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool, work: &mut Work) {
         if *slots > 0 {
             let pages = std::mem::take(slots).div_ceil(self.shape.slots_per_page);
             let last = self.chips[chip as usize].next - 1;
@@ -138,7 +151,7 @@ impl Log {
     }
 
     /// Gives a chip whose frontier is full another one for copies.
-    fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
+    pub(super) fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
             let block = self.reserve_pop(chip, pool);
@@ -155,7 +168,8 @@ impl Log {
         pool: &mut BlockPool,
         work: &mut Work,
     ) {
-        work.at(self.slot_page(block * self.slots_per_block)).erase(chip, cause);
+        let after = self.blocks[block as usize].after;
+        work.at(self.slot_page(block * self.slots_per_block)).erase_after(chip, cause, after);
         if let Some(audit) = &mut self.audit {
             let first = block * self.slots_per_block;
             audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));

@@ -32,14 +32,19 @@
 mod audit;
 mod background;
 mod collect;
+mod recover;
 mod serial;
 mod speed;
 mod state;
+mod taped;
+mod trims;
 
 use audit::Audit;
 use background::Background;
+pub use recover::FoundBlock;
 use serial::Serial;
 use speed::{Partly, Speed};
+use trims::Trims;
 
 use super::gc::{Policy, Space};
 use super::pool::BlockPool;
@@ -63,8 +68,14 @@ pub struct Shape {
     pub pages_per_block: u32,
     /// Slots per NAND page.
     pub slots_per_page: u32,
-    /// Number of owners (LPNs or translation pages).
+    /// Number of owners (LPNs or translation pages, then units of trims).
     pub owners: u32,
+    /// Units of trims among the owners (`trims.rs`).
+    pub trim_units: u32,
+    /// LPNs in a unit.
+    pub lpns_per_unit: u32,
+    /// An erase waits for what replaces the block's slots on other chips.
+    pub power_safe: bool,
     /// Erased blocks kept on each chip.
     pub reserve: u32,
     /// Cause of a copy.
@@ -92,11 +103,15 @@ struct Block {
     /// The next reserve block.
     next: u32,
     state: State,
+    /// What must have finished before it is erased: what takes the place of its invalid slots may be
+    /// under way on another chip ([`Work::mark`]). Only in a run.
+    #[serde(skip)]
+    after: u32,
 }
 
 impl Block {
     fn new(state: State) -> Block {
-        Block { valid: 0, next: NONE, state }
+        Block { valid: 0, next: NONE, state, after: 0 }
     }
 }
 
@@ -196,6 +211,11 @@ pub struct Log {
     /// Pages programmed by a collection, and their time, block by block.
     #[serde(skip)]
     copied: Vec<(u32, u64)>,
+    /// Blocks with a slot whose owner has a newer version in a page buffer, on another chip maybe.
+    #[serde(skip)]
+    superseded: Vec<u32>,
+    /// What was trimmed and would not survive a power cut.
+    trims: Option<Box<Trims>>,
     #[serde(skip)]
     audit: Option<Box<Audit>>,
 }
@@ -249,6 +269,8 @@ impl Log {
             by_speed: None,
             background: None,
             copied: Vec::with_capacity(COPIED),
+            superseded: Vec::with_capacity(COPIED),
+            trims: None,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
         };
         for chip in 0..groups {
@@ -413,11 +435,20 @@ impl Log {
             if self.shape.dynamic {
                 self.advance_cursor();
             }
-        } else if self.by_page.rem(slot + 1) == 0 {
-            work.at(self.slot_page(slot)).program(chip, cause, pool.programmed(block, 1));
-            self.close_if_full(chip);
-            self.advance_cursor();
+        } else {
+            self.supersede(owner, old);
+            if self.by_page.rem(slot + 1) == 0 {
+                work.at(self.slot_page(slot)).program(chip, cause, pool.programmed(block, 1));
+                self.settle_superseded(work);
+                self.close_if_full(chip);
+                self.advance_cursor();
+            }
         }
+    }
+
+    /// The run begins, and with it the numbers of programs and erases.
+    pub fn forget_numbers(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.after = 0);
     }
 
     /// Invalidates the owner's data, if any.
@@ -427,6 +458,7 @@ impl Log {
             audit.trim(owner);
         }
         if old != NONE {
+            self.note_trim(owner, old);
             self.invalidate(old);
             self.map[owner as usize] = NONE;
         }
@@ -441,6 +473,7 @@ impl Log {
                     let last = self.chips[chip as usize].next - 1;
                     let block = self.by_block.div(last);
                     work.at(self.slot_page(last)).program(chip, Cause::Pad, pool.programmed(block, 1));
+                    self.settle_superseded(work);
                     self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();
@@ -469,7 +502,8 @@ impl Log {
     fn has_room(&self, chip: u32) -> bool {
         let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
-        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page);
+        let units = if self.trims.is_some() { self.shape.trim_units } else { 0 };
+        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page + units);
         u64::from(self.chips[chip as usize].live + slots_per_page) <= room
     }
 

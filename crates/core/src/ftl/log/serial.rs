@@ -32,6 +32,11 @@ impl Serial {
     pub fn new(chips: u32, limit: u32) -> Serial {
         Serial { held: vec![0; chips as usize], most: limit / chips, next_chip: 0 }
     }
+
+    /// A block of a chip was found after a power cut.
+    pub fn found(&mut self, chip: u32) {
+        self.held[chip as usize] += 1;
+    }
 }
 
 impl Log {

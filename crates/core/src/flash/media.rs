@@ -1,0 +1,389 @@
+//! The flash contents, for power cuts: what every page and its spare area hold.
+//!
+//! An FTL changes its state when a request issues, the array runs the steps later. In crash mode
+//! the logs write every program and erase they decide on a [`Tape`], in the order of emission; the
+//! harness ([`crate::sim::crash`]) applies each to the [`Media`] when the array has finished it. At a
+//! power cut what was in service is torn, what was behind it never happens, and nothing but the
+//! media is left.
+//!
+//! The media police their caller, as dhara's simulated NAND does: a page programmed twice, or not
+//! in order within its block, is a fault that is kept and reported.
+//!
+//! What a spare area holds: for each slot of the page whose it is (which log, which owner) and the
+//! sequence number of the write, which copies keep; for the page the number of its program. The
+//! erase count of a block is kept with the block. Content beyond that: of user data the sequence
+//! number stands for it; translation pages hold the slots of their entries, pages of trims a bit
+//! for each LPN.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::util::NONE;
+
+/// Which log a page belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// User data, and the trims.
+    Data,
+    /// Translation pages.
+    Map,
+}
+
+/// The part of a spare area that belongs to one slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spare {
+    /// Owner within its log, or [`NONE`]: padding.
+    pub owner: u32,
+    /// Sequence number of the write; copies keep it.
+    pub seq: u64,
+}
+
+/// A change of the flash contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A page is programmed.
+    Program {
+        /// Page, counted over the device.
+        page: u32,
+        /// Its log.
+        kind: Kind,
+        /// Its slots.
+        spares: Box<[Spare]>,
+    },
+    /// A block is erased.
+    Erase {
+        /// Block, counted over the device.
+        block: u32,
+    },
+}
+
+/// A write or a trim of one logical page, in the order in which the FTL decided them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Number of the request.
+    pub request: u64,
+    /// Logical page.
+    pub lpn: u32,
+    /// Sequence number.
+    pub seq: u64,
+    /// A trim.
+    pub trim: bool,
+}
+
+/// A request as it issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Number of the request.
+    pub request: u64,
+    /// When, ns.
+    pub time_ns: u64,
+    /// The sequence number before it.
+    pub seq: u64,
+}
+
+/// What owners that are no user data hold: by log, owner and sequence number.
+type Contents = HashMap<(Kind, u32, u64), Arc<[u32]>>;
+
+/// What the FTL has decided since the tape was last taken.
+#[derive(Debug, Default)]
+struct Decided {
+    seq: u64,
+    issues: Vec<Issue>,
+    changes: Vec<Change>,
+    events: Vec<Event>,
+    contents: Contents,
+}
+
+/// What the FTL decides, as it decides it. A clone writes on the same tape.
+#[derive(Clone, Debug, Default)]
+pub struct Tape(Arc<Mutex<Decided>>);
+
+impl Tape {
+    /// An empty tape; sequence numbers begin behind `seq`.
+    pub fn new(seq: u64) -> Tape {
+        Tape(Arc::new(Mutex::new(Decided { seq, ..Decided::default() })))
+    }
+
+    fn open(&self) -> MutexGuard<'_, Decided> {
+        self.0.lock().expect("no panic while the tape is written")
+    }
+
+    /// What follows is done for a request, which issues now.
+    pub fn issue(&self, request: u64, time_ns: u64) {
+        let mut tape = self.open();
+        let seq = tape.seq;
+        tape.issues.push(Issue { request, time_ns, seq });
+    }
+
+    /// The next sequence number; for a logical page, its write or trim is noted.
+    pub fn next(&self, lpn: Option<u32>, trim: bool) -> u64 {
+        let mut tape = self.open();
+        tape.seq += 1;
+        let seq = tape.seq;
+        let request = tape.issues.last().map_or(0, |issue| issue.request);
+        if let Some(lpn) = lpn {
+            tape.events.push(Event { request, lpn, seq, trim });
+        }
+        seq
+    }
+
+    /// Notes a program or an erase.
+    pub fn note(&self, change: Change) {
+        self.open().changes.push(change);
+    }
+
+    /// Notes what the version `seq` of an owner holds.
+    pub fn hold(&self, kind: Kind, owner: u32, seq: u64, content: Arc<[u32]>) {
+        self.open().contents.insert((kind, owner, seq), content);
+    }
+
+    /// What the version `seq` of an owner holds. Only for whoever has found that version on flash.
+    pub fn content(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
+        self.open().contents.get(&(kind, owner, seq)).cloned()
+    }
+
+    /// Takes the programs and erases noted, in order.
+    pub fn take_changes(&self) -> Vec<Change> {
+        std::mem::take(&mut self.open().changes)
+    }
+
+    /// Takes the requests that issued and the writes and trims noted, in order.
+    pub fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
+        let mut tape = self.open();
+        (std::mem::take(&mut tape.issues), std::mem::take(&mut tape.events))
+    }
+
+    /// Forgets contents whose version is nowhere on the media.
+    pub fn prune(&self, media: &Media) {
+        let there: HashSet<(Kind, u32, u64)> = media.holders().collect();
+        self.open().contents.retain(|key, _| there.contains(key));
+    }
+}
+
+/// What a page is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// Erased.
+    Erased,
+    /// Programmed.
+    Programmed {
+        /// Its log.
+        kind: Kind,
+        /// Number of the program, over the life of the device.
+        number: u64,
+        /// Its slots.
+        spares: Box<[Spare]>,
+    },
+    /// A program or an erase of it was cut: it cannot be read, nor be programmed before an erase.
+    Torn,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// First page that is still erased.
+    next: u32,
+    erases: u32,
+    /// Number of its last erase.
+    erased: u64,
+}
+
+/// The contents of all blocks, which are numbered chip by chip.
+#[derive(Clone, Debug)]
+pub struct Media {
+    pages_per_block: u32,
+    blocks_per_chip: u32,
+    pages: Vec<Page>,
+    blocks: Vec<Block>,
+    /// Programs and erases so far.
+    number: u64,
+    fault: Option<String>,
+}
+
+impl Media {
+    /// Erased blocks with so many erasures behind each.
+    pub fn new(chips: u32, blocks_per_chip: u32, pages_per_block: u32, erases: u32) -> Media {
+        let blocks = chips * blocks_per_chip;
+        Media {
+            pages_per_block,
+            blocks_per_chip,
+            pages: vec![Page::Erased; (blocks * pages_per_block) as usize],
+            blocks: vec![Block { next: 0, erases, erased: 0 }; blocks as usize],
+            number: 0,
+            fault: None,
+        }
+    }
+
+    /// Blocks in all.
+    pub fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    /// Pages of a block.
+    pub fn pages_per_block(&self) -> u32 {
+        self.pages_per_block
+    }
+
+    /// Chips.
+    pub fn chips(&self) -> u32 {
+        self.blocks() / self.blocks_per_chip
+    }
+
+    /// Blocks of a chip.
+    pub fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
+        chip * self.blocks_per_chip..(chip + 1) * self.blocks_per_chip
+    }
+
+    /// Chip of a block.
+    pub fn chip(&self, block: u32) -> u32 {
+        block / self.blocks_per_chip
+    }
+
+    /// Block of a page.
+    pub fn block_of(&self, page: u32) -> u32 {
+        page / self.pages_per_block
+    }
+
+    /// A page.
+    pub fn page(&self, page: u32) -> &Page {
+        &self.pages[page as usize]
+    }
+
+    /// Pages of a block that are not erased: the first ones.
+    pub fn used(&self, block: u32) -> u32 {
+        self.blocks[block as usize].next
+    }
+
+    /// Erasures of a block.
+    pub fn erases(&self, block: u32) -> u32 {
+        self.blocks[block as usize].erases
+    }
+
+    /// Number of a block's last erase.
+    pub fn erased(&self, block: u32) -> u64 {
+        self.blocks[block as usize].erased
+    }
+
+    /// Sets a block's erase count: before time 0.
+    pub fn set_erases(&mut self, block: u32, erases: u32) {
+        self.blocks[block as usize].erases = erases;
+    }
+
+    /// The version of an owner in a slot, or `None` if it does not hold one of it.
+    pub fn version(&self, kind: Kind, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
+        match self.page(slot / slots_per_page) {
+            Page::Programmed { kind: found, spares, .. } if *found == kind => {
+                let spare = spares.get((slot % slots_per_page) as usize)?;
+                (spare.owner == owner).then_some(spare.seq)
+            }
+            _ => None,
+        }
+    }
+
+    /// Every version on the media.
+    fn holders(&self) -> impl Iterator<Item = (Kind, u32, u64)> + '_ {
+        self.pages.iter().flat_map(|page| {
+            let (kind, spares): (Kind, &[Spare]) = match page {
+                Page::Programmed { kind, spares, .. } => (*kind, spares),
+                _ => (Kind::Data, &[]),
+            };
+            spares.iter().map(move |spare| (kind, spare.owner, spare.seq))
+        })
+    }
+
+    /// The first thing done to the flash that must not be done, in words.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    fn fail(&mut self, message: String) {
+        self.fault.get_or_insert(message);
+    }
+
+    /// Finishes a change.
+    pub fn apply(&mut self, change: Change) {
+        self.number += 1;
+        match change {
+            Change::Program { page, kind, spares } => {
+                if spares.iter().all(|spare| spare.owner == NONE) {
+                    self.fail(format!("page {page} is programmed with nothing in it"));
+                }
+                self.program(page, Page::Programmed { kind, number: self.number, spares });
+            }
+            Change::Erase { block } => {
+                self.fill(block, &Page::Erased);
+                let number = self.number;
+                let state = &mut self.blocks[block as usize];
+                *state = Block { next: 0, erases: state.erases + 1, erased: number };
+            }
+        }
+    }
+
+    /// Cuts a change off midway.
+    pub fn tear(&mut self, change: Change) {
+        self.number += 1;
+        match change {
+            Change::Program { page, .. } => self.program(page, Page::Torn),
+            Change::Erase { block } => {
+                self.fill(block, &Page::Torn);
+                self.blocks[block as usize].next = self.pages_per_block;
+            }
+        }
+    }
+
+    /// Programs a page before time 0.
+    pub fn engrave(&mut self, page: u32, kind: Kind, spares: Box<[Spare]>) {
+        self.number += 1;
+        self.program(page, Page::Programmed { kind, number: self.number, spares });
+    }
+
+    fn program(&mut self, page: u32, content: Page) {
+        let (block, offset) = (self.block_of(page), page % self.pages_per_block);
+        let due = self.blocks[block as usize].next;
+        if offset != due {
+            self.fail(format!("block {block}: page {offset} programmed on flash where page {due} was due"));
+        }
+        self.blocks[block as usize].next = offset + 1;
+        self.pages[page as usize] = content;
+    }
+
+    fn fill(&mut self, block: u32, content: &Page) {
+        let first = (block * self.pages_per_block) as usize;
+        self.pages[first..first + self.pages_per_block as usize].fill(content.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(page: u32) -> Change {
+        Change::Program { page, kind: Kind::Data, spares: Box::new([Spare { owner: 7, seq: 3 }]) }
+    }
+
+    #[test]
+    fn programs_out_of_order_or_twice_are_faults() {
+        for pages in [&[0, 2][..], &[0, 0], &[1]] {
+            let mut media = Media::new(1, 2, 4, 0);
+            pages.iter().for_each(|&page| media.apply(program(page)));
+            assert!(media.fault().is_some(), "{pages:?}");
+        }
+        let mut media = Media::new(1, 2, 4, 0);
+        media.apply(program(0));
+        media.apply(Change::Erase { block: 0 });
+        media.apply(program(0));
+        assert_eq!((media.fault(), media.erases(0), media.used(0)), (None, 1, 1));
+    }
+
+    #[test]
+    fn what_is_torn_holds_nothing_and_takes_its_place() {
+        let mut media = Media::new(1, 2, 4, 0);
+        media.tear(program(0));
+        media.apply(program(1));
+        assert_eq!((media.version(Kind::Data, 1, 0, 7), media.version(Kind::Data, 1, 1, 7)), (None, Some(3)));
+        assert_eq!((media.version(Kind::Map, 1, 1, 7), media.version(Kind::Data, 1, 1, 8)), (None, None));
+        media.tear(Change::Erase { block: 0 });
+        assert_eq!((media.used(0), media.erases(0), media.page(1)), (4, 0, &Page::Torn));
+        media.apply(program(0));
+        assert!(media.fault().is_some(), "programmed without an erase");
+    }
+}

@@ -1,0 +1,98 @@
+//! A log made anew from what a power cut left on flash.
+
+use super::audit::Audit;
+use super::{Block, Log, Shape, State};
+use crate::config::Settings;
+use crate::ftl::pool::BlockPool;
+use crate::util::NONE;
+
+/// A block of the log as it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundBlock {
+    /// Block.
+    pub block: u32,
+    /// Its pages that cannot be programmed any more: the first ones.
+    pub used: u32,
+    /// Number of its last program.
+    pub number: u64,
+}
+
+impl Log {
+    /// The log with these blocks, in the order of their last programs, and this map. The reserve comes
+    /// from the pool, which must have it. On each chip (of a serial log: in all) the part-written block with the most room left
+    /// is written on, all others are closed; what is left of them is lost until they are collected.
+    ///
+    /// # Errors
+    /// In words, if no log of this shape can have these blocks.
+    pub fn recover(
+        shape: Shape,
+        settings: &Settings,
+        pool: &mut BlockPool,
+        check: bool,
+        found: &[FoundBlock],
+        map: Vec<u32>,
+    ) -> Result<Log, String> {
+        // A serial log's reserve is taken where the blocks found leave room.
+        let reserve = if shape.serial { 0 } else { shape.reserve };
+        let mut log = Log::new(Shape { reserve, ..shape }, settings, pool, false);
+        log.shape = shape;
+        if shape.serial {
+            log.take_reserve(pool, found);
+        }
+        log.map = map;
+        for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
+            log.spare[slot as usize] = owner as u32;
+            log.valid.set(slot);
+            log.blocks[(slot / log.slots_per_block) as usize].valid += 1;
+            log.chips[log.by_group.div(slot) as usize].live += 1;
+        }
+        for &FoundBlock { block, used, number } in found {
+            let first = block * log.slots_per_block;
+            let chip = log.by_group.div(first);
+            let next = first + used * shape.slots_per_page;
+            let valid = log.blocks[block as usize].valid;
+            let at = &mut log.chips[chip as usize];
+            at.held += 1;
+            if at.held > shape.limit {
+                return Err(format!("chip {chip}: a log has {} blocks, of at most {}", at.held, shape.limit));
+            }
+            let room = first + log.slots_per_block - next;
+            if room > at.end - at.next {
+                let before = (at.next != at.end).then(|| at.end - 1);
+                (at.next, at.end) = (next, first + log.slots_per_block);
+                log.blocks[block as usize] = Block { valid, ..Block::new(State::Open) };
+                if let Some(before) = before {
+                    log.close_found(chip, before / log.slots_per_block, number);
+                }
+            } else {
+                log.close_found(chip, block, number);
+            }
+            log.writes = log.writes.max(number);
+        }
+        if shape.slots_per_page > 1 && !shape.serial {
+            log.cursor = shape.chips - 1;
+            log.advance_cursor();
+        }
+        if check {
+            log.audit = Some(Box::new(Audit::of(&log, log.spare.len() as u32)));
+        }
+        Ok(log)
+    }
+
+    fn take_reserve(&mut self, pool: &mut BlockPool, found: &[FoundBlock]) {
+        for found in found {
+            let chip = self.by_chip.div(found.block * self.slots_per_block);
+            self.serial.as_mut().expect("a serial log").found(chip);
+        }
+        for _ in 0..self.shape.reserve {
+            let block = self.take_next(pool);
+            self.reserve_push(0, block);
+        }
+    }
+
+    fn close_found(&mut self, chip: u32, block: u32, now: u64) {
+        let valid = self.blocks[block as usize].valid;
+        self.blocks[block as usize] = Block { valid, ..Block::new(State::Closed) };
+        self.victims.close(chip, block, valid, now);
+    }
+}

@@ -1,0 +1,239 @@
+//! Trims that survive a power cut.
+//!
+//! A trim leaves nothing on flash, and the trimmed data is still there. So the log of user data has
+//! owners beside the logical pages: a *unit* for every `8 x` (bytes of a logical page) LPNs, one slot
+//! that says with a bit for each of them whether it has data. The statement "no data" is about all
+//! that was written before the unit, so every version of a unit that is still on flash stays true, and
+//! copies keep their sequence number. A unit is written
+//!
+//! - at a host flush, if a page of it was trimmed since it was last written: behind all data that the
+//!   flush programs, because a page that has data again has its bit cleared;
+//! - when garbage collection is about to erase a slot whose page was trimmed since: an older version
+//!   of the page may lie elsewhere, and must not come back in place of the one that was trimmed.
+//!
+//! Blocks with other slots trimmed before then rely on that unit; they are not erased before it is on
+//! flash and the collection it belongs to has ended, on whatever chip.
+//!
+//! The second case needs no room beyond the victim's: it has as many invalid slots as it causes
+//! units to be written. Without trims nothing of this happens, and the units take no room.
+
+use super::Log;
+use crate::flash::Work;
+use crate::flash::media::Kind;
+use crate::ftl::pool::BlockPool;
+use crate::util::{Bits, NONE};
+use serde::{Deserialize, Serialize};
+
+/// What was trimmed since its unit was written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Trims {
+    lpns: Bits,
+    /// Units to be written, in the order of their first trim.
+    units: Vec<u32>,
+    /// Blocks with a slot that such a trim made invalid.
+    blocks: Bits,
+}
+
+impl Trims {
+    /// A block has been erased.
+    pub fn erased(&mut self, block: u32) {
+        self.blocks.clear(block);
+    }
+}
+
+impl Log {
+    /// Owners that are logical pages, or translation pages; those behind them are units of trims.
+    pub fn pages(&self) -> u32 {
+        self.shape.owners - self.shape.trim_units
+    }
+
+    /// Notes that an owner is trimmed whose data lies in a slot.
+    #[cold]
+    pub(super) fn note_trim(&mut self, owner: u32, slot: u32) {
+        if self.shape.trim_units == 0 {
+            return;
+        }
+        self.unit_needed(self.pages() + owner / self.shape.lpns_per_unit, slot).lpns.set(owner);
+    }
+
+    /// A unit is due before the block of a slot may be erased.
+    fn unit_needed(&mut self, unit: u32, slot: u32) -> &mut Trims {
+        let (pages, blocks, units) = (self.pages(), self.blocks.len(), self.shape.trim_units);
+        let block = self.by_block.div(slot);
+        let trims = self.trims.get_or_insert_with(|| {
+            Box::new(Trims {
+                lpns: Bits::new(pages as usize),
+                units: Vec::with_capacity(units as usize),
+                blocks: Bits::new(blocks),
+            })
+        });
+        trims.blocks.set(block);
+        if !trims.units.contains(&unit) {
+            trims.units.push(unit);
+        }
+        trims
+    }
+
+    /// After a power cut: the version of a unit in a slot is not the newest, and is relied on.
+    pub fn rely(&mut self, unit: u32, slot: u32) {
+        self.spare[slot as usize] = unit;
+        self.unit_needed(unit, slot);
+    }
+
+    /// How many units must be written.
+    pub fn units_due(&self) -> usize {
+        self.trims.as_ref().map_or(0, |trims| trims.units.len())
+    }
+
+    /// The units that must be written before the trims so far survive a power cut, in order.
+    pub fn unit_due(&self, at: usize) -> Option<u32> {
+        self.trims.as_ref()?.units.get(at).copied()
+    }
+
+    /// Tells the tape, if there is one, what the newest version of a unit says.
+    pub fn hold_unit(&self, unit: u32) {
+        let Some(tape) = self.tape() else { return };
+        let (first, end) = self.lpns_of(unit);
+        let mut bits = vec![0; (end - first).div_ceil(32) as usize];
+        for lpn in (first..end).filter(|&lpn| self.map[lpn as usize] == NONE) {
+            bits[((lpn - first) / 32) as usize] |= 1 << ((lpn - first) % 32);
+        }
+        tape.hold(Kind::Data, unit, self.seq(unit), bits.into());
+    }
+
+    fn lpns_of(&self, unit: u32) -> (u32, u32) {
+        let first = (unit - self.pages()) * self.shape.lpns_per_unit;
+        (first, first.saturating_add(self.shape.lpns_per_unit).min(self.pages()))
+    }
+
+    /// A unit is about to be written, on another chip maybe: until then its newest version is needed.
+    pub fn unit_moves(&mut self, unit: u32) {
+        let old = self.map[unit as usize];
+        if old != NONE {
+            let block = self.by_block.div(old);
+            self.trims.as_mut().expect("units are due").blocks.set(block);
+        }
+    }
+
+    /// A unit has been written: its trims so far are no longer due.
+    fn unit_written(&mut self, unit: u32) {
+        let (first, end) = self.lpns_of(unit);
+        let Some(trims) = &mut self.trims else { return };
+        trims.units.retain(|&due| due != unit);
+        while let Some(lpn) = trims.lpns.next_set(first, end) {
+            trims.lpns.clear(lpn);
+        }
+    }
+
+    /// All units due have been programmed.
+    pub fn units_written(&mut self, work: &mut Work) {
+        while let Some(unit) = self.unit_due(0) {
+            self.unit_written(unit);
+        }
+        self.trims_settled(work.mark());
+    }
+
+    /// Blocks with trimmed slots rely on units from now on, which are on flash for good, whatever is
+    /// cut, once everything up to `number` has finished.
+    pub(super) fn trims_settled(&mut self, number: u32) {
+        let Some(trims) = &mut self.trims else { return };
+        let count = self.blocks.len() as u32;
+        let mut from = 0;
+        while let Some(block) = trims.blocks.next_set(from, count) {
+            self.blocks[block as usize].after = number;
+            from = block + 1;
+        }
+        if trims.units.is_empty() {
+            trims.blocks.reset();
+        }
+    }
+
+    /// Notes, where pages go round the chips, that an owner's new version is in a page buffer.
+    pub(super) fn supersede(&mut self, owner: u32, old: u32) {
+        if !self.shape.power_safe {
+            return;
+        }
+        if old != NONE {
+            self.superseded.push(self.by_block.div(old));
+            return;
+        }
+        let Some(trims) = self.trims.as_ref().filter(|_| owner < self.pages()) else { return };
+        if trims.lpns.get(owner) {
+            // The slot it was trimmed from lies in one of these.
+            let (count, mut from) = (self.blocks.len() as u32, 0);
+            while let Some(block) = trims.blocks.next_set(from, count) {
+                self.superseded.push(block);
+                from = block + 1;
+            }
+        }
+    }
+
+    /// The page buffer has been programmed.
+    pub(super) fn settle_superseded(&mut self, work: &mut Work) {
+        if self.superseded.is_empty() {
+            return;
+        }
+        let number = work.mark();
+        for at in 0..self.superseded.len() {
+            self.blocks[self.superseded[at] as usize].after = number;
+        }
+        self.superseded.clear();
+    }
+
+    /// The unit that is due before a slot is erased, if there is one.
+    fn unit_kept_by(&self, slot: u32) -> Option<u32> {
+        let trims = self.trims.as_ref().filter(|_| !self.valid.get(slot))?;
+        let owner = self.spare[slot as usize];
+        let trimmed = owner < self.pages() && trims.lpns.get(owner);
+        let unit = if trimmed { self.pages() + owner / self.shape.lpns_per_unit } else { owner };
+        (unit >= self.pages() && trims.units.contains(&unit)).then_some(unit)
+    }
+
+    /// Writes the units without which trimmed data could come back once `victim` is erased; whether
+    /// there are any. They go where its copies will go, and count among them (`here`).
+    pub(super) fn state_trims(
+        &mut self,
+        chip: u32,
+        victim: u32,
+        here: &mut u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+    ) -> bool {
+        if self.trims.as_ref().is_none_or(|trims| !trims.blocks.get(victim)) {
+            return false;
+        }
+        let first = victim * self.slots_per_block;
+        let mut any = false;
+        for slot in first..first + self.slots_per_block {
+            // What was written for another slot is no longer due.
+            let Some(unit) = self.unit_kept_by(slot) else { continue };
+            any = true;
+            self.writes += 1;
+            if let Some(audit) = &mut self.audit {
+                audit.write(unit);
+            }
+            self.unit_moves(unit);
+            let old = self.map[unit as usize];
+            if old != NONE {
+                self.invalidate(old);
+                if self.by_block.div(old) == victim {
+                    // The new version says of data that it is there; it may be on its way to another chip.
+                    self.blocks[victim as usize].after = work.mark();
+                }
+            }
+            if self.chips[chip as usize].next == self.chips[chip as usize].end {
+                self.note_copies(chip, here, pool, work);
+                self.next_for_copies(chip, pool);
+            }
+            self.place(chip, unit);
+            *here += 1;
+            self.close_if_full(chip);
+            self.hold_unit(unit);
+            self.unit_written(unit);
+        }
+        if self.by_speed.is_some() {
+            self.note_copies(chip, here, pool, work);
+        }
+        any
+    }
+}

@@ -1,0 +1,122 @@
+//! What the host may expect of every logical page after a power cut.
+//!
+//! - A write or trim that completed before a flush was handed to the device, the flush having
+//!   completed before the cut, is durable: the page has it, or something newer.
+//! - Where logical pages are as large as NAND pages a write completes when its page is programmed, so
+//!   that every completed write is durable, flush or not.
+//! - Otherwise the page has some version that was issued since, or the one it had before.
+//! - What a page had after a recovery it keeps: it is on flash.
+
+use std::collections::HashMap;
+
+use super::leg::Leg;
+use crate::flash::media::{Event, Issue, Media};
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl};
+use crate::workload::Op;
+
+/// A state that a page may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version {
+    /// Sequence number of the data; `None`: none.
+    data: Option<u64>,
+    durable: bool,
+}
+
+/// The host's account.
+pub struct Ledger {
+    /// What each page had after the last recovery.
+    known: Vec<Option<u64>>,
+    /// What has been done to pages since, in order.
+    since: HashMap<u32, Vec<Version>>,
+}
+
+/// What a comparison showed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Verdict {
+    /// Pages compared.
+    pub pages: u64,
+    /// Pages that had to have a write since the cut before, or a newer version.
+    pub durable_writes: u64,
+    /// Pages that had to have a trim since the cut before, or a newer version.
+    pub durable_trims: u64,
+}
+
+impl Ledger {
+    /// Of a device that has everything on flash.
+    ///
+    /// # Errors
+    /// In words, if it has not.
+    pub fn new(ftl: &Ftl, media: &Media) -> Result<Ledger, String> {
+        Ok(Ledger { known: found(ftl, media)?, since: HashMap::new() })
+    }
+
+    /// Takes in a leg that was cut at `time_ns`; the requests it acknowledged.
+    pub fn take(
+        &mut self,
+        leg: &Leg,
+        (issues, events): (&[Issue], &[Event]),
+        time_ns: u64,
+        strict: bool,
+    ) -> u64 {
+        let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();
+        let acknowledged = || leg.completions.iter().filter(|done| done.complete_ns < time_ns);
+        let done: HashMap<u64, u64> = acknowledged().map(|done| (done.id, done.complete_ns)).collect();
+        let flushed = acknowledged()
+            .filter(|done| done.op == Op::Flush)
+            .map(|done| (done.dispatch_ns, issues.get(&done.id).map_or(0, |issue| issue.seq)))
+            .max();
+        for event in events {
+            let issued = issues.get(&event.request).is_some_and(|issue| issue.time_ns < time_ns);
+            if !issued {
+                continue;
+            }
+            let done_ns = done.get(&event.request);
+            let before =
+                |&(at_ns, seq): &(u64, u64)| done_ns.is_some_and(|&d| d <= at_ns) && event.seq <= seq;
+            let durable =
+                flushed.as_ref().is_some_and(before) || (strict && !event.trim && done_ns.is_some());
+            let data = (!event.trim).then_some(event.seq);
+            self.since.entry(event.lpn).or_default().push(Version { data, durable });
+        }
+        done.len() as u64
+    }
+
+    /// Compares what the device has with what it may have; from now on that is what it has.
+    ///
+    /// # Errors
+    /// The first broken promise, in words.
+    pub fn settle(&mut self, ftl: &Ftl, media: &Media) -> Result<Verdict, String> {
+        let found = found(ftl, media)?;
+        let mut verdict = Verdict { pages: found.len() as u64, ..Verdict::default() };
+        for (lpn, (&had, &has)) in self.known.iter().zip(&found).enumerate() {
+            let since = self.since.get(&(lpn as u32)).map_or(&[][..], Vec::as_slice);
+            let floor = since.iter().rposition(|version| version.durable);
+            let allowed = &since[floor.unwrap_or(0)..];
+            if let Some(floor) = floor {
+                verdict.durable_writes += u64::from(since[floor].data.is_some());
+                verdict.durable_trims += u64::from(since[floor].data.is_none());
+            }
+            let kept = floor.is_none() && has == had;
+            if !kept && !allowed.iter().any(|version| version.data == has) {
+                let name = |data: Option<u64>| data.map_or("no data".into(), |seq| format!("version {seq}"));
+                let durable = floor.map_or(had, |floor| since[floor].data);
+                let newest = since.last().map_or(had, |version| version.data);
+                return Err(format!(
+                    "LPN {lpn} has {} after the cut, {} is durable and {} the newest",
+                    name(has),
+                    name(durable),
+                    name(newest)
+                ));
+            }
+        }
+        self.known = found;
+        self.since.clear();
+        Ok(verdict)
+    }
+}
+
+/// What every page has.
+fn found(ftl: &Ftl, media: &Media) -> Result<Vec<Option<u64>>, String> {
+    with_ftl!(ftl, ftl => (0..ftl.logical_pages()).map(|lpn| ftl.version_on(lpn, media)).collect())
+}

@@ -1,0 +1,237 @@
+//! A stretch of a device's life up to a power cut.
+//!
+//! The simulation is run past the cut, so that everything in service at the cut is known with its
+//! end; then the cut is made: what had finished is applied to the media, what was in service is
+//! torn (or, one time in four, just made it), the rest never happened.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::device::{Part, Span};
+use crate::flash::Operation;
+use crate::flash::media::{Change, Media};
+use crate::sim::{Activity, Completion, Observer};
+use crate::util::{NONE, below};
+use crate::workload::{Record, Source, SourceError, SourceSummary};
+
+/// How far a leg goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    /// Programs and erases that finish.
+    pub operations: u64,
+}
+
+/// A program or an erase.
+#[derive(Clone, Copy, Debug)]
+struct Ran {
+    erase: bool,
+    begin_ns: u64,
+    end_ns: u64,
+}
+
+/// The programs and erases of a leg, by number, and the order in which they finished.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    ran: Vec<Option<Ran>>,
+    finished: Vec<u32>,
+}
+
+/// What a cut did.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// What is before this has happened, ns.
+    pub time_ns: u64,
+    /// Programs and erases finished.
+    pub finished: u64,
+    /// Programs torn.
+    pub torn_programs: u64,
+    /// Erases torn.
+    pub torn_erases: u64,
+}
+
+impl Operations {
+    fn add(&mut self, number: u32, erase: bool, begin_ns: u64, end_ns: u64) {
+        let at = number as usize;
+        if at >= self.ran.len() {
+            self.ran.resize(at + 1, None);
+        }
+        self.ran[at] = Some(Ran { erase, begin_ns, end_ns });
+        self.finished.push(number);
+    }
+
+    /// Takes what an idle device's chip did.
+    pub fn add_span(&mut self, span: &Span) {
+        if span.part == Part::Cells && span.label.number != NONE {
+            let erase = span.label.operation == Operation::Erase;
+            self.add(span.label.number, erase, span.begin_ns, span.end_ns);
+        }
+    }
+
+    /// Cuts the power when `target` operations have finished (all, if there are fewer): a moment
+    /// until the next one finishes.
+    ///
+    /// # Errors
+    /// In words, if the tape and the array do not tell the same.
+    pub fn cut(
+        &self,
+        changes: Vec<Change>,
+        target: u64,
+        random: &mut Xoshiro256PlusPlus,
+        media: &mut Media,
+    ) -> Result<Cut, String> {
+        self.compare(&changes)?;
+        let finished = target.min(self.finished.len() as u64) as usize;
+        let end_ns = |at: usize| self.at(self.finished[at]).end_ns;
+        let last_ns = if finished == 0 { 0 } else { end_ns(finished - 1) };
+        let time_ns = match self.finished.len() > finished {
+            false => u64::MAX,
+            true if end_ns(finished) > last_ns => {
+                last_ns + 1 + below(random.next_u64(), end_ns(finished) - last_ns)
+            }
+            true => last_ns,
+        };
+        let mut changes: Vec<Option<Change>> = changes.into_iter().map(Some).collect();
+        for &number in &self.finished[..finished] {
+            media.apply(changes[number as usize].take().expect("each finishes once"));
+        }
+        let mut cut = Cut { time_ns, finished: finished as u64, torn_programs: 0, torn_erases: 0 };
+        for &number in &self.finished[finished..] {
+            let Ran { erase, begin_ns, .. } = *self.at(number);
+            if begin_ns >= time_ns {
+                continue;
+            }
+            let change = changes[number as usize].take().expect("each finishes once");
+            if below(random.next_u64(), 4) == 0 {
+                media.apply(change);
+            } else {
+                media.tear(change);
+                cut.torn_erases += u64::from(erase);
+                cut.torn_programs += u64::from(!erase);
+            }
+        }
+        Ok(cut)
+    }
+
+    fn at(&self, number: u32) -> &Ran {
+        self.ran[number as usize].as_ref().expect("compared")
+    }
+
+    /// Every change on the tape is an operation that ran, in the same order of decision.
+    fn compare(&self, changes: &[Change]) -> Result<(), String> {
+        if changes.len() != self.finished.len() || self.ran.iter().any(Option::is_none) {
+            return Err(format!(
+                "the FTL decided {} programs and erases, {} ran",
+                changes.len(),
+                self.finished.len()
+            ));
+        }
+        let differs = |(change, ran): (&Change, &Option<Ran>)| {
+            matches!(change, Change::Erase { .. }) != ran.is_some_and(|ran| ran.erase)
+        };
+        match changes.iter().zip(&self.ran).position(differs) {
+            Some(at) => Err(format!("operation {at} ran as another than the FTL decided: {:?}", changes[at])),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Watches a run.
+pub struct Leg {
+    until: Until,
+    over: Rc<Cell<bool>>,
+    /// Programs and erases.
+    pub operations: Operations,
+    /// Completions.
+    pub completions: Vec<Completion>,
+}
+
+impl Leg {
+    /// Up to a cut.
+    pub fn new(until: Until) -> Leg {
+        let over = Rc::new(Cell::new(until.operations == 0));
+        Leg { until, over, operations: Operations::default(), completions: Vec::new() }
+    }
+}
+
+impl Observer for Leg {
+    fn complete(&mut self, completion: &Completion) {
+        self.completions.push(*completion);
+    }
+
+    fn wants_activity(&self) -> bool {
+        true
+    }
+
+    fn activity(&mut self, activity: &Activity) {
+        let Some(number) = activity.number.filter(|_| activity.part == Part::Cells) else { return };
+        let erase = activity.operation == Operation::Erase;
+        self.operations.add(number, erase, activity.begin_ns, activity.end_ns);
+        if self.operations.finished.len() as u64 >= self.until.operations {
+            self.over.set(true);
+        }
+    }
+}
+
+/// Opens the requests from their beginning.
+type Reopen<'a, 's> = &'a mut dyn FnMut() -> Result<Box<dyn Source + 's>, SourceError>;
+
+/// The requests of a life, leg by leg; each leg begins at time 0.
+pub struct Feed<'a, 's> {
+    reopen: Reopen<'a, 's>,
+    source: Box<dyn Source + 's>,
+    over: Rc<Cell<bool>>,
+    base_ns: Option<u64>,
+    /// The last stamp handed out, ns.
+    last_ns: u64,
+    any: bool,
+}
+
+impl<'a, 's> Feed<'a, 's> {
+    /// Opens them.
+    pub fn new(reopen: Reopen<'a, 's>) -> Result<Feed<'a, 's>, SourceError> {
+        let source = reopen()?;
+        Ok(Feed { reopen, source, over: Rc::default(), base_ns: None, last_ns: 0, any: false })
+    }
+
+    /// The next ones belong to a leg.
+    pub fn begin(&mut self, leg: &Leg) {
+        self.over = leg.over.clone();
+        (self.base_ns, self.last_ns) = (None, 0);
+    }
+}
+
+impl Source for Feed<'_, '_> {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if self.over.get() {
+            return Ok(None);
+        }
+        let mut record = self.source.next()?;
+        if record.is_none() {
+            if !self.any {
+                return Err(SourceError::Input("the workload has no requests, so nothing can be cut".into()));
+            }
+            (self.source, self.any) = ((self.reopen)()?, false);
+            self.base_ns = None;
+            record = self.source.next()?;
+        }
+        self.any |= record.is_some();
+        let Some(mut record) = record else { return self.next() };
+        let last_ns = self.last_ns;
+        let base_ns = *self.base_ns.get_or_insert(record.time_ns);
+        // After a new beginning stamps go on from the last one.
+        record.time_ns = last_ns.max(record.time_ns - base_ns);
+        self.last_ns = record.time_ns;
+        Ok(Some(record))
+    }
+
+    fn summary(&self) -> SourceSummary {
+        self.source.summary()
+    }
+
+    fn locate(&self, record: &Record) -> String {
+        self.source.locate(record)
+    }
+}

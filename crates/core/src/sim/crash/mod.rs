@@ -1,0 +1,378 @@
+//! Power cuts: a device loses power again and again, and what it recovers is compared with what it
+//! promised.
+//!
+//! A *life* is one device. It runs requests through the whole stack until power is cut, between two
+//! flash operations or inside some; the flash then holds what had finished ([`leg`]), and all else is
+//! gone. The FTL is made anew from the flash alone, which may be cut again, and the host's account
+//! ([`ledger`]) says of every logical page which versions it may have now. Then the device goes on,
+//! in check mode, until the next cut.
+
+mod ledger;
+mod leg;
+mod requests;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Prepared, RunError, run_prepared};
+use crate::config::{Endurance, Settings};
+use crate::device::{Array, Engine};
+use crate::flash::media::{Media, Tape};
+use crate::flash::{Timing, Work};
+use crate::ftl::recovery::{Flaw, Recovery};
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl, is_hybrid, keeps_trims};
+use crate::metrics::Preconditioning;
+use crate::util::{below, stream};
+use crate::workload::{Source, SourceError};
+use ledger::Ledger;
+use leg::{Leg, Operations, Until};
+pub use requests::Requests;
+
+/// Cuts of one recovery, at most.
+const RECOVERY_CUTS: u32 = 3;
+
+/// When power is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cuts {
+    /// So many times, after a random number of flash operations, on average `mean`.
+    Random {
+        /// Cuts.
+        count: u64,
+        /// Operations on average.
+        mean: u64,
+    },
+    /// When so many programs and erases of the requests have finished, counted from time 0, in
+    /// ascending order. Those of recoveries are not counted.
+    At(Vec<u64>),
+}
+
+/// How the cuts are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// When.
+    pub cuts: Cuts,
+    /// Seed of the cuts.
+    pub seed: u64,
+    /// A defect built in, for tests.
+    #[doc(hidden)]
+    pub flaw: Flaw,
+}
+
+/// A number's mean and maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Spread {
+    /// Sum.
+    #[serde(skip)]
+    sum: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Maximum.
+    pub max: u64,
+}
+
+impl Spread {
+    fn add(&mut self, value: u64, count: u64) {
+        self.sum += value;
+        self.mean = self.sum as f64 / count as f64;
+        self.max = self.max.max(value);
+    }
+}
+
+/// What recoveries that were not cut took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Recoveries {
+    /// Recoveries that finished.
+    pub count: u64,
+    /// Recoveries that were cut.
+    pub cut: u64,
+    /// Pages whose spare area was read.
+    pub scan_reads: Spread,
+    /// Translation pages and trims read.
+    pub map_reads: Spread,
+    /// Pages read to be copied.
+    pub gc_reads: Spread,
+    /// Pages programmed.
+    pub programs: Spread,
+    /// Blocks erased.
+    pub erases: Spread,
+    /// Simulated time, ns.
+    pub elapsed_ns: Spread,
+}
+
+impl Recoveries {
+    fn add(&mut self, recovery: &Recovery, elapsed_ns: u64) {
+        self.count += 1;
+        let count = self.count;
+        self.scan_reads.add(recovery.scan_reads, count);
+        self.map_reads.add(recovery.map_reads, count);
+        self.gc_reads.add(recovery.gc_reads, count);
+        self.programs.add(recovery.programs, count);
+        self.erases.add(recovery.erases, count);
+        self.elapsed_ns.add(elapsed_ns, count);
+    }
+}
+
+/// What a life came to.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Summary {
+    /// Cuts, those of recoveries not counted.
+    pub cuts: u64,
+    /// Requests acknowledged.
+    pub requests: u64,
+    /// Programs and erases finished.
+    pub operations: u64,
+    /// Programs torn, those of recoveries included.
+    pub torn_programs: u64,
+    /// Erases torn, those of recoveries included.
+    pub torn_erases: u64,
+    /// Logical pages that had to have what a flush, or FUA, had made durable since the cut before, over
+    /// all cuts: writes.
+    pub durable_writes: u64,
+    /// The same: trims.
+    pub durable_trims: u64,
+    /// Logical pages compared, over all cuts.
+    pub pages_verified: u64,
+    /// Recoveries.
+    pub recovery: Recoveries,
+}
+
+/// Why a life ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum CrashError {
+    /// The workload failed or was interrupted.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The device broke a promise, or ftlab a rule: a fault of ftlab.
+    #[error("cut {cut}: {what}")]
+    Fault {
+        /// Number of the cut, from 1.
+        cut: u64,
+        /// What.
+        what: String,
+    },
+}
+
+/// One device and its cuts.
+struct Life<'a> {
+    settings: &'a Settings,
+    options: &'a Options,
+    random: Xoshiro256PlusPlus,
+    media: Media,
+    tape: Tape,
+    ledger: Ledger,
+    summary: Summary,
+}
+
+/// Cuts the power of one device again and again. `reopen` gives the requests, and gives them anew
+/// when they have ended; `progress` hears of every cut and may stop.
+///
+/// # Errors
+/// [`CrashError`].
+///
+/// # Panics
+/// If the settings were not checked.
+pub fn crash<'s>(
+    settings: &Settings,
+    reopen: &mut dyn FnMut() -> Result<Box<dyn Source + 's>, SourceError>,
+    options: &Options,
+    progress: &mut dyn FnMut(&Summary) -> bool,
+) -> Result<Summary, CrashError> {
+    let mut settings = settings.clone();
+    settings.ftl.power_safe = true;
+    let settings = &settings;
+    let flash = &settings.flash;
+    if flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0 {
+        let message = "power cuts of blocks that wear out are not simulated: which are retired is not yet kept on \
+                       flash; set flash.endurance to none and ftl.spare_blocks to 0";
+        return Err(SourceError::Input(message.into()).into());
+    }
+    if is_hybrid(&settings.ftl.kind) {
+        let message = "hybrid FTLs cannot be recovered yet: their pages have no sequence numbers; choose a \
+                       page-mapped ftl.kind";
+        return Err(SourceError::Input(message.into()).into());
+    }
+    if settings.ftl.gc_background.is_some() {
+        let message = "power cuts of a device that collects garbage in the background are not simulated yet; \
+                       set ftl.gc_background to false";
+        return Err(SourceError::Input(message.into()).into());
+    }
+    if Engine::new(settings).overlaps_steps() || settings.ftl.allocation.is_dynamic() {
+        let message = "power cuts of dies whose operations overlap or pass each other are not simulated; leave \
+                       out the options of parallel operation in [flash], and ftl.allocation";
+        return Err(SourceError::Input(message.into()).into());
+    }
+    if !keeps_trims(settings) {
+        let message = "there is no room to make trims durable; withhold more (ftl.over_provisioning), or raise \
+                       flash.blocks_per_plane";
+        return Err(SourceError::Input(message.into()).into());
+    }
+    let mut prepared = prepare(settings)?;
+    let mut media = Media::new(flash.units(), flash.blocks_per_unit() as u32, flash.pages_per_block, 0);
+    let tape = Tape::new(with_ftl!(&prepared.ftl, ftl => ftl.engrave(&mut media)));
+    with_ftl!(&mut prepared.ftl, ftl => ftl.record(&tape, &media));
+    let mut life = Life {
+        settings,
+        options,
+        random: stream(options.seed, "crash"),
+        ledger: Ledger::new(&prepared.ftl, &media).map_err(|what| CrashError::Fault { cut: 0, what })?,
+        media,
+        tape,
+        summary: Summary::default(),
+    };
+    let mut requests = leg::Feed::new(reopen)?;
+    let mut next = Some(prepared);
+    while let Some(until) = life.next_cut() {
+        life.summary.cuts += 1;
+        let prepared = next.take().expect("recovered");
+        let step = catch_unwind(AssertUnwindSafe(|| life.cut(prepared, until, &mut requests)));
+        next = Some(match step {
+            Ok(outcome) => outcome?,
+            Err(panic) => return Err(life.fault(panicked(&*panic))),
+        });
+        if !progress(&life.summary) {
+            return Err(SourceError::Interrupted.into());
+        }
+    }
+    Ok(life.summary)
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    format!("panicked: {}", text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message"))
+}
+
+/// The device at time 0, all of it on flash.
+fn prepare(settings: &Settings) -> Result<Prepared, CrashError> {
+    let mut prepared = Prepared::new(settings, &mut (), true).map_err(|error| before(0, error))?;
+    with_ftl!(&mut prepared.ftl, ftl => ftl.flush(&mut prepared.work));
+    prepared.work.reset();
+    Ok(prepared)
+}
+
+fn before(cut: u64, error: RunError) -> CrashError {
+    match error {
+        RunError::Source(error) => CrashError::Source(error),
+        RunError::Check(what) => CrashError::Fault { cut, what },
+    }
+}
+
+impl Life<'_> {
+    fn fault(&self, what: String) -> CrashError {
+        CrashError::Fault { cut: self.summary.cuts, what }
+    }
+
+    fn draw(&mut self, bound: u64) -> u64 {
+        below(self.random.next_u64(), bound)
+    }
+
+    /// Operations to the next cut; `None`: there is none.
+    fn next_cut(&mut self) -> Option<Until> {
+        match &self.options.cuts {
+            Cuts::Random { count, mean } => {
+                let (count, mean) = (*count, *mean);
+                (self.summary.cuts < count).then(|| Until { operations: self.draw(2 * mean + 1) })
+            }
+            Cuts::At(at) => {
+                let next = at.get(self.summary.cuts as usize)?;
+                Some(Until { operations: next.saturating_sub(self.summary.operations) })
+            }
+        }
+    }
+
+    /// Runs requests up to a cut, recovers and verifies: the device as it goes on.
+    fn cut(
+        &mut self,
+        mut prepared: Prepared,
+        until: Until,
+        requests: &mut leg::Feed,
+    ) -> Result<Prepared, CrashError> {
+        prepared.tape = Some(self.tape.clone());
+        let mut leg = Leg::new(until);
+        requests.begin(&leg);
+        run_prepared(self.settings, prepared, requests, &mut leg)
+            .map_err(|error| before(self.summary.cuts, error))?;
+        let changes = self.tape.take_changes();
+        let cut = leg.operations.cut(changes, until.operations, &mut self.random, &mut self.media);
+        let cut = cut.map_err(|what| self.fault(what))?;
+        self.summary.operations += cut.finished;
+        self.summary.torn_programs += cut.torn_programs;
+        self.summary.torn_erases += cut.torn_erases;
+        let (issues, events) = self.tape.take_events();
+        let strict = self.settings.flash.page_bytes == self.settings.ftl.logical_page_bytes;
+        self.summary.requests += self.ledger.take(&leg, (&issues, &events), cut.time_ns, strict);
+        self.tape.prune(&self.media);
+        let ftl = self.recover()?;
+        let ftl = self.verify(ftl)?;
+        let mut work = new_work(self.settings);
+        work.reset();
+        let done = Preconditioning::new("none");
+        Ok(Prepared { ftl, work, done, check: true, tape: None })
+    }
+
+    /// Recovers, in the end without a cut.
+    fn recover(&mut self) -> Result<Ftl, CrashError> {
+        let mut cuts = if self.draw(4) == 0 { 1 + self.draw(u64::from(RECOVERY_CUTS)) } else { 0 };
+        loop {
+            let mut work = new_work(self.settings);
+            work.label();
+            let tape = (&self.tape, self.options.flaw);
+            let (ftl, recovery) = Ftl::recover(self.settings, &self.media, tape, &mut work)
+                .map_err(|what| self.fault(format!("recovery: {what}")))?;
+            let (operations, elapsed_ns) = run_alone(self.settings, &work);
+            let changes = self.tape.take_changes();
+            self.tape.take_events();
+            let total = changes.len() as u64;
+            // A cut before the first or behind the last change of the flash shows nothing new.
+            let target = if cuts > 0 && total > 0 { self.draw(total) } else { total };
+            cuts = cuts.saturating_sub(1);
+            let cut = operations.cut(changes, target, &mut self.random, &mut self.media);
+            let cut = cut.map_err(|what| self.fault(format!("recovery: {what}")))?;
+            self.summary.torn_programs += cut.torn_programs;
+            self.summary.torn_erases += cut.torn_erases;
+            self.tape.prune(&self.media);
+            if target == total {
+                self.summary.recovery.add(&recovery, elapsed_ns);
+                return Ok(ftl);
+            }
+            self.summary.recovery.cut += 1;
+        }
+    }
+
+    /// Compares what the device has with what it promised.
+    fn verify(&mut self, mut ftl: Ftl) -> Result<Ftl, CrashError> {
+        if let Some(fault) = self.media.fault() {
+            return Err(self.fault(fault.into()));
+        }
+        with_ftl!(&ftl, ftl => ftl.verify()).map_err(|what| self.fault(format!("recovered: {what}")))?;
+        let verdict = self.ledger.settle(&ftl, &self.media).map_err(|what| self.fault(what))?;
+        self.summary.durable_writes += verdict.durable_writes;
+        self.summary.durable_trims += verdict.durable_trims;
+        self.summary.pages_verified += verdict.pages;
+        with_ftl!(&mut ftl, ftl => ftl.start());
+        Ok(ftl)
+    }
+}
+
+fn new_work(settings: &Settings) -> Work {
+    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips())
+}
+
+/// Runs the steps of recovery on an idle device: its operations and how long they took, ns.
+fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
+    let mut array = Array::new(settings.flash.chips(), settings.flash.channels);
+    let mut operations = Operations::default();
+    let mut now_ns = 0;
+    array.keep_spans();
+    array.start(0, work.steps(), 0);
+    array.label(work.labels());
+    while !array.all_idle() {
+        now_ns = array.next_ns();
+        while array.advance(now_ns).is_some() {}
+        array.take_spans().for_each(|span| operations.add_span(&span));
+    }
+    (operations, now_ns)
+}

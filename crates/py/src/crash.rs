@@ -1,0 +1,104 @@
+//! Power cuts, started from Python.
+
+use ftlab_core::config::Settings;
+use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash as cut_power};
+use ftlab_core::workload::{Source, SourceError};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::errors::{Fault, guard};
+use crate::observe::Pulse;
+use crate::source::{self, Raised};
+
+/// NAND pages up to which power cuts are simulated: each recovery reads every one.
+const MOST_PAGES: u64 = 1 << 24;
+
+/// Cuts the power of a configuration's device again and again; the result without its engine block,
+/// JSON. Its `fault` is `null`, or the number of the cut after which the device broke a promise, and
+/// what it was.
+///
+/// `cuts` at random, each after `operations` programs and erases on average, or `at` so many of them
+/// since time 0. `chunks` as in `run`; without a workload the requests are random. `progress(cuts)` is
+/// called every 50 ms or so; `False` stops.
+#[pyfunction]
+#[pyo3(signature = (config, *, cuts, operations, at=None, chunks=None, progress=None))]
+#[allow(clippy::too_many_arguments)] // keywords in Python
+pub fn crash(
+    py: Python<'_>,
+    config: &Config,
+    cuts: u64,
+    operations: u64,
+    at: Option<Vec<u64>>,
+    chunks: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let resolved = &config.resolved;
+    let settings = &resolved.settings;
+    let work = move || {
+        let seed = settings.seed;
+        if settings.flash.pages() > MOST_PAGES {
+            return Err(Fault::User(format!(
+                "a device of {} pages is too large for power cuts, after which every page is read; choose at most \
+                 {MOST_PAGES}: the preset crash, or --set flash.blocks_per_plane=16, say",
+                settings.flash.pages()
+            )));
+        }
+        let cuts = at.map_or(Cuts::Random { count: cuts, mean: operations }, Cuts::At);
+        let options = Options { cuts, seed, flaw: Default::default() };
+        let raised = Raised::default();
+        let mut last = Summary::default();
+        let mut pulse = Pulse::new(progress);
+        let mut beat = |summary: &Summary| {
+            last = summary.clone();
+            pulse.beat(summary.cuts)
+        };
+        let mut stopped = None;
+        let mut reopen = || open(settings, chunks.as_ref(), seed, &raised, &mut stopped);
+        let fault = match cut_power(settings, &mut reopen, &options, &mut beat) {
+            Ok(summary) => {
+                last = summary;
+                Value::Null
+            }
+            Err(CrashError::Fault { cut, what }) => json!({"cut": cut, "what": what}),
+            Err(CrashError::Source(error)) => {
+                return Err(match (stopped, pulse.take_stop()) {
+                    (Some(fault), _) => fault,
+                    (None, Some(Some(error))) => Fault::Python(error),
+                    (None, _) => raised.explain(error.into()),
+                });
+            }
+        };
+        let mut result = json!({"schema": "ftlab.crash.v1", "config": resolved.to_json()});
+        let Value::Object(counts) = serde_json::to_value(&last).expect("a summary holds numbers only") else {
+            panic!("a summary is an object")
+        };
+        result.as_object_mut().expect("an object").extend(counts);
+        result["fault"] = fault;
+        Ok(result.to_string())
+    };
+    Ok(py.detach(|| guard(work))?)
+}
+
+/// The requests from their beginning. What the front says goes into `stopped`.
+fn open(
+    settings: &Settings,
+    chunks: Option<&Py<PyAny>>,
+    seed: u64,
+    raised: &Raised,
+    stopped: &mut Option<Fault>,
+) -> Result<Box<dyn Source + 'static>, SourceError> {
+    let workload = &settings.workload;
+    let files = workload.benchmark.is_some() || workload.fio_job.is_some();
+    if workload.trace.is_none() && workload.synthetic.is_none() && !files {
+        return Ok(Box::new(Requests::new(settings, seed)));
+    }
+    let chunks = chunks.map(|chunks| Python::attach(|py| chunks.clone_ref(py)));
+    match source::of_settings_raising(settings, chunks, raised.clone()) {
+        Ok(source) => Ok(source),
+        Err(fault) => {
+            *stopped = Some(fault);
+            Err(SourceError::Interrupted)
+        }
+    }
+}
