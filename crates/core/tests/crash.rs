@@ -177,6 +177,8 @@ fn found_before() {
     if count() >= 5000 {
         cuts(&buffered("msftl"), 2442, 2, Flaw::None).unwrap();
         cuts(&small("msftl"), 4683, 1, Flaw::None).unwrap();
+        // A victim's own unit of trims, written anew for it, spoke of data under way to another chip.
+        cuts(&small("cdftl"), 7666, 1, Flaw::None).unwrap();
     }
     // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the
     // victim and its copies together were more blocks than the data may have.
