@@ -185,6 +185,8 @@ fn the_generator_allocates_nothing() {
             requests: 50_000,
             pattern,
             sequential_ppm: 100_000,
+            near_ppm: 200_000,
+            near_range: 2 << 20,
             read_ppm: 400_000,
             trim_ppm: 10_000,
             exact_mix: true,

@@ -75,6 +75,8 @@ _GENERATOR = (
     ("hot-share", "PERCENT", "hot-cold: requests to the hot part.  [default: 80%]"),
     ("hot-region", "PERCENT", "hot-cold: part of the region that is hot.  [default: 20%]"),
     ("sequential-share", "PERCENT", "Requests that begin where the one before ended.  [default: 0%]"),
+    ("near-share", "PERCENT", "Of the others, those that begin near one of the 8 before.  [default: 0%]"),
+    ("near-range", "BYTES", "How near: in the same aligned range of this size.  [default: 2MiB]"),
     ("read-share", "PERCENT", "Share of reads.  [default: 50%]"),
     ("trim-share", "PERCENT", "Share of trims.  [default: 0%]"),
     ("exact-mix", "BOOL", "true: the shares hold exactly.  [default: false]"),

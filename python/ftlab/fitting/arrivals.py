@@ -36,6 +36,33 @@ def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
     return Bursts(length, within, between)
 
 
+def seen_length(found: Bursts) -> float:
+    """Requests for each gap above the mean gap, the measure of burstiness: in a process with these
+    bursts a little more than their length where gaps within are short."""
+    p = 1 / found.length
+    mean = (1 - p) * found.within_ns + p * found.between_ns
+    above = p * math.exp(-mean / found.between_ns) if found.between_ns else 0.0
+    above += (1 - p) * math.exp(-mean / found.within_ns) if found.within_ns else 0.0
+    return 1 / above if above else math.inf
+
+
+def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
+    """The bursts with this mean gap, coefficient of variation and requests for each gap above the mean.
+
+    Where no mixture of two exponentials has all three, the one that has the first two and is nearest
+    in the third. Bisection over the length: the longer the bursts with the same spread, the longer the
+    gaps within them, and the more of those are above the mean.
+    """
+    low, high = math.log((cv**2 + 1) / 2 * 1.02), math.log(1e9)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if seen_length(bursts(mean_ns, cv, math.exp(middle))) > seen:
+            low = middle
+        else:
+            high = middle
+    return bursts(mean_ns, cv, math.exp(low))
+
+
 class Lengths(NamedTuple):
     """Mean requests in a burst of reads, and in one of other operations."""
 

@@ -1,7 +1,9 @@
 """From targets to a generator's parameters.
 
-What a share, a size or a rate states is set directly. The miss ratio is met by how hot the hot part is
-(bisection), conflicts by two properties of the arrival process (Broyden's method):
+What a share, a size or a rate states is set directly; the process of bursts has a closed form, corrected
+by what the draws of the seed make of it. The miss ratio is met by how hot the hot part is (bisection), in
+turns with the share of requests near those before and the region, which all depend on each other;
+conflicts by two properties of the arrival process (Broyden's method):
 
 - where the rate is not a target: the time between bursts, and the length of bursts of reads or of
   writes, one of which stays at 1. A longer burst of one operation adds conflicts to that operation;
@@ -37,8 +39,11 @@ COARSE_RUNS, FINE_RUNS = 60, 80
 BISECTIONS = 14
 """Most runs for a miss ratio."""
 
-REGION_TURNS = 4
-"""Most corrections of a region that is not touched whole."""
+PLACE_TURNS = 6
+"""Most corrections of a region that is not touched whole, and of the near share."""
+
+ARRIVAL_TURNS = 8
+"""Most corrections of the arrival process by its draws."""
 
 GOOD = 0.25
 """Part of the tolerance at which a search ends."""
@@ -49,7 +54,7 @@ WITHIN_BURST_NS = 20_000
 START_GAP_NS = 3e6
 _SHORTEST_GAP_NS, _LONGEST_GAP_NS = 1e3, 1e11
 _LONGEST_BURST = 6.0
-_LARGEST_REGION = 4
+_LARGEST_REGION = 64
 _HOT_REGION = 0.2
 _MOST_HOT = 0.95
 
@@ -149,10 +154,13 @@ class Fitter:
         """The generator for ``targets``."""
         self._runs = 0
         keys = _given(targets)
-        self._places(targets, keys)
+        # Arrivals first, since the draws of addresses follow theirs.
         _arrivals(targets, keys)
+        self._places(targets, keys)
         if targets.read_conflicts is not None:
             self._conflicts(targets, keys)
+        elif keys.get("arrival") == "bursts" and targets.interarrival_cv is not None:
+            self._as_drawn(targets, keys)
         fit = Fit(targets, keys)
         fit.characteristics = self._reached(targets, keys)
         fit.runs = self._runs
@@ -177,21 +185,65 @@ class Fitter:
         return conflicts(config, self._device, progress=advance)
 
     def _places(self, targets: Targets, keys: dict[str, str]) -> None:
-        """Region and locality. A region that is drawn from is not touched whole, and how much of it
-        depends on the locality, so they take turns."""
-        if targets.footprint_bytes is None:
+        """Region, near share and locality. They depend on each other (how much of a region is touched
+        depends on the locality, so does how often two requests meet by chance), so they take turns."""
+        if targets.footprint_bytes is None and targets.near_ratio is None:
             self._locality(targets, keys)
             return
-        region = first = parse(keys["region"])
-        for _ in range(REGION_TURNS):
+        first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
+        for _ in range(PLACE_TURNS):
             self._locality(targets, keys)
-            touched = _footprint(self._generator(keys))
-            if abs(touched / targets.footprint_bytes - 1) <= self._tolerance * GOOD:
+            config = self._generator(keys)
+            settled = self._near(targets, keys, config)
+            if targets.footprint_bytes is not None:
+                settled &= self._region(targets.footprint_bytes, keys, first, _footprint(config))
+            if settled:
                 return
-            region *= targets.footprint_bytes / touched
-            region = min(max(region, first), first * _LARGEST_REGION) // 4096 * 4096
-            keys["region"] = f"{round(region)}B"
         self._locality(targets, keys)
+
+    def _near(self, targets: Targets, keys: dict[str, str], config: Config) -> bool:
+        """Corrects the near share; whether that was not needed."""
+        if targets.near_ratio is None:
+            return True
+        reached, share = measure(config).near_ratio, _share_of(keys.get("near_share", "0%"))
+        gap = targets.near_ratio - reached
+        # What is not near for any reason but the share, of which the share takes its part.
+        free = (1 - reached) / max(1 - share, 1e-6)
+        corrected = min(max(share + gap / max(free, 1e-6), 0.0), 0.999999)
+        keys["near_share"] = _percent(corrected)
+        return abs(gap) <= self._tolerance * GOOD or corrected == share
+
+    def _region(self, wanted: int, keys: dict[str, str], first: float, touched: int) -> bool:
+        """Corrects the region by the footprint; whether that was not needed. At least ``first`` bytes."""
+        if abs(touched / wanted - 1) <= self._tolerance * GOOD:
+            return True
+        region = parse(keys["region"]) * wanted / touched
+        region = min(max(region, first), first * _LARGEST_REGION) // 4096 * 4096
+        keys["region"] = f"{round(region)}B"
+        return False
+
+    def _as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
+        """Corrects the process of bursts by what its draws make of it, which for a heavy tail is far from
+        the expectation; the nearest found is kept."""
+        mean, cv, seen = targets.mean_interarrival_ns, targets.interarrival_cv, targets.burst_length
+        assert mean is not None and cv is not None
+        asked = [mean, cv, seen or 1.0]
+        best, least = dict(keys), math.inf
+        for _ in range(ARRIVAL_TURNS):
+            found = measure(self._generator(keys))
+            pairs = [(found.mean_gap_ns, mean), (found.gap_cv, cv)]
+            pairs += [(found.burst_length, seen)] if seen is not None else []
+            distance = max(abs(reached / wanted - 1) for reached, wanted in pairs)
+            if distance < least:
+                best, least = dict(keys), distance
+            if distance <= self._tolerance * GOOD:
+                break
+            for at, (reached, wanted) in enumerate(pairs):
+                asked[at] *= min(max(wanted / reached, 0.5), 2.0)
+            asked[1] = max(asked[1], 1.0)
+            _set_bursts(keys, _bursts(asked[0], asked[1], asked[2] if seen is not None else None))
+        keys.clear()
+        keys.update(best)
 
     def _locality(self, targets: Targets, keys: dict[str, str]) -> None:
         """How hot the hot part is, such that the miss ratio is met.
@@ -282,13 +334,17 @@ class Fitter:
             ("reads", targets.reads, found.counts[0], False),
             ("writes", targets.writes, found.counts[1], False),
             ("trims", targets.trims or None, found.counts[2], False),
+            ("write_ratio", targets.write_ratio, found.write_ratio, True),
+            ("mean_size", targets.mean_size, found.mean_size, False),
             ("mean_read_size", targets.mean_read_size, found.mean_read_size, False),
             ("mean_write_size", targets.mean_write_size, found.mean_write_size, False),
             ("read_size_mix", *_mix(targets.read_sizes, found, True), True),
             ("write_size_mix", *_mix(targets.write_sizes, found, False), True),
             ("sequential_ratio", targets.sequential_ratio, found.sequential_ratio, True),
+            ("near_ratio", targets.near_ratio, found.near_ratio, True),
             ("mean_interarrival_ns", targets.mean_interarrival_ns, found.mean_gap_ns, False),
             ("interarrival_cv", targets.interarrival_cv, found.gap_cv, False),
+            ("burst_length", targets.burst_length, found.burst_length, False),
         ]
         if targets.footprint_bytes is not None:
             values.append(("footprint_bytes", targets.footprint_bytes, _footprint(config), False))
@@ -322,6 +378,10 @@ def _given(targets: Targets) -> dict[str, str]:
             keys[name] = sizes.text(mix)
     if targets.sequential_ratio is not None:
         keys["sequential_share"] = _percent(targets.sequential_ratio)
+    if targets.near_ratio is not None:
+        # A first guess, without the chance of meeting.
+        left = 1 - (targets.sequential_ratio or 0.0)
+        keys["near_share"] = _percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic
 
 
@@ -336,13 +396,20 @@ def _arrivals(targets: Targets, keys: dict[str, str]) -> None:
     elif cv <= arrivals.STEADY_CV:
         keys["arrival"] = "constant"
     else:
-        found = arrivals.bursts(mean, cv, targets.burst_length or 10.0)
-        keys.update(
-            arrival="bursts",
-            interarrival=_ns(found.within_ns),
-            burst_gap=_ns(found.between_ns),
-            burst_length=_real(found.length),
-        )
+        keys["arrival"] = "bursts"
+        _set_bursts(keys, _bursts(mean, cv, targets.burst_length))
+
+
+def _bursts(mean: float, cv: float, seen: float | None) -> arrivals.Bursts:
+    return arrivals.bursts(mean, cv, 10.0) if seen is None else arrivals.seen_bursts(mean, cv, seen)
+
+
+def _set_bursts(keys: dict[str, str], found: arrivals.Bursts) -> None:
+    keys.update(
+        interarrival=_ns(found.within_ns),
+        burst_gap=_ns(found.between_ns),
+        burst_length=_real(found.length),
+    )
 
 
 class _Process(NamedTuple):
@@ -439,6 +506,10 @@ def _footprint(config: Config) -> int:
         for step in range(int((last - first).max()) + 1 if first.size else 0):
             touched.update((first[first + step <= last] + step).tolist())
     return len(touched) << 12
+
+
+def _share_of(percent: str) -> float:
+    return float(percent.removesuffix("%")) / 100
 
 
 def _percent(share: float) -> str:

@@ -22,10 +22,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// A million: a share of all in parts per million.
 const ALL: u64 = 1_000_000;
 
+/// Requests whose ranges the near share returns to.
+const REMEMBERED: usize = 8;
+
 /// Requests drawn at random: when (arrivals), which operation (mix), how large, where.
 ///
-/// A request begins where the one before it ended (with the sequential share), or at an address of
-/// the pattern, a multiple of the alignment within the region. What is left of the region after the
+/// A request begins where the one before it ended (with the sequential share), or else in the range of
+/// one of the [`REMEMBERED`] requests before it (with the near share, uniform), or at an address of the
+/// pattern, a multiple of the alignment within the region. What is left of the region after the
 /// last place that holds the largest request is not drawn. The first request arrives at 0. The same
 /// settings and seed give the same requests.
 #[derive(Clone, Debug)]
@@ -130,6 +134,11 @@ struct Places {
     /// Aligned addresses at which the largest request fits in the region.
     slots: u64,
     sequential_ppm: u64,
+    near_ppm: u64,
+    near_range: u64,
+    /// Ranges in which the last requests began, number `drawn % REMEMBERED` the oldest.
+    recent: [u64; REMEMBERED],
+    drawn: usize,
     order: Order,
     /// Where the request before ended; `None` before the first.
     end: Option<u64>,
@@ -165,7 +174,18 @@ impl Places {
             Order::Sequential => ALL,
             _ => synthetic.sequential_ppm,
         };
-        Places { region, align, slots, sequential_ppm, order, end: None }
+        Places {
+            region,
+            align,
+            slots,
+            sequential_ppm,
+            near_ppm: synthetic.near_ppm,
+            near_range: synthetic.near_range,
+            recent: [0; REMEMBERED],
+            drawn: 0,
+            order,
+            end: None,
+        }
     }
 
     #[inline]
@@ -177,10 +197,28 @@ impl Places {
         };
         let offset = match self.end {
             Some(end) if follows && end + size <= self.region => end,
-            _ => self.slot(rng) * self.align,
+            _ => self.near(rng).unwrap_or_else(|| self.slot(rng)) * self.align,
         };
+        if self.near_ppm > 0 {
+            self.recent[self.drawn % REMEMBERED] = offset / self.near_range;
+            self.drawn += 1;
+        }
         self.end = Some(offset + size);
         offset
+    }
+
+    /// With the near share, a slot in the range of a request shortly before; none if nothing can begin
+    /// there.
+    #[inline]
+    fn near(&self, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
+        let known = self.drawn.min(REMEMBERED) as u64;
+        if known == 0 || below(rng.next_u64(), ALL) >= self.near_ppm {
+            return None;
+        }
+        let start = self.recent[below(rng.next_u64(), known) as usize] * self.near_range;
+        let first = start.div_ceil(self.align);
+        let last = ((start + self.near_range - 1) / self.align).min(self.slots - 1);
+        (first <= last).then(|| first + below(rng.next_u64(), last - first + 1))
     }
 
     #[inline]

@@ -9,6 +9,8 @@ fn settings(pattern: Pattern) -> Synthetic {
         requests: 200_000,
         pattern,
         sequential_ppm: 0,
+        near_ppm: 0,
+        near_range: 2 << 20,
         read_ppm: 300_000,
         trim_ppm: 50_000,
         exact_mix: false,
@@ -114,6 +116,29 @@ fn seeds_decide() {
     let make = |seed| all(Generator::new(&settings(ZIPF), 1 << 30, seed));
     assert_eq!(make(1), make(1));
     assert_ne!(make(1), make(2));
+}
+
+#[test]
+fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
+    let range = 1 << 20;
+    let near = |near_ppm| {
+        let records = run(&Synthetic { near_ppm, near_range: range, ..random() });
+        let ranges: Vec<_> = records.iter().map(|record| record.offset / range).collect();
+        let again = (8..ranges.len()).filter(|&at| ranges[at - 8..at].contains(&ranges[at])).count();
+        again as f64 / (ranges.len() - 8) as f64
+    };
+    // By chance: one of at most eight of 1,024 ranges.
+    assert!(near(0) < 8.5 / 1024.0, "{}", near(0));
+    for share in [0.25, 0.7] {
+        let found = near((share * 1e6) as u64);
+        assert!((found - share).abs() < 0.01, "{share}: {found}");
+    }
+    // All of them: nothing leaves the first range, and every slot of it is drawn.
+    let records = run(&Synthetic { near_ppm: ALL, near_range: range, ..random() });
+    let first = records[0].offset / range;
+    assert!(records.iter().all(|record| record.offset / range == first));
+    let slots: std::collections::HashSet<_> = records.iter().map(|record| record.offset).collect();
+    assert_eq!(slots.len(), 128);
 }
 
 /// The exact requests of a seed: a change here changes every published run. Made with
@@ -296,11 +321,12 @@ fn golden_of_every_option() {
         digest(&Synthetic { arrival: Arrival::Constant, exact_mix: true, ..random() }),
         digest(&Synthetic { arrival: burst(false), ..random() }),
         digest(&Synthetic { arrival: burst(true), exact_mix: true, ..random() }),
+        digest(&Synthetic { near_ppm: 600_000, sequential_ppm: 100_000, ..settings(EIGHTY_TWENTY) }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
 
-const DIGESTS: [u64; 8] = [
+const DIGESTS: [u64; 9] = [
     0xb99a_cce1_289b_9e39,
     0x4982_298d_250d_4e47,
     0x9925_e367_916f_9f2f,
@@ -309,6 +335,7 @@ const DIGESTS: [u64; 8] = [
     0xfaf6_282c_0f19_be26,
     0xea4b_a53e_f354_27e3,
     0x2825_27fa_ea4f_2111,
+    0x9ba1_02b5_d90a_877e,
 ];
 
 proptest! {
@@ -317,7 +344,7 @@ proptest! {
         pattern in prop::sample::select(vec!["random", "sequential", "zipf", "hot-cold"]),
         size in 512u64..1 << 20, larger in 0u64..1 << 16, extra in 0u64..1 << 22, seed in any::<u64>(),
         theta in 0.01f64..10.0, share_ppm in 0u64..=ALL, region_ppm in 1u64..=ALL, sequential_ppm in 0u64..=ALL,
-        single in any::<bool>(), exact_mix in any::<bool>(), read_length in 1f64..100.0,
+        near_ppm in 0u64..=ALL, near_range in 512u64..1 << 22, single in any::<bool>(), exact_mix in any::<bool>(), read_length in 1f64..100.0,
     ) {
         let region = size + larger + extra;
         let pattern = match pattern {
@@ -330,7 +357,7 @@ proptest! {
         let arrival = Arrival::Bursts { length: 1.5, read_length, gap_ns: 100, single };
         let synthetic = Synthetic {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
-            sequential_ppm, arrival, exact_mix, ..settings(pattern)
+            sequential_ppm, near_ppm, near_range, arrival, exact_mix, ..settings(pattern)
         };
         let records = all(Generator::new(&synthetic, 1 << 40, seed));
         prop_assert_eq!(records.len(), 50);
