@@ -179,7 +179,7 @@ fn the_generator_allocates_nothing() {
     for (pattern, arrival) in [
         (Pattern::Random, Arrival::Exponential),
         (Pattern::Zipf { theta: 1.1 }, Arrival::Constant),
-        (Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000 }, single),
+        (Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: Some(2 << 20) }, single),
     ] {
         let synthetic = Synthetic {
             requests: 50_000,

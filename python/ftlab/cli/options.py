@@ -74,6 +74,7 @@ _GENERATOR = (
     ("zipf-theta", "X", "Exponent of zipf.  [default: 1.1]"),
     ("hot-share", "PERCENT", "hot-cold: requests to the hot part.  [default: 80%]"),
     ("hot-region", "PERCENT", "hot-cold: part of the region that is hot.  [default: 20%]"),
+    ("hot-piece", "BYTES", "hot-cold: the beginning of each such piece is hot.  [default: region]"),
     ("sequential-share", "PERCENT", "Requests that begin where the one before ended.  [default: 0%]"),
     ("near-share", "PERCENT", "Of the others, those that begin near one of the 8 before.  [default: 0%]"),
     ("near-range", "BYTES", "How near: in the same aligned range of this size.  [default: 2MiB]"),

@@ -38,6 +38,7 @@ class Workload:
     mean_gap_ns: float = 0.0
     gap_cv: float = 0.0
     """Standard deviation of the gaps between arrivals over their mean."""
+    median_gap_ns: float = 0.0
     burst_length: float = 1.0
     """Requests for each gap above the mean."""
 
@@ -118,6 +119,7 @@ def measure(config: Config) -> Workload:
     all_gaps = np.concatenate(gaps)
     if all_gaps.size and (mean := float(all_gaps.mean())) > 0:
         found.mean_gap_ns = mean
+        found.median_gap_ns = float(np.median(all_gaps))
         found.gap_cv = float(all_gaps.std()) / mean
         found.burst_length = all_gaps.size / max(int((all_gaps > mean).sum()), 1)
     return found

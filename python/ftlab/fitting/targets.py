@@ -27,6 +27,9 @@ RATIOS = ("write_ratio", "sequential_ratio", "near_ratio", "miss_ratio")
 SIZES = ("mean_size", "mean_read_size", "mean_write_size")
 """Targets that are sizes."""
 
+TIMES = ("mean_interarrival", "median_interarrival")
+"""Targets that are times."""
+
 NUMBERS = {"interarrival_cv": (0.0, 1e3), "burst_length": (1.0, 1e6)}
 """Targets that are other numbers, with their limits."""
 
@@ -55,6 +58,8 @@ class Targets:
     near_ratio: float | None = None
     """Share of requests that begin in the range of 2 MiB of one of the 8 before."""
     mean_interarrival_ns: float | None = None
+    median_interarrival_ns: float | None = None
+    """With ``burst_length`` and without ``interarrival_cv``."""
     interarrival_cv: float | None = None
     burst_length: float | None = None
     """Requests for each gap above the mean gap."""
@@ -133,8 +138,7 @@ class _Reader:
 
     def _values(self, place: str, table: Mapping[str, Any]) -> dict[str, Any]:
         """The targets of a table that are numbers."""
-        known = {"source", "sizes", "synthetic", "mean_interarrival", *NUMBERS, *COUNTS}
-        known |= {*RATIOS, *SIZES}
+        known = {"source", "sizes", "synthetic", *TIMES, *NUMBERS, *COUNTS, *RATIOS, *SIZES}
         values: dict[str, Any] = {}
         for key, value in table.items():
             if key not in known:
@@ -145,8 +149,8 @@ class _Reader:
                 values[key] = self._number(place, key, value, 0.0, 1.0)
             elif key in NUMBERS:
                 values[key] = self._number(place, key, value, *NUMBERS[key])
-            elif key == "mean_interarrival":
-                values["mean_interarrival_ns"] = _quantity(place, "interarrival", value)
+            elif key in TIMES:
+                values[f"{key}_ns"] = _quantity(place, "interarrival", value)
             elif key in SIZES:
                 values[key] = _quantity(place, "size", value)
         return values
@@ -206,14 +210,28 @@ def _check(place: str, targets: Targets) -> None:
         raise UserError(f"{place}: read_conflicts and write_conflicts come together")
     if targets.mean_size is not None and (targets.mean_read_size or targets.mean_write_size):
         raise UserError(f"{place}: mean_size, or mean_read_size and mean_write_size; not both")
-    for key in ("interarrival_cv", "burst_length"):
-        if getattr(targets, key) is not None and targets.mean_interarrival_ns is None:
-            raise UserError(f"{place}: {key} needs mean_interarrival")
-    if targets.burst_length is not None and targets.interarrival_cv is None:
-        raise UserError(f"{place}: burst_length needs interarrival_cv")
+    _check_arrivals(place, targets)
     for ops, conflicts in (("reads", targets.read_conflicts), ("writes", targets.write_conflicts)):
         if (conflicts or 0) > getattr(targets, ops):
             raise UserError(f"{place}: more conflicts than {ops}")
+
+
+def _check_arrivals(place: str, targets: Targets) -> None:
+    """Which figures of the gaps go together."""
+    mean, median = targets.mean_interarrival_ns, targets.median_interarrival_ns
+    cv, length = targets.interarrival_cv, targets.burst_length
+    for key, value in (("interarrival_cv", cv), ("burst_length", length), ("median_interarrival", median)):
+        if value is not None and mean is None:
+            raise UserError(f"{place}: {key} needs mean_interarrival")
+    if median is not None and cv is not None:
+        raise UserError(f"{place}: interarrival_cv or median_interarrival; not both")
+    if length is not None and cv is None and median is None:
+        raise UserError(f"{place}: burst_length needs interarrival_cv or median_interarrival")
+    if median is not None and length is None:
+        raise UserError(f"{place}: median_interarrival needs burst_length")
+    if median is not None and mean is not None and not 0 < median < mean * 0.69:
+        # Of a mixture of exponentials; that of one is ln 2 of the mean.
+        raise UserError(f"{place}: median_interarrival: expected less than 0.69 of mean_interarrival")
 
 
 def _quantity(place: str, key: str, value: Any) -> float:

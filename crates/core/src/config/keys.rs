@@ -214,6 +214,13 @@ pub const GENERAL: &[Key] = &[
         "20%",
         "Pattern hot-cold: share of the region that is hot, its beginning.",
     ),
+    or_word(
+        "workload.synthetic.hot_piece",
+        Kind::Bytes { min: 512, max: 1 << 60 },
+        &["region"],
+        "region",
+        "Pattern hot-cold: the beginning of each piece of this size is hot instead, so that hot data is scattered.",
+    ),
     key(
         "workload.synthetic.sequential_share",
         Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },

@@ -348,6 +348,7 @@ impl Reader<'_> {
             "hot-cold" => Pattern::HotCold {
                 share_ppm: self.u64("workload.synthetic.hot_share"),
                 region_ppm: self.u64("workload.synthetic.hot_region"),
+                piece: self.whole("workload.synthetic.hot_piece"),
             },
             _ => Pattern::Random,
         }

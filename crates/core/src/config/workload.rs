@@ -98,6 +98,8 @@ pub enum Pattern {
         share_ppm: u64,
         /// Share of the region, ppm.
         region_ppm: u64,
+        /// Bytes of a piece whose beginning is hot; `None`: the region.
+        piece: Option<u64>,
     },
 }
 

@@ -149,7 +149,42 @@ enum Order {
     Random,
     Sequential,
     Zipf { ranks: Zipf<f64>, scatter: Scatter },
-    HotCold { hot_slots: u64, share_ppm: u64 },
+    HotCold { parts: HotCold, share_ppm: u64 },
+}
+
+/// Slots in pieces whose beginnings are hot; what is left after the last whole piece is cold.
+#[derive(Clone, Copy, Debug)]
+struct HotCold {
+    pieces: u64,
+    /// Slots of a piece, and the hot ones of them.
+    slots: u64,
+    hot: u64,
+    all_slots: u64,
+}
+
+impl HotCold {
+    fn new(all_slots: u64, piece_slots: Option<u64>, region_ppm: u64) -> HotCold {
+        let slots = piece_slots.unwrap_or(all_slots).clamp(1, all_slots);
+        let hot = (u128::from(slots) * u128::from(region_ppm) / u128::from(ALL)) as u64;
+        HotCold { pieces: all_slots / slots, slots, hot: hot.max(1), all_slots }
+    }
+
+    #[inline]
+    fn draw(&self, hot: bool, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        let hot_slots = self.pieces * self.hot;
+        if hot || hot_slots == self.all_slots {
+            let at = below(rng.next_u64(), hot_slots);
+            return at / self.hot * self.slots + at % self.hot;
+        }
+        let at = below(rng.next_u64(), self.all_slots - hot_slots);
+        let cold = self.slots - self.hot;
+        if at < self.pieces * cold {
+            at / cold * self.slots + self.hot + at % cold
+        } else {
+            // After the last piece.
+            hot_slots + at
+        }
+    }
 }
 
 impl Places {
@@ -165,9 +200,9 @@ impl Places {
                 ranks: Zipf::new(slots as f64, theta).expect("theta is a positive number"),
                 scatter: Scatter::new(slots, rng),
             },
-            Pattern::HotCold { share_ppm, region_ppm } => {
-                let hot = u128::from(slots) * u128::from(region_ppm) / u128::from(ALL);
-                Order::HotCold { hot_slots: (hot as u64).max(1), share_ppm }
+            Pattern::HotCold { share_ppm, region_ppm, piece } => {
+                let piece_slots = piece.map(|bytes| bytes / align);
+                Order::HotCold { parts: HotCold::new(slots, piece_slots, region_ppm), share_ppm }
             }
         };
         let sequential_ppm = match order {
@@ -231,14 +266,9 @@ impl Places {
                 // From 1 to slots, but floats are not trusted with the ends.
                 scatter.place(rank.clamp(1, self.slots) - 1)
             }
-            &Order::HotCold { hot_slots, share_ppm } => {
-                let hot = below(rng.next_u64(), ALL) < share_ppm;
-                let (first, slots) = if hot || hot_slots == self.slots {
-                    (0, hot_slots)
-                } else {
-                    (hot_slots, self.slots - hot_slots)
-                };
-                first + below(rng.next_u64(), slots)
+            Order::HotCold { parts, share_ppm } => {
+                let hot = below(rng.next_u64(), ALL) < *share_ppm;
+                parts.draw(hot, rng)
             }
         }
     }

@@ -24,7 +24,7 @@ fn settings(pattern: Pattern) -> Synthetic {
 }
 
 const ZIPF: Pattern = Pattern::Zipf { theta: 1.1 };
-const EIGHTY_TWENTY: Pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000 };
+const EIGHTY_TWENTY: Pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: None };
 
 fn random() -> Synthetic {
     settings(Pattern::Random)
@@ -201,7 +201,7 @@ fn a_share_begins_where_the_one_before_ended() {
 #[test]
 fn hot_and_cold_divide_requests_and_space() {
     for hot_ppm in [900_000, 800_000, 700_000, 600_000, 500_000] {
-        let pattern = Pattern::HotCold { share_ppm: hot_ppm, region_ppm: 1_000_000 - hot_ppm };
+        let pattern = Pattern::HotCold { share_ppm: hot_ppm, region_ppm: 1_000_000 - hot_ppm, piece: None };
         let region = 1000 * 8192;
         let records = run(&Synthetic { region: Some(region), ..settings(pattern) });
         let border = region * (1_000_000 - hot_ppm) / 1_000_000;
@@ -213,10 +213,27 @@ fn hot_and_cold_divide_requests_and_space() {
 }
 
 #[test]
+fn hot_pieces_scatter_the_hot_part() {
+    // Ten pieces of 100 slots with 20 hot ones each, and 5 slots after the last.
+    let region = Some(1005 * 8192);
+    let pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: Some(100 * 8192) };
+    let records = run(&Synthetic { region, ..settings(pattern) });
+    let mut counts = [0u32; 1005];
+    for record in &records {
+        counts[(record.offset / 8192) as usize] += 1;
+    }
+    // 800 a hot slot and 50 a cold one (40,000 / 805); six deviations.
+    for (slot, &count) in counts.iter().enumerate() {
+        let (expected, deviation) = if slot < 1000 && slot % 100 < 20 { (800.0, 28.3) } else { (49.7, 7.05) };
+        assert!((f64::from(count) - expected).abs() < 6.0 * deviation, "{slot}: {count}");
+    }
+}
+
+#[test]
 fn all_hot_or_all_requests_to_the_hot_part() {
-    let everything = Pattern::HotCold { share_ppm: 0, region_ppm: 1_000_000 };
+    let everything = Pattern::HotCold { share_ppm: 0, region_ppm: 1_000_000, piece: None };
     assert!(run(&settings(everything)).iter().any(|r| r.offset > 1 << 29));
-    let only_hot = Pattern::HotCold { share_ppm: 1_000_000, region_ppm: 1 };
+    let only_hot = Pattern::HotCold { share_ppm: 1_000_000, region_ppm: 1, piece: None };
     let most = run(&settings(only_hot)).iter().map(|r| r.offset).max().unwrap();
     assert_eq!(most, 0, "one slot in a million of 131,072 is the first");
 }
@@ -351,7 +368,7 @@ proptest! {
             "random" => Pattern::Random,
             "sequential" => Pattern::Sequential,
             "zipf" => Pattern::Zipf { theta },
-            _ => Pattern::HotCold { share_ppm, region_ppm },
+            _ => Pattern::HotCold { share_ppm, region_ppm, piece: (extra % 2 == 0).then_some(near_range) },
         };
         let write_sizes = SizeMix::new(vec![(size, 1), (size + larger, 1)]);
         let arrival = Arrival::Bursts { length: 1.5, read_length, gap_ns: 100, single };
