@@ -42,7 +42,19 @@ BISECTIONS = 14
 PLACE_TURNS = 6
 """Most corrections of a region that is not touched whole, and of the near share."""
 
-PLACES = ((False, "2MiB"), (True, "2MiB"), (True, "256KiB"), (True, "32KiB"), (True, "4KiB"))
+LARGEST_DEVICE = {
+    "flash": {"blocks_per_plane": 16_777_216, "pages_per_block": 127},
+    "ftl": {"over_provisioning": "1%"},
+}
+"""On which any region lies (about 8 TiB)."""
+
+PLACES = (
+    (False, "2MiB"),
+    *(
+        (True, size)
+        for size in ("2MiB", "512KiB", "256KiB", "128KiB", "64KiB", "32KiB", "16KiB", "8KiB", "4KiB")
+    ),
+)
 """What is tried for a near ratio beside a miss ratio, in this order: whether the hot part is scattered, and
 the near range. In one hot part requests meet by chance, in a scattered one hardly; and requests nearer to
 those before miss less."""
@@ -50,7 +62,7 @@ those before miss less."""
 HOT_PIECES = 256
 """Most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
-ARRIVAL_TURNS = 8
+ARRIVAL_TURNS = 16
 """Most corrections of the arrival process by its draws."""
 
 GOOD = 0.25
@@ -59,8 +71,8 @@ GOOD = 0.25
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
 _MOST_HOT = 0.95
-_DRAWS = 1.63
-"""Kolmogorov's distribution, 99 %."""
+_KOLMOGOROV, _NORMAL = 1.63, 2.58
+"""What draws exceed once in a hundred times: differences of distributions, of means in standard errors."""
 
 
 Progress = Callable[[int], "bool | None"]
@@ -124,7 +136,8 @@ class Fitter:
 
         ``load_state`` is a saved state of the device.
         """
-        self._config = load(config if config is not None else {}, overrides or [])
+        # Without a device nothing runs but the measure of misses, on one as large as the region.
+        self._config = load(config if config is not None else LARGEST_DEVICE, overrides or [])
         self._tolerance = tolerance
         self._progress = progress
         self._load_state = load_state
@@ -200,7 +213,7 @@ class Fitter:
             keys.update(before)
             if scattered:
                 share = parse(self._region_of(keys)) / HOT_PIECES
-                keys["hot_piece"] = f"{max(math.ceil(share / NEAR_RANGE), 1) * NEAR_RANGE}B"
+                keys["hot_piece"] = f"{max(math.ceil(share / NEAR_RANGE), 1) * (NEAR_RANGE >> 20)}MiB"
             keys["near_range"] = near_range
             distance = self._turns(targets, keys)
             if distance < least:
@@ -218,8 +231,8 @@ class Fitter:
             distance = self._locality(targets, keys)
             config = self._generator(keys)
             if targets.near_ratio is not None:
-                reached = measure(config).near_ratio
-                distance = max(distance, abs(reached - targets.near_ratio))
+                found = measure(config)
+                distance = max(distance, abs(found.near_ratio - targets.near_ratio))
             if targets.footprint_bytes is not None:
                 touched = _footprint(config)
                 distance = max(distance, abs(touched / targets.footprint_bytes - 1))
@@ -227,7 +240,11 @@ class Fitter:
                 break
             corrected = dict(keys)
             if targets.near_ratio is not None:
-                corrected["near_share"] = _nearer(keys["near_share"], reached, targets.near_ratio)
+                corrected["near_share"] = _nearer(keys["near_share"], found.near_ratio, targets.near_ratio)
+                if targets.sequential_ratio:
+                    share = quantity.share_of(keys["sequential_share"])
+                    share *= targets.sequential_ratio / max(found.sequential_ratio, 1e-6)
+                    corrected["sequential_share"] = quantity.percent(min(share, 1.0))
             if targets.footprint_bytes is not None:
                 corrected["region"] = _region(keys["region"], targets.footprint_bytes / touched, first)
             if corrected == keys:
@@ -380,13 +397,9 @@ class Fitter:
                 ("write_conflicts", targets.write_conflicts, write, False),
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
-        # A mix of few requests is as far off as draws are: of a hundred samples of it, one is farther.
-        few = {
-            f"{op}_size_mix": _DRAWS / math.sqrt(max(number, 1))
-            for op, number in (("read", targets.reads), ("write", targets.writes + targets.trims))
-        }
+        spread = _spread(targets, found)
         return [
-            Characteristic(name, target, reached, ratio, max(self._tolerance, few.get(name, 0.0)))
+            Characteristic(name, target, reached, ratio, max(self._tolerance, spread.get(name, 0.0)))
             for name, target, reached, ratio in values
             if target is not None and reached is not None
         ]
@@ -484,6 +497,19 @@ def _set_bursts(keys: dict[str, str], found: arrivals.Bursts) -> None:
         burst_gap=quantity.ns(found.between_ns),
         burst_length=quantity.length(found.length),
     )
+
+
+def _spread(targets: Targets, found: Workload) -> dict[str, float]:
+    """How far off the sizes may be by the draws alone: of few requests, more than a tolerance."""
+    spread = {}
+    for op, counts in (("read", found.read_sizes), ("write", found.write_sizes)):
+        total, mean = counts.total(), getattr(found, f"mean_{op}_size")
+        if not total:
+            continue
+        square = sum(size**2 * number for size, number in counts.items()) / total
+        spread[f"{op}_size_mix"] = _KOLMOGOROV / math.sqrt(total)
+        spread[f"mean_{op}_size"] = _NORMAL * math.sqrt(square / mean**2 - 1) / math.sqrt(total)
+    return spread
 
 
 def _share(count: int, of: int) -> float:
