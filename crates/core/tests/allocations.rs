@@ -187,6 +187,7 @@ fn the_generator_allocates_nothing() {
             sequential_ppm: 100_000,
             near_ppm: 200_000,
             near_range: 2 << 20,
+            near_sequential_ppm: 300_000,
             read_ppm: 400_000,
             trim_ppm: 10_000,
             exact_mix: true,

@@ -78,6 +78,7 @@ _GENERATOR = (
     ("sequential-share", "PERCENT", "Requests that begin where the one before ended.  [default: 0%]"),
     ("near-share", "PERCENT", "Of the others, those that begin near one of the 8 before.  [default: 0%]"),
     ("near-range", "BYTES", "How near: in the same aligned range of this size.  [default: 2MiB]"),
+    ("near-sequential", "PERCENT", "Of those, those that go on where that one ended.  [default: 0%]"),
     ("read-share", "PERCENT", "Share of reads.  [default: 50%]"),
     ("trim-share", "PERCENT", "Share of trims.  [default: 0%]"),
     ("exact-mix", "BOOL", "true: the shares hold exactly.  [default: false]"),

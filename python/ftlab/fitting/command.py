@@ -11,6 +11,7 @@ from ftlab import traces
 from ftlab._core import Config, UserError
 from ftlab.configs import Override, keyword_overrides
 from ftlab.fitting import report
+from ftlab.fitting.compare import compare
 from ftlab.fitting.fit import Fit, Fitter
 from ftlab.fitting.targets import Targets, read_targets, targets_of_trace
 from ftlab.outputs import Output, check_distinct
@@ -124,6 +125,8 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
         found = fitter.conflicts_of(trace, flags) if request.config is not None else None
         targets: Targets = targets_of_trace(trace, name, found)
         fit = fitter.fit(targets)
+        if found is None and targets.mean_interarrival_ns is not None:
+            compare(fit, trace, flags, request.tolerance, reporter.callback(name))
         _write(fit, output, fitter.config, device=found is not None, keeps_preset=found is not None)
     return fit, output.name
 

@@ -89,6 +89,8 @@ class Characteristic:
     ratio: bool
     """A share, so that the difference counts and not its part of the target."""
     tolerance: float
+    fitted: bool = True
+    """Otherwise it is what the rest made of it, for comparison."""
 
     @property
     def difference(self) -> float:
@@ -117,7 +119,7 @@ class Fit:
     @property
     def missed(self) -> list[Characteristic]:
         """What was not met."""
-        return [each for each in self.characteristics if not each.met]
+        return [each for each in self.characteristics if each.fitted and not each.met]
 
 
 class Fitter:
@@ -166,6 +168,10 @@ class Fitter:
             Override("trace fit", "workload.out_of_range", "compact"),
         ]
         return self._run(load(self._config, overrides))
+
+    def conflicts_of_model(self, keys: dict[str, str]) -> tuple[int, int]:
+        """Conflicts of a generator's reads and writes on the device."""
+        return self._run(self._generator(keys))
 
     def fit(self, targets: Targets) -> Fit:
         """The generator for ``targets``."""
@@ -226,31 +232,33 @@ class Fitter:
     def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
         """Corrects the near share and the region in turns with the locality; the largest difference."""
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
-        distance = math.inf
-        for turn in range(PLACE_TURNS):
+        best, least = dict(keys), math.inf
+        for _ in range(PLACE_TURNS):
             distance = self._locality(targets, keys)
             config = self._generator(keys)
-            if targets.near_ratio is not None:
-                found = measure(config)
-                distance = max(distance, abs(found.near_ratio - targets.near_ratio))
+            found = measure(config) if targets.near_ratio is not None else None
+            if found is not None:
+                for name in ("near_ratio", "stream_ratio"):
+                    if (wanted := getattr(targets, name)) is not None:
+                        distance = max(distance, abs(getattr(found, name) - wanted))
             if targets.footprint_bytes is not None:
                 touched = _footprint(config)
                 distance = max(distance, abs(touched / targets.footprint_bytes - 1))
-            if distance <= self._tolerance * GOOD or turn == PLACE_TURNS - 1:
+            if distance < least:
+                best, least = dict(keys), distance
+            if distance <= self._tolerance * GOOD:
                 break
             corrected = dict(keys)
-            if targets.near_ratio is not None:
-                corrected["near_share"] = _nearer(keys["near_share"], found.near_ratio, targets.near_ratio)
-                if targets.sequential_ratio:
-                    share = quantity.share_of(keys["sequential_share"])
-                    share *= targets.sequential_ratio / max(found.sequential_ratio, 1e-6)
-                    corrected["sequential_share"] = quantity.percent(min(share, 1.0))
+            if found is not None:
+                _nearer(targets, found, corrected)
             if targets.footprint_bytes is not None:
                 corrected["region"] = _region(keys["region"], targets.footprint_bytes / touched, first)
             if corrected == keys:
                 break
             keys.update(corrected)
-        return distance
+        keys.clear()
+        keys.update(best)
+        return least
 
     def _as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
         """Corrects the process of bursts by what its draws make of it, which for a heavy tail is far from
@@ -379,6 +387,7 @@ class Fitter:
             ("read_size_mix", *_mix(targets.read_sizes, found, True), True),
             ("write_size_mix", *_mix(targets.write_sizes, found, False), True),
             ("sequential_ratio", targets.sequential_ratio, found.sequential_ratio, True),
+            ("stream_ratio", targets.stream_ratio, found.stream_ratio, True),
             ("near_ratio", targets.near_ratio, found.near_ratio, True),
             ("mean_interarrival_ns", targets.mean_interarrival_ns, found.mean_gap_ns, False),
             ("median_interarrival_ns", targets.median_interarrival_ns, found.median_gap_ns, False),
@@ -398,19 +407,35 @@ class Fitter:
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
         spread = _spread(targets, found)
+        # Conflicts take the arrival process, of which the mean alone is kept.
+        taken = ("interarrival_cv", "burst_length") if targets.read_conflicts is not None else ()
         return [
-            Characteristic(name, target, reached, ratio, max(self._tolerance, spread.get(name, 0.0)))
+            Characteristic(
+                name, target, reached, ratio, max(self._tolerance, spread.get(name, 0.0)), name not in taken
+            )
             for name, target, reached, ratio in values
             if target is not None and reached is not None
         ]
 
 
-def _nearer(share: str, reached: float, wanted: float) -> str:
-    """The near share corrected by the near ratio it gave."""
-    now = quantity.share_of(share)
+def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
+    """Corrects the shares of requests near those before by what they gave."""
+    assert targets.near_ratio is not None
+    share = quantity.share_of(keys["near_share"])
     # What is near to none before it by chance or in a sequence; the share takes its part of that.
-    free = (1 - reached) / max(1 - now, 1e-6)
-    return quantity.percent(min(max(now + (wanted - reached) / max(free, 1e-6), 0.0), 0.999999))
+    free = (1 - found.near_ratio) / max(1 - share, 1e-6)
+    share += (targets.near_ratio - found.near_ratio) / max(free, 1e-6)
+    share = min(max(share, 0.0), 0.999999)
+    keys["near_share"] = quantity.percent(share)
+    if targets.sequential_ratio:
+        runs = quantity.share_of(keys["sequential_share"])
+        runs *= targets.sequential_ratio / max(found.sequential_ratio, 1e-6)
+        keys["sequential_share"] = quantity.percent(min(runs, 1.0))
+    if targets.stream_ratio is not None:
+        part = max((1 - found.sequential_ratio) * share, 1e-3)
+        streams = quantity.share_of(keys.get("near_sequential", "0%"))
+        streams += (targets.stream_ratio - found.stream_ratio) / part
+        keys["near_sequential"] = quantity.percent(min(max(streams, 0.0), 1.0))
 
 
 def _region(region: str, factor: float, first: float) -> str:

@@ -21,7 +21,7 @@ from ftlab.fitting.quantity import parse
 COUNTS = ("requests", "reads", "writes", "trims", "read_conflicts", "write_conflicts")
 """Targets that are whole numbers of requests."""
 
-RATIOS = ("write_ratio", "sequential_ratio", "near_ratio", "miss_ratio")
+RATIOS = ("write_ratio", "sequential_ratio", "stream_ratio", "near_ratio", "miss_ratio")
 """Targets between 0 and 1."""
 
 SIZES = ("mean_size", "mean_read_size", "mean_write_size")
@@ -55,6 +55,8 @@ class Targets:
     mean_read_size: float | None = None
     mean_write_size: float | None = None
     sequential_ratio: float | None = None
+    stream_ratio: float | None = None
+    """Share of requests that begin where one of the 8 before ended."""
     near_ratio: float | None = None
     """Share of requests that begin in the range of 2 MiB of one of the 8 before."""
     mean_interarrival_ns: float | None = None
@@ -211,6 +213,10 @@ def _check(place: str, targets: Targets) -> None:
     if targets.mean_size is not None and (targets.mean_read_size or targets.mean_write_size):
         raise UserError(f"{place}: mean_size, or mean_read_size and mean_write_size; not both")
     _check_arrivals(place, targets)
+    if targets.stream_ratio is not None and targets.near_ratio is None:
+        raise UserError(f"{place}: stream_ratio needs near_ratio")
+    if not (targets.sequential_ratio or 0.0) <= (targets.stream_ratio or 1.0):
+        raise UserError(f"{place}: stream_ratio: less than sequential_ratio, which it contains")
     for ops, conflicts in (("reads", targets.read_conflicts), ("writes", targets.write_conflicts)):
         if (conflicts or 0) > getattr(targets, ops):
             raise UserError(f"{place}: more conflicts than {ops}")
@@ -268,6 +274,7 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
         mean_read_size=workload.mean_read_size,
         mean_write_size=workload.mean_write_size,
         sequential_ratio=workload.sequential_ratio,
+        stream_ratio=workload.stream_ratio,
         near_ratio=workload.near_ratio,
         footprint_bytes=found["footprint_bytes"],
         miss_ratio=miss_ratio(config, found["footprint_bytes"]),

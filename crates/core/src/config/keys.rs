@@ -239,6 +239,12 @@ pub const GENERAL: &[Key] = &[
         "2MiB",
         "Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.",
     ),
+    key(
+        "workload.synthetic.near_sequential",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Of the near requests, the share that go on where the run of that one ended: interleaved streams.",
+    ),
     key("workload.synthetic.arrival", Kind::Choice(arrival), "exponential", "Process of arrivals."),
     key(
         "workload.synthetic.interarrival",

@@ -307,6 +307,7 @@ impl Reader<'_> {
             sequential_ppm: self.u64("workload.synthetic.sequential_share"),
             near_ppm: self.u64("workload.synthetic.near_share"),
             near_range: self.u64("workload.synthetic.near_range"),
+            near_sequential_ppm: self.u64("workload.synthetic.near_sequential"),
             read_ppm: self.u64("workload.synthetic.read_share"),
             trim_ppm: self.u64("workload.synthetic.trim_share"),
             exact_mix: self.flag("workload.synthetic.exact_mix"),

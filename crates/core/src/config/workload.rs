@@ -47,6 +47,8 @@ pub struct Synthetic {
     pub near_ppm: u64,
     /// Bytes of such a range.
     pub near_range: u64,
+    /// Of those, the share that go on where that request's run ended, ppm.
+    pub near_sequential_ppm: u64,
     /// Share of reads, ppm.
     pub read_ppm: u64,
     /// Share of trims, ppm.
