@@ -197,6 +197,8 @@ fn the_generator_allocates_nothing() {
             region: None,
             arrival,
             interarrival_ns: 20_000,
+            pause_ppm: 10_000,
+            pause_ns: 1_000_000,
         };
         let mut generator = Generator::new(&synthetic, 1 << 30, 1);
         let before = ALLOCATIONS.load(Ordering::Relaxed);

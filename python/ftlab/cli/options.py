@@ -92,6 +92,8 @@ _GENERATOR = (
     ("burst-length", "N", "bursts: mean requests in one.  [default: 10]"),
     ("read-burst-length", "N", "bursts of one operation: mean reads in one.  [default: --burst-length]"),
     ("burst-gap", "TIME", "bursts: mean time between two.  [default: 10ms]"),
+    ("pause-share", "PERCENT", "bursts: those that begin after a pause.  [default: 0%]"),
+    ("pause", "TIME", "bursts: mean length of a pause.  [default: 1s]"),
     ("burst-ops", "NAME", "bursts: operations within one, mixed or single.  [default: mixed]"),
     ("seed", "N", "Seed.  [default: 1]"),
 )

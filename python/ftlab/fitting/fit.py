@@ -20,13 +20,12 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import ConfigLike, Override, load
-from ftlab.fitting import arrivals, processes, quantity, sizes, solve
-from ftlab.fitting.measure import NEAR_RANGE, Workload, conflicts, measure, miss_ratio
+from ftlab.fitting import gaps, processes, quantity, sizes, solve
+from ftlab.fitting.measure import NEAR_RANGE, Workload, conflicts, measure, miss_ratio, updated_ratio
 from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
@@ -70,6 +69,7 @@ GOOD = 0.25
 
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
+_REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
 """What draws exceed once in a hundred times: differences of distributions, of means in standard errors."""
@@ -178,8 +178,11 @@ class Fitter:
         self._runs = 0
         keys = _given(targets)
         # Arrivals first, since the draws of addresses follow theirs.
-        _arrivals(targets, keys)
-        self._places(targets, keys)
+        gaps.given(targets, keys)
+        if targets.updated_ratio is None:
+            self._places(targets, keys)
+        else:
+            self._regions(targets, keys, targets.updated_ratio)
         if targets.read_conflicts is not None:
             self._conflicts(targets, keys)
         elif targets.mean_interarrival_ns is not None and keys.get("arrival") == "bursts":
@@ -206,6 +209,30 @@ class Fitter:
 
         self._runs += 1
         return conflicts(config, self._device, progress=advance)
+
+    def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
+        """The region with which mapping flushes update this share of what they program: the larger it is,
+        the less of a translation page is updated at a time."""
+        before = dict(keys)
+
+        def place(at: float) -> None:
+            keys.clear()
+            keys.update(before, region=f"{round(math.exp(at) / NEAR_RANGE) * (NEAR_RANGE >> 20)}MiB")
+            self._places(targets, keys)
+
+        def excess(at: float) -> float:
+            place(at)
+            return wanted - self._updated(keys)
+
+        low, high = (math.log(size) for size in _REGIONS)
+        place(solve.bisect(excess, low, high, wanted * self._tolerance, BISECTIONS))
+
+    def _updated(self, keys: dict[str, str]) -> float:
+        config = self._generator(keys)
+        if self._device is None:
+            self._device = _core.prepare(config, load_state=self._load_state)
+        self._runs += 1
+        return updated_ratio(config, self._device)
 
     def _places(self, targets: Targets, keys: dict[str, str]) -> None:
         """Region, near share and locality. They depend on each other (how much of a region is touched
@@ -263,11 +290,11 @@ class Fitter:
     def _as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
         """Corrects the process of bursts by what its draws make of it, which for a heavy tail is far from
         the expectation; the nearest found is kept."""
-        asked = wanted = _Gaps.of(targets)
+        asked = wanted = gaps.Gaps.of(targets)
         best, least = dict(keys), math.inf
         for _ in range(ARRIVAL_TURNS):
             found = measure(self._generator(keys))
-            reached = _Gaps(found.mean_gap_ns, found.gap_cv, found.median_gap_ns, found.burst_length)
+            reached = gaps.Gaps(found.mean_gap_ns, found.gap_cv, found.median_gap_ns, found.burst_length)
             off = [
                 goal / got if goal is not None and got else None
                 for goal, got in zip(wanted, reached, strict=True)
@@ -278,7 +305,7 @@ class Fitter:
             if distance <= self._tolerance * GOOD:
                 break
             asked = asked.times(off)
-            _set_bursts(keys, asked.bursts())
+            gaps.set_bursts(keys, asked.bursts())
         keys.clear()
         keys.update(best)
 
@@ -398,6 +425,8 @@ class Fitter:
             values.append(("footprint_bytes", targets.footprint_bytes, _footprint(config), False))
         if targets.miss_ratio is not None:
             values.append(("miss_ratio", targets.miss_ratio, self._misses(keys), True))
+        if targets.updated_ratio is not None:
+            values.append(("updated_ratio", targets.updated_ratio, self._updated(keys), True))
         if targets.read_conflicts is not None and targets.write_conflicts is not None:
             read, write = self._run(config)
             both = targets.read_conflicts + targets.write_conflicts
@@ -408,7 +437,11 @@ class Fitter:
             ]
         spread = _spread(targets, found)
         # Conflicts take the arrival process, of which the mean alone is kept.
-        taken = ("interarrival_cv", "burst_length") if targets.read_conflicts is not None else ()
+        taken = (
+            ("median_interarrival_ns", "interarrival_cv", "burst_length")
+            if targets.read_conflicts is not None
+            else ()
+        )
         return [
             Characteristic(
                 name, target, reached, ratio, max(self._tolerance, spread.get(name, 0.0)), name not in taken
@@ -462,66 +495,6 @@ def _given(targets: Targets) -> dict[str, str]:
         left = 1 - (targets.sequential_ratio or 0.0)
         keys["near_share"] = quantity.percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic
-
-
-def _arrivals(targets: Targets, keys: dict[str, str]) -> None:
-    """Mean and spread of the gaps."""
-    mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
-    if mean is None:
-        return
-    keys["interarrival"] = quantity.ns(mean)
-    if targets.median_interarrival_ns is not None or (cv is not None and cv > arrivals.POISSON_CV):
-        keys["arrival"] = "bursts"
-        _set_bursts(keys, _Gaps.of(targets).bursts())
-    elif cv is not None and cv <= arrivals.STEADY_CV:
-        keys["arrival"] = "constant"
-    else:
-        keys["arrival"] = "exponential"
-
-
-class _Gaps(NamedTuple):
-    """Figures of the gaps between arrivals; None is not asked for."""
-
-    mean_ns: float | None
-    cv: float | None
-    median_ns: float | None
-    seen: float | None
-    """Requests for each gap above the mean."""
-
-    @classmethod
-    def of(cls, targets: Targets) -> _Gaps:
-        return cls(
-            targets.mean_interarrival_ns,
-            targets.interarrival_cv,
-            targets.median_interarrival_ns,
-            targets.burst_length,
-        )
-
-    def times(self, factors: list[float | None]) -> _Gaps:
-        """Each figure corrected, by half at most; a spread stays one of bursts."""
-        mean, cv, median, seen = (
-            value if value is None or by is None else value * min(max(by, 0.5), 2.0)
-            for value, by in zip(self, factors, strict=True)
-        )
-        return _Gaps(mean, None if cv is None else max(cv, 1.0), median, seen)
-
-    def bursts(self) -> arrivals.Bursts:
-        """The process in closed form."""
-        assert self.mean_ns is not None
-        if self.median_ns is not None and self.seen is not None:
-            return arrivals.median_bursts(self.mean_ns, self.median_ns, self.seen)
-        assert self.cv is not None
-        if self.seen is not None:
-            return arrivals.seen_bursts(self.mean_ns, self.cv, self.seen)
-        return arrivals.bursts(self.mean_ns, self.cv, 10.0)
-
-
-def _set_bursts(keys: dict[str, str], found: arrivals.Bursts) -> None:
-    keys.update(
-        interarrival=quantity.ns(found.within_ns),
-        burst_gap=quantity.ns(found.between_ns),
-        burst_length=quantity.length(found.length),
-    )
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:

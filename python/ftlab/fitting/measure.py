@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ftlab import _core
-from ftlab._core import Config
+from ftlab._core import Config, UserError
 from ftlab.configs import Override, load_text
 
 MAPPING_CACHE = "16KiB"
@@ -174,6 +174,19 @@ def miss_ratio(config: Config, space: int) -> float:
     mapping = run_config(load_text("workload", text, overrides)).to_dict()["mapping"]
     lookups = mapping["hits"] + mapping["misses"]
     return float(mapping["misses"] / lookups) if lookups else 0.0
+
+
+def updated_ratio(config: Config, device: _core.Device | None) -> float:
+    """Updated entries over mapping entries programmed in a run."""
+    from ftlab.traces import chunks_of
+
+    done = _core.run(config, chunks=chunks_of(config), device=device)
+    found = json.loads(done.json)["mapping"]["updated_ratio"]
+    if found is None:
+        raise UserError(
+            "updated_ratio: nothing was flushed; it needs a device that flushes mappings, msftl say"
+        )
+    return float(found)
 
 
 def conflicts(config: Config, device: _core.Device | None, **options: object) -> tuple[int, int]:

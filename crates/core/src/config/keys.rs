@@ -271,6 +271,13 @@ pub const GENERAL: &[Key] = &[
         "10ms",
         "Arrival bursts: mean time from the last request of a burst to the next burst (exponential).",
     ),
+    key(
+        "workload.synthetic.pause_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Arrival bursts: share of the bursts that begin after a pause instead of burst_gap.",
+    ),
+    key("workload.synthetic.pause", ANY_TIME, "1s", "Mean length of such a pause (exponential)."),
     key("workload.synthetic.burst_ops", Kind::Choice(burst_ops), "mixed", "Operations within a burst."),
     key(
         "workload.fio_job",

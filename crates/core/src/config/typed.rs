@@ -317,6 +317,8 @@ impl Reader<'_> {
             region: self.whole("workload.synthetic.region"),
             arrival: self.arrival(),
             interarrival_ns: self.u64("workload.synthetic.interarrival"),
+            pause_ppm: self.u64("workload.synthetic.pause_share"),
+            pause_ns: self.u64("workload.synthetic.pause"),
         });
         Workload {
             trace: self.text("workload.trace"),

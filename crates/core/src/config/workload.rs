@@ -67,6 +67,10 @@ pub struct Synthetic {
     pub arrival: Arrival,
     /// Mean time between arrivals, with bursts within a burst, ns.
     pub interarrival_ns: u64,
+    /// Share of the bursts that begin after a pause, ppm.
+    pub pause_ppm: u64,
+    /// Mean length of a pause, ns.
+    pub pause_ns: u64,
 }
 
 impl Synthetic {
