@@ -1,7 +1,8 @@
 """The fitted generators of workloads/ have what the papers' tables have.
 
-workloads/vios, Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts cost a simulation of the 128 GiB device (1.2 GiB
-of memory), so `make test` looks at three; `make check-workloads` at all. workloads/map-plus, Table III of the MAP+ paper: a second for each.
+workloads/vios, Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts cost
+a simulation of the 128 GiB device (1.2 GiB of memory), so `make test` looks at three; `make check-workloads`
+at all. workloads/map-plus, Table III of the MAP+ paper. workloads/msftl: what its models say of themselves.
 """
 
 from __future__ import annotations

@@ -69,6 +69,8 @@ GOOD = 0.25
 
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
+_PROGRESS, _STALLED = 0.9, 2
+"""A correction that leaves more than this part of the largest difference is none; so many end the turns."""
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
@@ -217,7 +219,7 @@ class Fitter:
 
         def place(at: float) -> None:
             keys.clear()
-            keys.update(before, region=f"{round(math.exp(at) / NEAR_RANGE) * (NEAR_RANGE >> 20)}MiB")
+            keys.update(before, region=f"{round(math.exp(at)) >> 16 << 6}KiB")
             self._places(targets, keys)
 
         def excess(at: float) -> float:
@@ -225,7 +227,17 @@ class Fitter:
             return wanted - self._updated(keys)
 
         low, high = (math.log(size) for size in _REGIONS)
+        while high > low and not self._fits({**keys, "region": f"{round(math.exp(high))}B"}):
+            high -= math.log(2)
         place(solve.bisect(excess, low, high, wanted * self._tolerance, BISECTIONS))
+
+    def _fits(self, keys: dict[str, str]) -> bool:
+        """Whether the generator's region lies on the device."""
+        try:
+            self._generator(keys)
+        except UserError:
+            return False
+        return True
 
     def _updated(self, keys: dict[str, str]) -> float:
         config = self._generator(keys)
@@ -259,21 +271,22 @@ class Fitter:
     def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
         """Corrects the near share and the region in turns with the locality; the largest difference."""
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
-        best, least = dict(keys), math.inf
+        best, least, stalled = dict(keys), math.inf, 0
         for _ in range(PLACE_TURNS):
             distance = self._locality(targets, keys)
             config = self._generator(keys)
             found = measure(config) if targets.near_ratio is not None else None
             if found is not None:
-                for name in ("near_ratio", "stream_ratio"):
+                for name in ("near_ratio", "stream_ratio", "sequential_ratio"):
                     if (wanted := getattr(targets, name)) is not None:
                         distance = max(distance, abs(getattr(found, name) - wanted))
             if targets.footprint_bytes is not None:
                 touched = _footprint(config)
                 distance = max(distance, abs(touched / targets.footprint_bytes - 1))
+            stalled += distance > least * _PROGRESS
             if distance < least:
                 best, least = dict(keys), distance
-            if distance <= self._tolerance * GOOD:
+            if distance <= self._tolerance * GOOD or stalled == _STALLED:
                 break
             corrected = dict(keys)
             if found is not None:

@@ -389,7 +389,7 @@ const DIGESTS: [u64; 11] = [
     0xea4b_a53e_f354_27e3,
     0x2825_27fa_ea4f_2111,
     0x9ba1_02b5_d90a_877e,
-    0,
+    0xba94_5d3b_eb39_4f66,
     0x402c_fef5_c119_30f0,
 ];
 
