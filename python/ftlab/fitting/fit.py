@@ -253,7 +253,9 @@ class Fitter:
             self._locality(targets, keys)
             return
         before, best, least = dict(keys), dict(keys), math.inf
-        for scattered, near_range in PLACES if targets.near_ratio is not None else PLACES[:1]:
+        given = targets.synthetic.get("near_range")
+        places = PLACES if given is None else ((False, given), (True, given))
+        for scattered, near_range in places if targets.near_ratio is not None else places[:1]:
             keys.clear()
             keys.update(before)
             if scattered:
