@@ -7,7 +7,7 @@ import click
 from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
-from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.outputs import Output, check_distinct, json_text, write_stdout
 from ftlab.result import Timeline
 from ftlab.units import count, duration
 
@@ -20,6 +20,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
 @options.shorthands()
 @options.set_option
 @options.json_option
+@options.output_format_option
 @click.option(
     "--requests",
     "requests_path",
@@ -49,6 +50,7 @@ def run(
     config: str,
     settings: tuple[str, ...],
     json_path: str | None,
+    output_format: str,
     requests_path: str | None,
     state_path: str | None,
     load_state: str | None,
@@ -63,6 +65,7 @@ def run(
     called like a preset.
     """
     resolved = load(config, options.overrides(settings, flags))
+    for_fio = options.check_output_format(output_format, json_path)
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     requests = Output("--requests", requests_path) if requests_path is not None else None
     timeline = Output("--timeline", timeline_path) if timeline_path is not None else None
@@ -94,12 +97,14 @@ def run(
             preconditioning=reporter.preconditioning(config),
             save_state=state_path,
             load_state=load_state,
+            collect=for_fio,
         )
     if timeline and result.timeline:
         _note(timeline, result.timeline, timeline_window)
+    text = result.to_json() if not for_fio else json_text(result.to_fio(config, plus=output_format == "fio+"))
     if json_output:
-        json_output.write(result.to_json().encode())
-    write_stdout(result.to_json() if json_path == "-" else str(result))
+        json_output.write(text.encode())
+    write_stdout(text if json_path == "-" else str(result))
 
 
 def _note(output: Output, timeline: Timeline, window: str | None) -> None:
