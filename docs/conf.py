@@ -32,7 +32,10 @@ autodoc_typehints = "signature"
 # Of the signatures, what is another package's and has no page here.
 nitpick_ignore_regex = [
     ("py:class", r"(np|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
-    ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning|Digest|Column)"),
+    (
+        "py:class",
+        r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning|Digest|Column)",
+    ),
     ("py:class", r"ftlab\.result\.Timeline"),
     ("py:class", r"ftlab\._core\..*"),
 ]
