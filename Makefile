@@ -85,7 +85,7 @@ docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
 
 site: $(VENV)/.docs $(VENV)/.built
-	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet \
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet --fresh-env --write-all \
 	  --doctree-dir $(OUT)/.doctrees docs $(OUT)/site
 	@echo 'The site: $(OUT)/site/index.html'
 

@@ -27,16 +27,14 @@ highlight_language = "text"
 # A name in single backticks, in docstrings and in the help of commands.
 default_role = "code"
 
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 # Of the signatures, what is another package's and has no page here.
 nitpick_ignore_regex = [
     ("py:class", r"(np|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
-    (
-        "py:class",
-        r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning|Digest|Column)",
-    ),
-    ("py:class", r"ftlab\.result\.Timeline"),
+    ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning)"),
+    ("py:class", r"(ftlab\.result\.)?(Digest|Column|Timeline)"),
     ("py:class", r"ftlab\._core\..*"),
 ]
 
@@ -63,6 +61,17 @@ def _redirect(_app: Any, docname: str, source: list[str]) -> None:
         source[0] = re.sub(rf"\]\({re.escape(up + path)}(?=[)#])", f"]({up}{page}", source[0])
 
 
+def _literal(_app: Any, _context: Any, lines: list[str]) -> None:
+    """Options and commands in the help of commands stand as code, or `--` becomes a dash."""
+    for number, line in enumerate(lines):
+        if line.startswith("| ftlab"):
+            lines[number] = f"| ``{line[2:]}``"
+        elif not line.lstrip().startswith((".. ", ":")):
+            lines[number] = re.sub(r"(?<![\w`-])--[a-z][a-z-]*", r"``\g<0>``", line)
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
     app.connect("source-read", _redirect)
+    for part in ("description", "options"):
+        app.connect(f"sphinx-click-process-{part}", _literal)
