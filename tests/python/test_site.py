@@ -298,3 +298,27 @@ def test_formulas_of_counts(collected: ftlab.Result) -> None:
 
 
 OPS = ("reads", "writes", "trims", "flushes")
+
+
+@pytest.mark.parametrize(("deadline", "first"), [("10ms", 2), ("50ms", 6)])
+def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: int) -> None:
+    """Columns: published read and write, then read, write, all and hit ratio at each deadline."""
+    table = re.findall(r"^\| ([a-z+]+) \|(.*)\|$", (DOCS / "map-plus.md").read_text(), re.MULTILINE)
+    rows = {name: cells.split("|") for name, cells in table if cells.count("|") == 9}
+    comparison = ftlab.compare(
+        "map-plus",
+        {"host.scheduler": list(rows)},
+        trace=ROOT / TRACE,
+        host__deadline=deadline,
+    )
+    base = comparison["row"].latency
+    assert list(rows) == ["row", "noop", "amphibian", "hp", "rb", "map", "map+"]
+    for name, cells in rows.items():
+        latency = comparison[name].latency
+        shown = [
+            f"{100 * (latency[op].mean_ns / base[op].mean_ns - 1):+.1f}" for op in ("read", "write", "all")
+        ]
+        if name == "row":
+            shown = ["", "", ""]
+        hits = f"{100 * comparison[name].mapping.hit_ratio:.1f}"
+        assert [cell.strip() for cell in cells[first : first + 4]] == [*shown, hits], name
