@@ -43,6 +43,8 @@ html_title = "ftlab"
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
+# Summaries are fetched, which browsers refuse for pages opened from a disk.
+html_show_search_summary = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 copybutton_prompt_text = "$ "
