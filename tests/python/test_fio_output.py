@@ -190,6 +190,36 @@ def test_compare_writes_one_job_per_variant(cli: Cli) -> None:
     assert comparison.to_fio()["jobs"][0]["jobname"] == "true"
 
 
+def test_refused_requests_are_an_error_and_no_ios() -> None:
+    mortal = {
+        "workload.synthetic.requests": 20_000,
+        "workload.synthetic.read_share": "20%",
+        "ftl.over_provisioning": "25%",
+        "flash.blocks_per_plane": 32,
+        "flash.pages_per_block": 16,
+        "flash.endurance": 5,
+        "device.precondition": "fill",
+    }
+    result = ftlab.run("map-plus", set=mortal)
+    assert result.health.failed.writes > 1000
+    job = job_of(result)
+    assert job["error"] == 30
+    assert job["write"]["total_ios"] == result.latency.write.count
+    assert job["write"]["total_ios"] == result.trace.writes - result.health.failed.writes
+    moved = job["read"]["bw_bytes"] + job["write"]["bw_bytes"]
+    assert moved == pytest.approx(result.throughput_bytes_per_s, abs=2)
+
+
+def test_a_page_cache_uses_a_processor_that_is_not_summed_up(cli: Cli) -> None:
+    file = Path(__file__).resolve().parents[2] / "workloads" / "coop" / "dbench-1.toml"
+    document = json.loads(cli.ok("run", str(file), "--json", "-", "--output-format", "fio"))
+    job = document["jobs"][0]
+    assert job["jobname"] == "dbench-1"
+    assert "usr_cpu" not in job
+    assert job["write"]["total_ios"] > 10_000
+    assert "write_merges" not in document["disk_util"][0]
+
+
 def test_the_layout_needs_somewhere_to_go(cli: Cli) -> None:
     for command in (("run", "map-plus"), ("compare", "map-plus", "--vary", "seed=1,2")):
         done = cli(*command, "--output-format", "fio")

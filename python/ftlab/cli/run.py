@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ftlab._core import UserError
@@ -101,7 +103,11 @@ def run(
         )
     if timeline and result.timeline:
         _note(timeline, result.timeline, timeline_window)
-    text = result.to_json() if not for_fio else json_text(result.to_fio(config, plus=output_format == "fio+"))
+    if for_fio:
+        # A job is called as its file is, without the folder.
+        text = json_text(result.to_fio(Path(config).stem, plus=output_format == "fio+"))
+    else:
+        text = result.to_json()
     if json_output:
         json_output.write(text.encode())
     write_stdout(text if json_path == "-" else str(result))
