@@ -6,16 +6,18 @@ mod histogram;
 mod precondition;
 mod report;
 mod series;
+mod summary;
 
 pub use files::{Benchmark, FileSystem, Operations, PageCache, Run};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
-    Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler,
-    Sources, Summary, Trace, Utilization, Waf, Wear,
+    Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Report, Scheduler, Sources,
+    Trace, Utilization, Waf, Wear,
 };
 pub use series::{Series, SeriesReport};
+pub use summary::{Bins, Parts, Percentiles, Summary};
 
 use crate::request::Request;
 use crate::util::Bits;

@@ -217,6 +217,7 @@ fn run_fed(
         dies_per_chip: settings.flash.dies_per_chip,
         program_ns: settings.flash.program_ns,
         spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
+        histograms: settings.results.histograms,
     });
     if let Some(files) = run.arrivals.files() {
         let sections = files.sections(run.work.counts(), run.host.merged());
