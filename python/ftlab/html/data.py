@@ -1,0 +1,170 @@
+"""What the page's script draws from: of each run what is shown, no finer than a screen shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ftlab import _core
+
+Labels: TypeAlias = dict[str, str]
+"""What tells a run from the others, by name."""
+
+Measured: TypeAlias = Mapping[str, Any]
+"""A result: `Result`, or the dictionary of its JSON."""
+
+_POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc", "policy", "variant")
+"""What is told apart by colour, the first of these that differs between runs."""
+
+_PARTS = ("latency", "wait", "access")
+_OPS = ("read", "write")
+_SECTIONS = (
+    *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "wear", "health"),
+    *("elapsed_ns", "throughput_bytes_per_s"),
+)
+_SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
+
+# Runs up to which bins and cells are as fine, and how fine: bins to a power of two, cells of a map.
+_FINENESS = ((24, 32, 4096), (100, 16, 1024), (10**9, 8, 256))
+
+
+def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
+    """The data of the page.
+
+    Raises:
+        ValueError: no runs.
+    """
+    if not runs:
+        raise ValueError("a report needs at least one run")
+    results = [_plain(result) for _, result in runs]
+    labels = _distinct([dict(given) for given, _ in runs])
+    per_octave, cells = next((bins, cells) for most, bins, cells in _FINENESS if len(runs) <= most)
+    settings = [dict(_leaves(result["config"], "")) for result in results]
+    keys = list(dict.fromkeys(key for values in settings for key in values))
+    common = {
+        key: settings[0].get(key)
+        for key in keys
+        if all(key in values and values[key] == settings[0].get(key) for values in settings)
+    }
+    dimensions = _dimensions(labels)
+    return {
+        "dimensions": dimensions,
+        "colour": _colour(dimensions),
+        "settings": {"keys": keys, "common": common},
+        "runs": [
+            {
+                "labels": given,
+                "settings": {key: value for key, value in values.items() if key not in common},
+                **_run(result, per_octave, cells),
+            }
+            for given, values, result in zip(labels, settings, results, strict=True)
+        ],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _distinct(labels: list[Labels]) -> list[Labels]:
+    """Labels that tell all runs apart: where they do not, the run's number joins them."""
+    names = dict.fromkeys(name for given in labels for name in given)
+    complete = [{name: given.get(name, "-") for name in names} for given in labels]
+    if not names or len({tuple(given.values()) for given in complete}) < len(complete):
+        return [{**given, "run": str(number)} for number, given in enumerate(complete, 1)]
+    return complete
+
+
+def _dimensions(labels: list[Labels]) -> list[dict[str, Any]]:
+    """Names and values of the labels; each value with its place, of which its colour is made.
+
+    A registered policy keeps its place in all reports; others count by their order in this one.
+    """
+    registered = {
+        key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()
+    }
+    dimensions = []
+    for name in labels[0]:
+        values = list(dict.fromkeys(given[name] for given in labels))
+        known = registered.get(name, [])
+        order = [*known, *(value for value in values if value not in known)]
+        dimensions.append(
+            {"name": name, "values": values, "places": {value: order.index(value) for value in values}}
+        )
+    return dimensions
+
+
+def _colour(dimensions: list[dict[str, Any]]) -> str:
+    differing = [dimension["name"] for dimension in dimensions if len(dimension["values"]) > 1]
+    for name in _POLICIES:
+        if name in differing:
+            return name
+    return str((differing or [dimensions[-1]["name"]])[-1])
+
+
+def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, Any]:
+    run = {name: result[name] for name in _SECTIONS if name in result}
+    run["bottleneck"] = result["utilization"]["bottleneck"]
+    run["flash"] = {
+        name: {cause: n for cause, n in result["flash"][name].items() if n}
+        for name in ("reads", "programs", "erases", "busy_ns")
+    }
+    for part in _PARTS:
+        run[part] = {op: {field: result[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
+        # Those of both are the sum of the two.
+        for op in _OPS:
+            if "histogram" in result[part][op]:
+                run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)
+    if result.get("series"):
+        run["series"] = _without_zeros(result["series"])
+    if result.get("erase_map"):
+        run["erase_map"] = fewer_cells(result["erase_map"], cells)
+    if result.get("miss_curve"):
+        run["miss_curve"] = result["miss_curve"]
+    return run
+
+
+def coarser(bins: Iterable[Sequence[int]], per_octave: int) -> list[list[int]]:
+    """Bins of at most ``per_octave`` to a power of two: the least value of each, and its count."""
+    bits = per_octave.bit_length() - 1
+    joined: dict[int, int] = {}
+    for lower, count in bins:
+        shift = max(lower.bit_length() - 1 - bits, 0)
+        bin_ = lower >> shift << shift
+        joined[bin_] = joined.get(bin_, 0) + count
+    return [[lower, count] for lower, count in joined.items()]
+
+
+def _without_zeros(series: Mapping[str, Any]) -> dict[str, Any]:
+    """The series without causes that never occurred."""
+    causes = {
+        name: {cause: values for cause, values in series[name].items() if any(values)}
+        for name in ("reads", "programs", "erases")
+    }
+    return {**series, **causes}
+
+
+def fewer_cells(map_: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """An erase map of at most ``most`` cells, but one for each chip at least."""
+    mean: list[list[float]] = map_["mean"]
+    highest: list[list[int]] = map_["max"]
+    step = -(-len(mean) * len(mean[0]) // most)
+    spans = range(0, len(mean[0]), step)
+    return {
+        **map_,
+        "blocks_per_cell": map_["blocks_per_cell"] * step,
+        # Cells hold as many blocks, but for a chip's last one, whose weight hardly differs.
+        "mean": [
+            [round(sum(row[at : at + step]) / len(row[at : at + step]), 2) for at in spans] for row in mean
+        ],
+        "max": [[max(row[at : at + step]) for at in spans] for row in highest],
+    }
