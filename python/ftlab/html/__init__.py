@@ -16,7 +16,7 @@ from ftlab.outputs import Output
 if TYPE_CHECKING:
     from ftlab.comparison import Comparison
 
-KEYS = ("results.histograms",)
+KEYS = ("results.histograms", "results.series", "results.erase_map", "results.miss_curve")
 """Keys that have a result hold what the report draws; without them it draws what there is."""
 
 

@@ -397,9 +397,9 @@ function cells(map, field) {
   const rows = [];
   map[field].forEach((values, chip) => values.forEach((value, at) => {
     const first = at * map.blocks_per_cell;
-    const last = Math.min(first + map.blocks_per_cell, map.blocks_per_chip) - 1;
+    const last = Math.min(first + map.blocks_per_cell, map.blocks_per_unit) - 1;
     const row = wide ? chip : chip * Math.ceil(values.length / columns) + Math.floor(at / columns);
-    rows.push({ column: at % columns, row, value, place: `chip ${chip}, block${first === last ? ` ${first}` : `s ${first} to ${last}`}` });
+    rows.push({ column: at % columns, row, value, place: `${map.unit} ${chip}, block${first === last ? ` ${first}` : `s ${first} to ${last}`}` });
   }));
   return { rows, columns, wide, lines: 1 + Math.max(...rows.map((row) => row.row)) };
 }
@@ -425,7 +425,7 @@ function wear(view) {
           encoding: {
             x: { field: "column", type: "quantitative", title: `cells of a row (each ${each})`, scale: { domain: [0, columns], nice: false }, axis: { grid: false, tickCount: 4 } },
             x2: { field: "right" },
-            y: { field: "row", type: "quantitative", title: wide ? "chip" : "row", scale: { domain: [0, lines], reverse: true, nice: false }, axis: { grid: false, tickCount: 4, format: "d" } },
+            y: { field: "row", type: "quantitative", title: wide ? run.erase_map.unit : "row", scale: { domain: [0, lines], reverse: true, nice: false }, axis: { grid: false, tickCount: 4, format: "d" } },
             y2: { field: "below" },
             color: { field: "value", type: "quantitative", scale: { scheme: "viridis", domain: [least, Math.max(most, least + 1)] }, legend: null },
             tooltip: [{ field: "place", title: "cell" }, { field: "value", title: "erasures" }],

@@ -125,11 +125,11 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
             if "histogram" in result[part][op]:
                 run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)
     if result.get("series"):
-        run["series"] = _without_zeros(result["series"])
+        run["series"] = _without_zeros(_rounded(result["series"]))
     if result.get("erase_map"):
         run["erase_map"] = fewer_cells(result["erase_map"], cells)
     if result.get("miss_curve"):
-        run["miss_curve"] = result["miss_curve"]
+        run["miss_curve"] = _rounded(result["miss_curve"])
     return run
 
 
@@ -158,13 +158,27 @@ def fewer_cells(map_: Mapping[str, Any], most: int) -> dict[str, Any]:
     mean: list[list[float]] = map_["mean"]
     highest: list[list[int]] = map_["max"]
     step = -(-len(mean) * len(mean[0]) // most)
+    per_cell, blocks = map_["blocks_per_cell"], map_["blocks_per_unit"]
     spans = range(0, len(mean[0]), step)
+
+    def mean_of(row: list[float], at: int) -> float:
+        # The last cell of a row may have fewer blocks.
+        weights = [min(per_cell, blocks - cell * per_cell) for cell in range(at, min(at + step, len(row)))]
+        cells = zip(row[at : at + step], weights, strict=True)
+        return round(sum(value * weight for value, weight in cells) / sum(weights), 2)
+
     return {
         **map_,
-        "blocks_per_cell": map_["blocks_per_cell"] * step,
-        # Cells hold as many blocks, but for a chip's last one, whose weight hardly differs.
-        "mean": [
-            [round(sum(row[at : at + step]) / len(row[at : at + step]), 2) for at in spans] for row in mean
-        ],
+        "blocks_per_cell": per_cell * step,
+        "mean": [[mean_of(row, at) for at in spans] for row in mean],
         "max": [[max(row[at : at + step]) for at in spans] for row in highest],
     }
+
+
+def _rounded(value: Any) -> Any:
+    """Ratios with six decimals: a screen shows no more."""
+    if isinstance(value, Mapping):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [round(inner, 6) if isinstance(inner, float) else inner for inner in value]
+    return value

@@ -7,6 +7,12 @@ use super::{Key, Kind};
 pub struct Results {
     /// The histograms that percentiles come from.
     pub histograms: bool,
+    /// What happened over simulated time.
+    pub series: bool,
+    /// Erase counts by block.
+    pub erase_map: bool,
+    /// The mapping cache's misses by its size.
+    pub miss_curve: bool,
 }
 
 const fn part(path: &'static str, doc: &'static str) -> Key {
@@ -14,7 +20,18 @@ const fn part(path: &'static str, doc: &'static str) -> Key {
 }
 
 /// The keys of what a result holds.
-pub const KEYS: &[Key] = &[part(
-    "results.histograms",
-    "Show the bins of every latency, wait and access distribution; --html and --output-format fio set it.",
-)];
+pub const KEYS: &[Key] = &[
+    part(
+        "results.histograms",
+        "Show the bins of every latency, wait and access distribution; --html sets all keys of [results].",
+    ),
+    part(
+        "results.series",
+        "Show flash operations by cause, requests, latencies and mapping hits over time, at most 256 intervals.",
+    ),
+    part("results.erase_map", "Show how often each block was erased, at most 4,096 cells."),
+    part(
+        "results.miss_curve",
+        "Show the miss ratio that an LRU mapping cache of each size would have over the run's lookups.",
+    ),
+];

@@ -243,7 +243,7 @@ impl Settings {
             device: get.device(),
             ftl: get.ftl(page_bytes),
             flash: get.flash(page_bytes),
-            results: Results { histograms: get.flag("results.histograms") },
+            results: get.results(),
         };
         super::check::check(&settings, values)?;
         Ok(settings)
@@ -301,6 +301,15 @@ impl Reader<'_> {
 
     pub(super) fn flag(&self, key: &str) -> bool {
         matches!(self.0.get(key), Some(Value::Bool(true)))
+    }
+
+    fn results(&self) -> Results {
+        Results {
+            histograms: self.flag("results.histograms"),
+            series: self.flag("results.series"),
+            erase_map: self.flag("results.erase_map"),
+            miss_curve: self.flag("results.miss_curve"),
+        }
     }
 
     fn workload(&self) -> Workload {

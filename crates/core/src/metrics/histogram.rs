@@ -82,6 +82,11 @@ impl Histogram {
         self.count
     }
 
+    /// Sum of the values.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// Exact mean; 0 without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }

@@ -3,6 +3,8 @@
 mod files;
 mod health;
 mod histogram;
+mod intervals;
+mod maps;
 mod precondition;
 mod report;
 mod series;
@@ -11,6 +13,8 @@ mod summary;
 pub use files::{Benchmark, FileSystem, Operations, PageCache, Run};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
+pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport, SeriesByCause};
+pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
     Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Report, Scheduler, Sources,
@@ -52,6 +56,12 @@ impl Recorder {
             prioritized: 0,
             expired: 0,
         }
+    }
+
+    /// Reads and writes served so far, and the sums of their latencies, ns.
+    pub fn latencies(&self) -> ([u64; 2], [u128; 2]) {
+        let [latency, ..] = &self.times;
+        ([0, 1].map(|half: usize| latency[half].count()), [0, 1].map(|half: usize| latency[half].sum()))
     }
 
     /// A request completed.

@@ -60,6 +60,15 @@ pub struct Report {
     /// The file system, of runs with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<super::FileSystem>,
+    /// What happened in each interval of simulated time (`results.series`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<super::IntervalsReport>,
+    /// Erase counts by block (`results.erase_map`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erase_map: Option<super::EraseMap>,
+    /// Misses of the mapping cache by its size (`results.miss_curve`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub miss_curve: Option<super::MissCurves>,
 }
 
 /// `trace`.
@@ -363,7 +372,7 @@ fn program_time(ftl: &Ftl, counts: &Counts, program_ns: u64) -> Summary {
     Summary::new(&histogram, false)
 }
 
-fn by_cause(counts: &[u64; 8]) -> ByCause {
+pub(super) fn by_cause(counts: &[u64; 8]) -> ByCause {
     Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
 }
 
@@ -523,6 +532,9 @@ impl Report {
             benchmark: None,
             page_cache: None,
             file_system: None,
+            series: None,
+            erase_map: None,
+            miss_curve: None,
         }
     }
 }
