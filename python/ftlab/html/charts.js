@@ -37,7 +37,8 @@ function number(value) {
   if (value === null || value === undefined) return "-";
   const size = Math.abs(value);
   if (size === 0 || Number.isInteger(value)) return value.toLocaleString("en-US");
-  const digits = size >= 1 ? Math.max(0, 4 - String(Math.trunc(size)).length) : 4;
+  if (size < 1) return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  const digits = Math.max(0, 4 - String(Math.trunc(size)).length);
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
@@ -113,8 +114,8 @@ function overview(view) {
   if (values.every((row) => row.value === null)) return { missing: "No run here has this metric." };
   const cases = [...new Set(values.map((row) => row.case))];
   const single = cases.length === 1;
-  const policies = view.policies;
-  const height = single ? policies.length * 22 : cases.length * (policies.length * 14 + 10);
+  const policies = view.shown;
+  const height = single ? Math.max(policies.length * 22, 110) : cases.length * (policies.length * 14 + 10);
   const y = single
     ? { y: { field: "policy", type: "nominal", sort: policies, title: view.colour, axis: { labelLimit: width / 3 } } }
     : {
@@ -134,7 +135,7 @@ function overview(view) {
     spec: fit(width, height + 46, {
       description: `${metric.label} of every run`, data: { values },
       layer: [
-        { mark: { type: "bar" }, encoding: { ...y, x, color: view.colours(), fillOpacity: view.opacities(), tooltip } },
+        { mark: single ? { type: "bar", size: 18 } : { type: "bar" }, encoding: { ...y, x, color: view.colours(policies), fillOpacity: view.opacities(policies), tooltip } },
         { mark: { type: "text", align: "left", dx: 4 }, encoding: { ...y, x: { field: "value", type: "quantitative" }, text: { field: "text" } } },
       ],
     }),
@@ -181,15 +182,16 @@ function distribution(view) {
   });
   if (!values.length) return { missing: "No request of this operation." };
   const few = Math.min(...values.map((row) => row.share), 0.01);
-  const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th"}';
+  const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th","1":"0.00th"}';
   const y = curve === "cdf"
     ? { field: "share", type: "quantitative", title: "requests as fast (%)", scale: { domain: [0, 100] } }
     : {
       field: "share", type: "quantitative", title: "slower requests, by percentile (log)",
       scale: { type: "log", domain: [few, 1] },
-      axis: { values: [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001].filter((v) => v >= few), labelExpr: `${names}[toString(datum.value)] || "0th"` },
+      axis: { values: [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001].filter((v) => v >= few), labelExpr: `${names}[toString(datum.value)]` },
     };
   return {
+    key: view.policies,
     spec: fit(width, 380, {
       description: `${curve.toUpperCase()} of the ${part} by ${view.colour}`, data: { values },
       mark: { type: "line", interpolate: "linear", strokeWidth: 2, clip: true },
@@ -223,8 +225,8 @@ function stack(view, rows, colours, what, unit) {
   const values = rows.filter((row) => present.includes(row.kind)).map((row) => ({ ...row, order: present.indexOf(row.kind), text: number(row.value) }));
   return {
     legend: present.map((name) => [name.replace("_", " "), colours[name]]),
-    spec: fit(width, view.policies.length * 24 + 46, {
-      description: `${what} by ${view.colour}`, data: { values }, mark: { type: "bar" },
+    spec: fit(width, Math.max(view.policies.length * 24, 110) + 46, {
+      description: `${what} by ${view.colour}`, data: { values }, mark: { type: "bar", size: 18 },
       encoding: {
         y: { field: "policy", type: "nominal", sort: view.policies, title: view.colour, axis: { labelLimit: width / 3 } },
         x: { field: "value", type: "quantitative", stack: "zero", title: titled(what, unit), axis: { tickCount: Math.max(3, width / 110) } },
@@ -274,6 +276,7 @@ function overTime(view) {
   const unit = timeUnit(rows.map((row) => row.ns));
   const values = rows.map((row) => ({ ...row, value: row.ns / unit.ns, text: number(row.ns / unit.ns) }));
   return {
+    key: having.map(view.policyOf),
     spec: fit(width, 260, {
       description: `Mean latency over time by ${view.colour}`, data: { values },
       mark: { type: "line", strokeWidth: 1.5 },
@@ -303,35 +306,31 @@ function wafOverTime(view) {
     return intervals(series, 64).flatMap(([from, to]) => {
       const host = sum(series.host_pages.slice(from, to));
       if (!host) return [];
-      return Object.entries(series.programs).map(([kind, values]) => ({
-        kind, from: (from * series.width_ns) / 1e9, to: (to * series.width_ns) / 1e9,
-        value: (sum(values.slice(from, to)) * series.logical_pages_per_page) / host,
-      }));
+      let below = 0;
+      return Object.keys(CAUSES).filter((kind) => series.programs[kind]).map((kind) => {
+        const value = (sum(series.programs[kind].slice(from, to)) * series.logical_pages_per_page) / host;
+        below += value;
+        return { kind, from: (from * series.width_ns) / 1e9, to: (to * series.width_ns) / 1e9, value, low: below - value, high: below };
+      });
     }).filter((row) => row.value);
   };
   const rows = having.map(of);
   const present = Object.keys(CAUSES).filter((name) => rows.some((own) => own.some((row) => row.kind === name)));
   if (!present.length) return { missing: "Nothing was written." };
-  const last = Math.max(...having.map((run) => (run.series.host_pages.length * run.series.width_ns) / 1e9));
-  const highest = Math.max(...rows.map((own) => {
-    const sums = new Map();
-    own.forEach((row) => sums.set(row.from, (sums.get(row.from) || 0) + row.value));
-    return Math.max(0, ...sums.values());
-  }));
+  const highest = Math.max(...rows.flat().map((row) => row.high));
   return {
     legend: present.map((name) => [name, CAUSES[name]]),
     panels: having.map((run, at) => ({
       run,
       spec: (width) => fit(width, 190, {
         description: `Write amplification over time, ${view.policyOf(run)}`,
-        data: { values: rows[at].map((row) => ({ ...row, order: present.indexOf(row.kind), text: number(row.value) })) },
-        mark: { type: "bar", binSpacing: 0 },
+        data: { values: rows[at].map((row) => ({ ...row, text: number(row.value) })) }, mark: { type: "rect" },
         encoding: {
-          x: { field: "from", type: "quantitative", title: "simulated time (s)", scale: { domain: [0, last], nice: false }, axis: { tickCount: 4 } },
+          x: { field: "from", type: "quantitative", title: "simulated time (s)", scale: { domain: [0, run.elapsed_ns / 1e9], nice: false, clamp: true }, axis: { tickCount: 4 } },
           x2: { field: "to" },
-          y: { field: "value", type: "quantitative", stack: "zero", title: "pages per page written", scale: { domain: [0, highest] }, axis: { tickCount: 4 } },
+          y2: { field: "high" },
+          y: { field: "low", type: "quantitative", title: "pages per page written", scale: { domain: [0, highest] }, axis: { tickCount: 4 } },
           color: { field: "kind", type: "nominal", scale: { domain: present, range: present.map((name) => CAUSES[name]) }, legend: null },
-          order: { field: "order", type: "quantitative" },
           tooltip: [{ field: "from", title: "from (s)", format: ".4~g" }, { field: "to", title: "to (s)", format: ".4~g" }, { field: "kind", title: "cause" }, { field: "text", title: "pages per page written" }],
         },
       }),
@@ -368,7 +367,9 @@ function misses(view) {
   }
   const values = having.flatMap((run) => {
     const curve = run.miss_curve[view.unit];
-    return curve.capacity_bytes.map((bytes, at) => ({ policy: view.policyOf(run), bytes, ratio: curve.miss_ratio[at] }));
+    const least = Math.max(...curve.capacity_bytes) / 4096;
+    return curve.capacity_bytes.map((bytes, at) => ({ policy: view.policyOf(run), bytes, ratio: curve.miss_ratio[at] }))
+      .filter(({ bytes }) => bytes >= least);
   });
   const points = view.anyCache.map((run) => ({
     policy: view.policyOf(run), bytes: bytesOf(view.setting(run, "ftl.mapping_cache")),
@@ -380,18 +381,20 @@ function misses(view) {
   }, { field: "ratio", type: "quantitative", title: "miss ratio", scale: { domain: [0, Math.max(1, ...points.map((row) => row.ratio))] } }];
   const tooltip = [{ field: "policy", title: view.colour }, { field: "bytes", title: "capacity (bytes)", format: "," }, { field: "ratio", title: "miss ratio", format: ".4f" }];
   return {
+    key: having.map(view.policyOf),
     spec: fit(view.width, 320, {
       description: `Miss ratio by capacity of the mapping cache and by ${view.colour}`,
       layer: [
         { data: { values }, mark: { type: "line", strokeWidth: 2 }, encoding: { x, y, color: view.colours(), strokeDash: view.dashes(), tooltip } },
         { data: { values: points }, mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { x, y, color: view.colours(), tooltip } },
-      ],
+      ].filter((layer) => layer.data.values.length),
     }),
   };
 }
 
 // Where a map's cells stand: a row for each chip, or of few chips rows of 64.
-function cells(map, field) {
+function cells(map, which) {
+  const field = map[which] ? which : "max"; // Of single blocks the mean is the count itself.
   const wide = map[field].length >= 8 || map[field][0].length <= 64;
   const columns = wide ? map[field][0].length : 64;
   const rows = [];
@@ -410,24 +413,27 @@ function wear(view) {
   const maps = having.map((run) => cells(run.erase_map, view.cell));
   let [least, most] = [Infinity, 0];
   maps.forEach(({ rows }) => rows.forEach(({ value }) => { least = Math.min(least, value); most = Math.max(most, value); }));
+  if (most === 0) return { missing: "No block was erased." };
+  if (least === most) return { missing: `Every block was erased ${number(most)} times.` };
   return {
     gradient: [number(least), number(most), "erasures of a block"],
     panels: having.map((run, at) => {
       const { rows, columns, lines, wide } = maps[at];
       const per = run.erase_map.blocks_per_cell;
-      const each = per === 1 ? "block" : `${per} blocks`;
+      const shade = { field: "value", type: "quantitative", scale: { scheme: "viridis", domain: [least, most] }, legend: null };
+      const each = per === 1 ? "a block" : `${per} blocks`;
       return {
         run, renderer: "canvas",
         spec: (width) => fit(width, Math.min(320, Math.max(90, lines * 12)) + 44, {
           description: `Erase counts, ${view.policyOf(run)}`, data: { values: rows },
           transform: [{ calculate: "datum.column + 1", as: "right" }, { calculate: "datum.row + 1", as: "below" }],
-          mark: { type: "rect", tooltip: true },
+          mark: { type: "rect", strokeWidth: 1 },
           encoding: {
             x: { field: "column", type: "quantitative", title: `cells of a row (each ${each})`, scale: { domain: [0, columns], nice: false }, axis: { grid: false, tickCount: 4 } },
             x2: { field: "right" },
-            y: { field: "row", type: "quantitative", title: wide ? run.erase_map.unit : "row", scale: { domain: [0, lines], reverse: true, nice: false }, axis: { grid: false, tickCount: 4, format: "d" } },
+            y: { field: "row", type: "quantitative", title: wide ? run.erase_map.unit : `rows of ${columns} cells`, scale: { domain: [0, lines], reverse: true, nice: false }, axis: { grid: false, tickCount: 4, format: "d" } },
             y2: { field: "below" },
-            color: { field: "value", type: "quantitative", scale: { scheme: "viridis", domain: [least, Math.max(most, least + 1)] }, legend: null },
+            color: shade, stroke: shade,
             tooltip: [{ field: "place", title: "cell" }, { field: "value", title: "erasures" }],
           },
         }),

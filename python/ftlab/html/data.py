@@ -165,14 +165,18 @@ def fewer_cells(map_: Mapping[str, Any], most: int) -> dict[str, Any]:
         # The last cell of a row may have fewer blocks.
         weights = [min(per_cell, blocks - cell * per_cell) for cell in range(at, min(at + step, len(row)))]
         cells = zip(row[at : at + step], weights, strict=True)
-        return round(sum(value * weight for value, weight in cells) / sum(weights), 2)
+        mean: float = sum(value * weight for value, weight in cells) / sum(weights)
+        return round(mean, 2)
 
-    return {
+    few = {
         **map_,
         "blocks_per_cell": per_cell * step,
         "mean": [[mean_of(row, at) for at in spans] for row in mean],
         "max": [[max(row[at : at + step]) for at in spans] for row in highest],
     }
+    if per_cell * step == 1:
+        del few["mean"]
+    return few
 
 
 def _rounded(value: Any) -> Any:

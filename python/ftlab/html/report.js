@@ -3,6 +3,7 @@
 const $ = (id) => document.getElementById(id);
 const DATA = JSON.parse($("data").textContent);
 const DIMENSIONS = new Map(DATA.dimensions.map((dimension) => [dimension.name, dimension]));
+const MOST_CASES = 30; // Of the overview.
 const root = document.documentElement;
 
 function h(tag, attributes = {}, ...children) {
@@ -38,29 +39,43 @@ function matching(except) {
   return DATA.runs.filter((run) => names.every((name) => run.labels[name] === state.at.get(name)));
 }
 
-function scale(field, of) {
-  const domain = policies();
+function scale(of, domain) {
   return { field: "policy", type: "nominal", scale: { domain, range: domain.map(of) }, legend: null, sort: domain };
+}
+
+// The runs of the overview: all; of very many those that match the first choices.
+function withinReach() {
+  let runs = DATA.runs;
+  for (const name of others()) {
+    if (new Set(runs.map((run) => others().map((one) => run.labels[one]).join("\n"))).size <= MOST_CASES) break;
+    runs = runs.filter((run) => run.labels[name] === state.at.get(name));
+  }
+  return runs;
 }
 
 // What the charts' functions see of the page.
 function viewOf(section) {
-  const shown = new Set(policies());
-  const visible = (run) => shown.has(run.labels[state.colour]);
-  const cases = others();
+  const shown = policies();
+  const visible = (run) => shown.includes(run.labels[state.colour]);
+  const chosen = matching().filter(visible);
+  const runs = withinReach().filter(visible);
+  const here = shown.filter((value) => chosen.some((run) => run.labels[state.colour] === value));
+  // What is the same in all of them needs no name.
+  const cases = others().filter((name) => new Set(runs.map((run) => run.labels[name])).size > 1);
   return {
     ...state,
-    runs: DATA.runs.filter(visible),
-    chosen: matching().filter(visible),
+    runs,
+    chosen,
     anyCache: matching("ftl.mapping_cache").filter(visible),
-    policies: policies(),
+    policies: here,
+    shown: shown.filter((value) => runs.some((run) => run.labels[state.colour] === value)),
     policyOf: (run) => run.labels[state.colour],
     caseOf: (run) => cases.map((name) => run.labels[name]).join(", "),
     caseName: cases.join(", "),
     setting: (run, key) => run.settings[key] ?? DATA.settings.common[key] ?? null,
-    colours: () => scale("policy", (value) => style(value).colour),
-    dashes: () => scale("policy", (value) => style(value).dash),
-    opacities: () => scale("policy", (value) => style(value).opacity),
+    colours: (of = here) => scale((value) => style(value).colour, of),
+    dashes: (of = here) => scale((value) => style(value).dash, of),
+    opacities: (of = here) => scale((value) => style(value).opacity, of),
     width: Math.max(240, section.querySelector(".chart").clientWidth),
   };
 }
@@ -126,25 +141,27 @@ async function drawSection(id) {
   const view = viewOf(section);
   const chart = view.chosen.length || id === "overview" && view.runs.length
     ? SECTIONS[id](view) : { missing: "No run is chosen." };
-  const parts_ = [];
-  if (chart.missing) parts_.push(h("p", { class: "missing" }, chart.missing));
+  const pieces = [];
+  section.toggleAttribute("data-missing", Boolean(chart.missing));
+  if (chart.key) pieces.push(h("div", { class: "legend" }, ...chart.key.map((value) => h("span", {}, swatch(value), value))));
+  if (chart.missing) pieces.push(h("p", { class: "missing" }, chart.missing));
   if (chart.legend) {
-    parts_.push(h("div", { class: "legend" }, ...chart.legend.map(([name, colour]) => h("span", {}, h("i", { style: `background:${colour}` }), name))));
+    pieces.push(h("div", { class: "legend" }, ...chart.legend.map(([name, colour]) => h("span", {}, h("i", { style: `background:${colour}` }), name))));
   }
   if (chart.gradient) {
     const [least, most, what] = chart.gradient;
-    parts_.push(h("div", { class: "legend" }, h("span", {}, least, h("i", { style: `width:140px;background:linear-gradient(90deg, ${VIRIDIS})` }), `${most} ${what}`)));
+    pieces.push(h("div", { class: "legend" }, h("span", {}, least, h("i", { style: `width:140px;background:linear-gradient(90deg, ${VIRIDIS})` }), `${most} ${what}`)));
   }
-  if (chart.table) parts_.push(tableOf(chart, view));
-  if (chart.node) parts_.push(chart.node);
+  if (chart.table) pieces.push(tableOf(chart, view));
+  if (chart.node) pieces.push(chart.node);
   const place = h("div", {});
-  if (chart.spec) parts_.push(place);
+  if (chart.spec) pieces.push(place);
   const panels = (chart.panels || []).map((panel) => [panel, h("div", {})]);
   if (panels.length) {
-    parts_.push(h("div", { class: "panels" }, ...panels.map(([panel, inner]) => h("div", {},
+    pieces.push(h("div", { class: "panels" }, ...panels.map(([panel, inner]) => h("div", {},
       h("h3", {}, swatch(view.policyOf(panel.run)), view.policyOf(panel.run)), inner))));
   }
-  target.replaceChildren(...parts_);
+  target.replaceChildren(...pieces);
   if (chart.spec) await embed(place, chart.spec, chart.renderer, views);
   for (const [panel, inner] of panels) {
     if (pending.has(id)) return;
