@@ -125,7 +125,7 @@ def test_whatever_stands_in_names_is_text(runs: Runs) -> None:
     page = parsed(text)
     assert [tag for tag, _ in page.elements].count("img") == 0
     assert page.text["title"] == HOSTILE and page.text["code"] == HOSTILE
-    assert data_of(text)["runs"][0]["labels"]["workload"] == HOSTILE
+    assert data_of(text)["studies"][0]["runs"][0]["labels"]["workload"] == HOSTILE
     assert [tag for tag, _ in page.elements].count("script") == 3
 
 
@@ -142,15 +142,16 @@ def test_the_engine_is_not_in_it(runs: Runs) -> None:
 def test_every_setting_and_label_is_in_it(runs: Runs) -> None:
     data = payload(runs)
     settings = data["settings"]
-    for run, (labels, result) in zip(data["runs"], runs, strict=True):
+    (study,) = data["studies"]
+    for run, (labels, result) in zip(study["runs"], runs, strict=True):
         assert run["labels"] == labels
-        whole = {**settings["common"], **run["settings"]}
+        whole = {**settings["common"], **data["results"][run["result"]]["settings"]}
         assert set(whole) == set(settings["keys"])
         config = result["config"]
         assert whole["host.scheduler"] == config["host"]["scheduler"] == labels["host.scheduler"]
         assert whole["workload.synthetic.region"] == "4MiB" and whole["seed"] == 1
-    assert data["colour"] == "host.scheduler"
-    places = {d["name"]: d["places"] for d in data["dimensions"]}
+    assert study["colour"] == "host.scheduler"
+    places = {d["name"]: d["places"] for d in study["dimensions"]}
     names = [part["name"] for part in ftlab.components()["host.scheduler"]]
     # The same policy has the same colour in every report.
     assert places["host.scheduler"] == {name: names.index(name) for name in ("noop", "map+")}
@@ -158,12 +159,37 @@ def test_every_setting_and_label_is_in_it(runs: Runs) -> None:
 
 def test_runs_that_their_labels_do_not_tell_apart_are_numbered(runs: Runs) -> None:
     result = runs[0][1]
-    assert [run["labels"] for run in payload([({}, result)])["runs"]] == [{"run": "1"}]
-    same = payload([({"a": "x"}, result), ({"a": "x"}, result), ({"b": "y"}, result)])
-    labels = [run["labels"] for run in same["runs"]]
-    assert labels[1] == {"a": "x", "b": "-", "run": "2"} and labels[2] == {"a": "-", "b": "y", "run": "3"}
+
+    def labels(*given_labels: dict[str, str]) -> list[list[dict[str, str]]]:
+        studies = payload([(given_label, result) for given_label in given_labels])["studies"]
+        return [[run["labels"] for run in study["runs"]] for study in studies]
+
+    assert labels({}) == [[{"run": "1"}]]
+    assert labels({"a": "x"}, {"a": "x"}) == [[{"a": "x", "run": "1"}, {"a": "x", "run": "2"}]]
     with pytest.raises(ValueError, match="at least one run"):
         payload([])
+
+
+def test_runs_of_a_figure_are_a_study(runs: Runs) -> None:
+    """Figures have labels of their own; a result that several of them show is there once."""
+    (_, noop), (_, other), (_, map_plus), _ = runs
+    papers = [
+        ({"figure": "Fig. 10", "workload": "FB", "scheduler": "MAP+"}, map_plus),
+        ({"figure": "Fig. 10", "workload": "FB", "scheduler": "NoOp"}, noop),
+        ({"figure": "Fig. 14", "deadline": "10ms"}, map_plus),
+        ({"figure": "Fig. 14", "deadline": "20ms"}, other),
+    ]
+    data = payload(papers)
+    assert [study["name"] for study in data["studies"]] == ["Fig. 10", "Fig. 14"]
+    assert [run["result"] for study in data["studies"] for run in study["runs"]] == [0, 1, 0, 2]
+    first, second = data["studies"]
+    assert (first["colour"], second["colour"]) == ("scheduler", "deadline")
+    names = [part["name"] for part in ftlab.components()["host.scheduler"]]
+    scheduler = next(d for d in first["dimensions"] if d["name"] == "scheduler")
+    assert scheduler["places"] == {"MAP+": names.index("map+"), "NoOp": names.index("noop")}
+    # Without figures, runs with the same labels are a study.
+    ragged = payload([({"a": "x"}, noop), ({"b": "y"}, noop)])["studies"]
+    assert [study["name"] for study in ragged] == ["by a", "by b"]
 
 
 @given(st.dictionaries(st.integers(0, 2**40), st.integers(1, 10**6)), st.sampled_from([8, 16, 32]))
@@ -218,14 +244,14 @@ def test_html_of_the_command_line(cli: Cli) -> None:
     )
     text = (cli.directory / "a b.html").read_text(encoding="utf-8")
     assert "--vary host.scheduler=noop,map+ --html &#39;a b.html&#39;" in text
-    first = data_of(text)["runs"][0]
+    first = data_of(text)["results"][0]
     assert first["latency"]["read"]["bins"] and first["series"] and first["erase_map"] and first["miss_curve"]
     # The JSON beside it holds the same parts.
     variants = json.loads((cli.directory / "a.json").read_text())["variants"]
     assert variants[0]["result"]["latency"]["all"]["mean_ns"] == first["latency"]["all"]["mean_ns"]
     assert "histogram" in variants[0]["result"]["latency"]["all"]
     cli.ok("run", "map-plus", *sets, "--html", "run.html")
-    assert len(data_of((cli.directory / "run.html").read_text(encoding="utf-8"))["runs"]) == 1
+    assert len(data_of((cli.directory / "run.html").read_text(encoding="utf-8"))["results"]) == 1
 
 
 def test_html_that_cannot_be_written(cli: Cli) -> None:
@@ -455,6 +481,25 @@ def test_hostile_names_do_nothing(browser: Any, runs: Runs, tmp_path: Path) -> N
     page.choose("#colour", HOSTILE)
     assert page.tab.evaluate("window.broken") is None
     assert HOSTILE + "noop" in page.texts("#policies label")
+    page.close()
+
+
+def test_each_study_has_its_own_choices(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    figures = [({"figure": "Fig. 8", **labels}, result) for labels, result in runs]
+    figures += [
+        ({"figure": "Fig. 9", "cache": labels["ftl.mapping_cache"]}, result) for labels, result in runs[:2]
+    ]
+    html.write_report(tmp_path / "x.html", title="figures", runs=figures)
+    page = Page(browser, tmp_path / "x.html")
+    assert page.texts("#study option") == ["Fig. 8", "Fig. 9"]
+    assert page.texts("#policies legend") == ["host.scheduler"]
+    page.choose("#metric", "waf")
+    page.choose("#study", "1")
+    assert page.texts("#policies legend") == ["cache"] and page.texts("#cases label") == []
+    assert page.texts("#figures thead th") == ["metric", "1KiB", "4KiB"]
+    assert page.tab.input_value("#metric") == "waf"
+    page.choose("#study", "0")
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 4
     page.close()
 
 

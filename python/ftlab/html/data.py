@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 from ftlab import _core
@@ -14,8 +15,14 @@ Labels: TypeAlias = dict[str, str]
 Measured: TypeAlias = Mapping[str, Any]
 """A result: `Result`, or the dictionary of its JSON."""
 
-_POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc", "policy", "variant")
+_POLICIES = (
+    *("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc"),
+    *("scheduler", "policy", "ftl", "variant"),
+)
 """What is told apart by colour, the first of these that differs between runs."""
+
+_STUDIES = ("figure", "study")
+"""Labels that, where all runs have one, say which runs are looked at together."""
 
 _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
@@ -25,21 +32,23 @@ _SECTIONS = (
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
 
-# Runs up to which bins and cells are as fine, and how fine: bins to a power of two, cells of a map.
+# Results up to which bins and cells are as fine, and how fine: bins to a power of two, cells of a map.
 _FINENESS = ((24, 32, 4096), (100, 16, 1024), (10**9, 8, 256))
 
 
 def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
-    """The data of the page.
+    """The data of the page: studies of runs, and the results that runs point to, each of them once.
 
     Raises:
         ValueError: no runs.
     """
     if not runs:
         raise ValueError("a report needs at least one run")
-    results = [_plain(result) for _, result in runs]
-    labels = _distinct([dict(given) for given, _ in runs])
-    per_octave, cells = next((bins, cells) for most, bins, cells in _FINENESS if len(runs) <= most)
+    plain = [_plain(result) for _, result in runs]
+    places: dict[str, int] = {}
+    numbers = [places.setdefault(_identity(result), len(places)) for result in plain]
+    results = [plain[numbers.index(number)] for number in range(len(places))]
+    per_octave, cells = next((bins, cells) for most, bins, cells in _FINENESS if len(results) <= most)
     settings = [dict(_leaves(result["config"], "")) for result in results]
     keys = list(dict.fromkeys(key for values in settings for key in values))
     common = {
@@ -47,20 +56,43 @@ def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
         for key in keys
         if all(key in values and values[key] == settings[0].get(key) for values in settings)
     }
-    dimensions = _dimensions(labels)
     return {
-        "dimensions": dimensions,
-        "colour": _colour(dimensions),
+        "studies": [_study(name, members) for name, members in _studies(runs, numbers).items()],
         "settings": {"keys": keys, "common": common},
-        "runs": [
+        "results": [
             {
-                "labels": given,
                 "settings": {key: value for key, value in values.items() if key not in common},
                 **_run(result, per_octave, cells),
             }
-            for given, values, result in zip(labels, settings, results, strict=True)
+            for values, result in zip(settings, results, strict=True)
         ],
     }
+
+
+def _identity(result: Mapping[str, Any]) -> str:
+    """A text that equal results share; how fast the engine was does not count."""
+    return json.dumps({name: value for name, value in result.items() if name != "engine"}, sort_keys=True)
+
+
+_Members: TypeAlias = list[tuple[Labels, int]]
+
+
+def _studies(runs: Sequence[tuple[Labels, Measured]], numbers: Sequence[int]) -> dict[str, _Members]:
+    """Runs by the study they belong to: the figure they say, or else what they are labelled by."""
+    label = next((name for name in _STUDIES if all(name in given for given, _ in runs)), None)
+    studies: dict[str, _Members] = {}
+    for (given, _), number in zip(runs, numbers, strict=True):
+        own = {name: value for name, value in given.items() if name != label}
+        name = given[label] if label else f"by {', '.join(own)}" if own else "runs"
+        studies.setdefault(name, []).append((own, number))
+    return studies
+
+
+def _study(name: str, members: _Members) -> dict[str, Any]:
+    labels = _distinct([given for given, _ in members])
+    dimensions = _dimensions(labels)
+    runs = [{"labels": given, "result": number} for given, (_, number) in zip(labels, members, strict=True)]
+    return {"name": name, "dimensions": dimensions, "colour": _colour(dimensions), "runs": runs}
 
 
 def _plain(value: Any) -> Any:
@@ -81,18 +113,32 @@ def _dimensions(labels: list[Labels]) -> list[dict[str, Any]]:
 
     A registered policy keeps its place in all reports; others count by their order in this one.
     """
-    registered = {
-        key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()
-    }
     dimensions = []
     for name in labels[0]:
         values = list(dict.fromkeys(given[name] for given in labels))
-        known = registered.get(name, [])
-        order = [*known, *(value for value in values if value not in known)]
-        dimensions.append(
-            {"name": name, "values": values, "places": {value: order.index(value) for value in values}}
-        )
+        known = _registered(name, values)
+        rest = [value for value in values if value.lower() not in known]
+        order = {name: place for place, name in enumerate([*known, *rest])}
+        places = {value: order.get(value, order.get(value.lower())) for value in values}
+        dimensions.append({"name": name, "values": values, "places": places})
     return dimensions
+
+
+@cache
+def _components() -> dict[str, list[str]]:
+    return {key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()}
+
+
+def _registered(name: str, values: Sequence[str]) -> list[str]:
+    """The registered names that a dimension is about: those of its key, or where a name of its own stands
+    for it, of the policies that all its values are (in papers' capitals, perhaps)."""
+    if name in _components():
+        return _components()[name]
+    for key in _POLICIES:
+        known = _components().get(key, [])
+        if all(value.lower() in known for value in values):
+            return known
+    return []
 
 
 def _colour(dimensions: list[dict[str, Any]]) -> str:

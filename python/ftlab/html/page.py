@@ -31,8 +31,9 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         library=Markup(_library()),
         script=Markup(_part("charts.js") + _part("report.js")),
         data=Markup(_script_json(data)),
-        runs=len(data["runs"]),
-        labels=[dimension["name"] for dimension in data["dimensions"]],
+        runs=sum(len(study["runs"]) for study in data["studies"]),
+        studies=len(data["studies"]),
+        labels=[dimension["name"] for dimension in data["studies"][0]["dimensions"]],
     )
 
 

@@ -2,7 +2,6 @@
 
 const $ = (id) => document.getElementById(id);
 const DATA = JSON.parse($("data").textContent);
-const DIMENSIONS = new Map(DATA.dimensions.map((dimension) => [dimension.name, dimension]));
 const MOST_CASES = 30; // Of the overview.
 const root = document.documentElement;
 
@@ -16,13 +15,24 @@ function h(tag, attributes = {}, ...children) {
 
 // What is chosen. `shown`: of each dimension the values whose runs are drawn, where it is told apart by
 // colour; `at`: the one value, where it is not.
+let STUDY;
+let RUNS = [];
+let DIMENSIONS = new Map();
 const state = {
   metric: "mean", op: "all", part: "latency", curve: "ccdf", merge: "count", unit: "entries", cell: "max",
-  operations: "busy_ns", colour: DATA.colour, hidden: new Map(), at: new Map(),
+  operations: "busy_ns", colour: "", hidden: new Map(), at: new Map(),
 };
 
+// Runs are looked at together in studies; what was chosen of a label holds in the next that has it.
+function setStudy(number) {
+  STUDY = DATA.studies[number];
+  DIMENSIONS = new Map(STUDY.dimensions.map((dimension) => [dimension.name, dimension]));
+  RUNS = STUDY.runs.map(({ labels, result }) => ({ ...DATA.results[result], labels }));
+  state.colour = STUDY.colour;
+}
+
 const dark = () => root.dataset.theme === "dark";
-const differing = () => DATA.dimensions.filter((dimension) => dimension.values.length > 1).map((dimension) => dimension.name);
+const differing = () => STUDY.dimensions.filter((dimension) => dimension.values.length > 1).map((dimension) => dimension.name);
 const others = () => differing().filter((name) => name !== state.colour);
 const policies = () => DIMENSIONS.get(state.colour).values.filter((value) => !state.hidden.get(state.colour)?.has(value));
 
@@ -36,7 +46,7 @@ function style(value) {
 // The runs that match the choice of a case, but for one dimension.
 function matching(except) {
   const names = others().filter((name) => name !== except);
-  return DATA.runs.filter((run) => names.every((name) => run.labels[name] === state.at.get(name)));
+  return RUNS.filter((run) => names.every((name) => run.labels[name] === state.at.get(name)));
 }
 
 function scale(of, domain) {
@@ -45,7 +55,7 @@ function scale(of, domain) {
 
 // The runs of the overview: all; of very many those that match the first choices.
 function withinReach() {
-  let runs = DATA.runs;
+  let runs = RUNS;
   for (const name of others()) {
     if (new Set(runs.map((run) => others().map((one) => run.labels[one]).join("\n"))).size <= MOST_CASES) break;
     runs = runs.filter((run) => run.labels[name] === state.at.get(name));
@@ -198,7 +208,7 @@ function select(element, options, value, changed) {
 
 // Of each other dimension the values that go with those chosen before it.
 function cases() {
-  let runs = DATA.runs;
+  let runs = RUNS;
   const labels = others().map((name) => {
     const values = DIMENSIONS.get(name).values.filter((value) => runs.some((run) => run.labels[name] === value));
     if (!values.includes(state.at.get(name))) state.at.set(name, values[0]);
@@ -218,7 +228,6 @@ function cases() {
 function controls() {
   cases();
   const names = differing();
-  $("colour-label").hidden = names.length < 2;
   $("colour-label").style.display = names.length < 2 ? "none" : "";
   select($("colour"), names.map((name) => [name, name]), state.colour, (value) => {
     state.colour = value;
@@ -240,6 +249,16 @@ function controls() {
   $("policies").replaceChildren(h("legend", {}, state.colour), ...boxes);
 }
 
+// The metrics that a run here has.
+function metrics() {
+  const available = Object.keys(METRICS).filter((name) => RUNS.some((run) => METRICS[name][3](run, "all") !== null));
+  if (!available.includes(state.metric)) [state.metric] = available;
+  select($("metric"), available.map((name) => [name, METRICS[name][0]]), state.metric, (value) => {
+    state.metric = value;
+    draw(["overview"]);
+  });
+}
+
 function setTheme(name) {
   root.dataset.theme = name;
   $("theme").textContent = name === "dark" ? "Light" : "Dark";
@@ -247,10 +266,8 @@ function setTheme(name) {
   return draw();
 }
 
-const REDRAWN = { op: undefined, metric: ["overview"], part: ["distribution", "percentiles"], curve: ["distribution"],
+const REDRAWN = { op: undefined, part: ["distribution", "percentiles"], curve: ["distribution"],
   merge: ["merges"], unit: ["misses"], cell: ["wear"], operations: ["flash"] };
-const available = Object.keys(METRICS).filter((name) => DATA.runs.some((run) => METRICS[name][3](run, "all") !== null));
-$("metric").replaceChildren(...available.map((name) => h("option", { value: name }, METRICS[name][0])));
 for (const [name, ids] of Object.entries(REDRAWN)) {
   const box = $(name);
   box.value = state[name];
@@ -259,6 +276,15 @@ for (const [name, ids] of Object.entries(REDRAWN)) {
     draw(ids);
   };
 }
+setStudy(0);
+metrics();
+$("study-label").style.display = DATA.studies.length < 2 ? "none" : "";
+select($("study"), DATA.studies.map((study, at) => [at, study.name]), 0, (value) => {
+  setStudy(value);
+  metrics();
+  controls();
+  draw();
+});
 $("find").oninput = () => draw(["settings"]);
 $("differing").onchange = () => draw(["settings"]);
 $("controls").onsubmit = (event) => event.preventDefault();
