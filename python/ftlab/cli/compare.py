@@ -31,6 +31,7 @@ from ftlab.outputs import Output, check_distinct, json_text, write_stdout
     metavar="FILE",
     help="Draw mean latency with its wait and access parts, as .png or .svg. Repeatable.",
 )
+@options.html_option
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Variants at a time.  [default: all cores]"
 )
@@ -43,6 +44,7 @@ def compare(
     json_path: str | None,
     output_format: str,
     plots: tuple[str, ...],
+    html_path: str | None,
     jobs: int | None,
     load_state: str | None,
     check: bool,
@@ -55,7 +57,8 @@ def compare(
     """
     from ftlab.comparison import prepare
 
-    plan = prepare(config, _values(vary), options.overrides(settings, flags), "--vary")
+    overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
+    plan = prepare(config, _values(vary), overrides, "--vary")
     for_fio = options.check_output_format(output_format, json_path)
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     pictures = [Output("--plot", plot) for plot in plots]
@@ -66,8 +69,11 @@ def compare(
 
         for picture in pictures:
             picture.check(SUFFIXES)
+    html = Output("--html", html_path) if html_path is not None else None
+    if html:
+        html.check()
     inputs = [*plan.traces, *([load_state] if load_state else [])]
-    check_distinct([*([json_output] if json_output else []), *pictures], inputs)
+    check_distinct([output for output in (json_output, html, *pictures) if output], inputs)
 
     from ftlab.progress import Reporter
 
@@ -84,6 +90,8 @@ def compare(
 
         for picture in pictures:
             picture.write(draw(comparison, picture.suffix))
+    if html:
+        comparison.html(html.name, command=options.command_line())
     if json_path == "-":
         write_stdout(text)
     else:
