@@ -277,7 +277,8 @@ impl Device {
         work.clear();
         let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
         if let Some(tape) = &self.tape {
-            tape.issue(pool[id].id, now_ns);
+            // Padding is no request of the workload's.
+            tape.issue(if mark.pad { u64::MAX } else { pool[id].id }, now_ns);
         }
         self.waiting -= 1;
         self.flushes -= u32::from(op == Op::Flush);
