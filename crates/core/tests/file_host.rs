@@ -298,6 +298,34 @@ fn requests_merge_at_the_front_and_by_operation() {
     assert_eq!(all, [(Op::Write, 3, 3), (Op::Read, 6, 1)]);
 }
 
+/// A newer write merged with a request that came before an older write of the same pages, which was then
+/// written over it; a write went so ahead of a trim, a read ahead of a write.
+#[test]
+fn requests_do_not_merge_past_what_they_overlap() {
+    let mut settings = settings();
+    settings.host.merge_limit = Some(512 << 10);
+    let all = |requests: [(Op, u64, u64); 3]| -> Vec<(Op, u64, u64)> {
+        let records: Vec<_> =
+            requests.iter().map(|&(op, first, pages)| common::pages(0, op, PAGE, first, pages)).collect();
+        let (_, log) = common::checked(&settings, records);
+        log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect()
+    };
+    for apart in [
+        [(Op::Write, 10, 1), (Op::Write, 12, 2), (Op::Write, 11, 2)],
+        [(Op::Write, 10, 1), (Op::Trim, 11, 1), (Op::Write, 11, 1)],
+        [(Op::Write, 12, 1), (Op::Trim, 11, 1), (Op::Write, 11, 1)],
+        [(Op::Read, 10, 1), (Op::Write, 11, 1), (Op::Read, 11, 1)],
+        [(Op::Write, 10, 1), (Op::Read, 11, 1), (Op::Write, 11, 1)],
+    ] {
+        assert_eq!(all(apart), apart);
+    }
+    // What is behind something else, or overlaps reads alone, still merges.
+    let merged = all([(Op::Write, 10, 1), (Op::Write, 30, 1), (Op::Write, 11, 2)]);
+    assert_eq!(merged, [(Op::Write, 10, 3), (Op::Write, 30, 1)]);
+    let reads = all([(Op::Read, 10, 1), (Op::Read, 12, 2), (Op::Read, 11, 2)]);
+    assert_eq!(reads, [(Op::Read, 10, 3), (Op::Read, 12, 2)]);
+}
+
 /// In closed replay every request that became part of another lets one arrive, too.
 #[test]
 fn closed_replay_goes_on_after_merges() {

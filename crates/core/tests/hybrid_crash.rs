@@ -1,6 +1,8 @@
 //! Power cuts of hybrid FTLs: what was made durable is there, whatever merge is cut.
 
 mod common;
+#[path = "common/hybrid_devices.rs"]
+mod hybrid_devices;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
@@ -8,6 +10,7 @@ use common::settings;
 use ftlab_core::config::Settings;
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use hybrid_devices::device;
 use hybrids::KINDS;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -75,6 +78,38 @@ fn broken_recovery_is_noticed() {
         for kind in KINDS {
             let outcome = cuts(&small(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/hybrid_crash.regressions"))),
+        ..ProptestConfig::default()
+    })]
+
+    /// Any geometry down to the least number of blocks and log blocks that is accepted, any scheduler of
+    /// host and device, blocks of different speed.
+    #[test]
+    fn any_device(
+        mut settings in device(),
+        scheduler in prop::sample::select(vec!["noop", "irbw", "padding", "coop", "coop"]),
+        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        (depth, queue, merge, rmw) in (1u32..20, 1u32..30, any::<bool>(), any::<bool>()),
+        seed in 0u64..1 << 32,
+    ) {
+        settings.flash.dies_per_chip = 1;
+        settings.flash.parallel.interleave = false;
+        prop_assume!(ftlab_core::ftl::check(&settings).is_ok());
+        settings.host.scheduler = scheduler.into();
+        settings.host.queue_depth = queue;
+        settings.host.merge_limit = merge.then_some(4096);
+        settings.device.scheduler = device_scheduler.into();
+        settings.device.queue_depth = depth;
+        settings.ftl.read_modify_write = rmw;
+        if let Err(fault) = cuts(&settings, count() / 10, seed, Flaw::None) {
+            return Err(TestCaseError::fail(fault.to_string()));
         }
     }
 }
