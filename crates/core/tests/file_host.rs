@@ -24,6 +24,36 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
     }
 }
 
+/// Merges are counted for the measured stretch alone, too: what ageing caused is not among them, and their
+/// times are all merging of that stretch.
+#[test]
+fn measured_merges_leave_ageing_out() {
+    for (ftl, kind) in [("bast", Kind::SysBench), ("fast", Kind::SysBench), ("fast", Kind::PostMark)] {
+        let mut settings = phone(256);
+        settings.ftl.kind = ftl.into();
+        let clients = benchmark(&mut settings, small(kind));
+        let (report, _) = run(&settings, clients, false);
+        let of = |merges: &ftlab_core::metrics::Merges| {
+            let ftlab_core::metrics::Merges { full, partial, switched, padded_switch, cooperative } =
+                merges.clone();
+            [full, partial, switched, padded_switch, cooperative]
+        };
+        let measured = report.benchmark.as_ref().unwrap();
+        let (all, part) = (of(&report.merges), of(&measured.merges));
+        assert!(all.iter().zip(&part).all(|(all, part)| all.count >= part.count));
+        let count = |merges: &[ftlab_core::metrics::Merge]| -> u64 { merges.iter().map(|m| m.count).sum() };
+        assert!(count(&part) > 0 && count(&part) < count(&all), "{ftl}: {part:?} of {all:?}");
+        let busy_ns: u64 = part.iter().map(|merge| merge.busy_ns).sum();
+        assert_eq!(busy_ns, measured.flash.busy_ns["merge"]);
+        let copied: u64 = part.iter().map(|merge| merge.pages_copied).sum();
+        assert_eq!(copied, measured.flash.programs["merge"]);
+        let ratio = part[0].busy_ns as f64 / measured.flash.busy_ns["host"] as f64;
+        assert_eq!(part[0].cost_ratio, Some(ratio));
+        let [whole, stretch] = [&report.flash.programs, &measured.flash.programs].map(|by| by["host"]);
+        assert!(stretch < whole);
+    }
+}
+
 /// The paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
 fn phone(blocks: u32) -> Settings {
     let mut settings = settings();
