@@ -191,7 +191,8 @@ impl Logs for Shared {
         let mut shared = Shared::new(&store.shape);
         for FoundLog { block, .. } in logs {
             let Chip { random, limit, sequential } = &mut shared.0[store.chip_of_block(block) as usize];
-            let room = if store.block(block).owner == NONE { random.len() < *limit } else { *sequential == NONE };
+            let room =
+                if store.block(block).owner == NONE { random.len() < *limit } else { *sequential == NONE };
             if !room {
                 return Err(format!("block {block} is a log block too many: {:?}", store.block(block)));
             }

@@ -571,10 +571,7 @@ impl Report {
                 busy_ns: by_cause(&counts.busy_ns),
                 program_time: program_time(ftl, counts, sources.program_ns),
             },
-            merges: Merges::new(
-                &with_ftl!(ftl, ftl => ftl.merges()),
-                counts.busy_ns[Cause::Host as usize],
-            ),
+            merges: Merges::new(&with_ftl!(ftl, ftl => ftl.merges()), counts.busy_ns[Cause::Host as usize]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
             health: Health::new(

@@ -103,9 +103,9 @@ impl<'a> Scan<'a> {
         match flaw {
             // In the order of pages.
             Flaw::IgnoreOrder => scan.versions.sort_by_key(|at| (at.owner, at.page)),
-            _ => scan.versions.sort_by_key(|at| {
-                (at.owner, std::cmp::Reverse(at.seq), std::cmp::Reverse(at.number))
-            }),
+            _ => scan
+                .versions
+                .sort_by_key(|at| (at.owner, std::cmp::Reverse(at.seq), std::cmp::Reverse(at.number))),
         }
         let mut at = 0;
         for owner in 0..=store.shape.owners() {
@@ -121,15 +121,8 @@ impl<'a> Scan<'a> {
 
     /// Reads the spare areas of one block.
     fn block(&mut self, block: u32) {
-        let mut seen = Seen {
-            kind: None,
-            logical: NONE,
-            born: 0,
-            last: 0,
-            ordered: true,
-            live: 0,
-            given_up: false,
-        };
+        let mut seen =
+            Seen { kind: None, logical: NONE, born: 0, last: 0, ordered: true, live: 0, given_up: false };
         let first = block * self.media.pages_per_block();
         for page in first..first + self.media.used(block) {
             let Page::Programmed { kind, number, spares } = self.media.page(page) else {
