@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := out
 TRACE := traces/phone-mix.csv.gz
+# Recorded traces that are not the project's to ship.
+TRACES := $(or $(FTLAB_TRACES),../shared/traces)
 SCHEDULERS := noop,row,amphibian,hp,rb,map,map+
 COMPARE := $(BIN)/ftlab compare map-plus --trace $(TRACE) --vary host.scheduler=$(SCHEDULERS)
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -36,8 +38,8 @@ help:
 	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
 	@echo 'make picture  draw the picture of README.md again'
-	@echo 'make workloads        fit the generators of workloads/vios anew (minutes)'
-	@echo 'make check-workloads  compare the conflicts of all of them with the published table'
+	@echo 'make workloads        fit the generators of workloads/ anew (minutes)'
+	@echo 'make check-workloads  compare all of them with the published tables'
 	@echo 'make lock     choose the versions in requirements.lock and requirements-docs.lock anew'
 	@echo 'make record   record the shipped trace anew (root, Linux)'
 	@echo 'make clean    remove what was built, the environment included'
@@ -95,8 +97,21 @@ picture: demo
 
 workloads: $(VENV)/.built
 	$(BIN)/ftlab trace fit workloads/vios/targets.toml --out workloads/vios
+	$(BIN)/ftlab trace fit workloads/map-plus/targets.toml --out workloads/map-plus
+	$(BIN)/ftlab trace fit workloads/msftl/targets.toml --out workloads/msftl
+	@for model in messaging:nexus5-messaging-notimes.txt tieba:baidutieba-4h-notimes.txt; do \
+	  trace=$(TRACES)/$${model#*:}; \
+	  [ -f $$trace ] || { echo "make: no $$trace; the model stays (FTLAB_TRACES names the folder)"; continue; }; \
+	  $(BIN)/ftlab trace fit $$trace --preset msftl --out workloads/msftl/$${model%%:*}.toml || exit; \
+	done
+	@for app in cod pubg slideshow telegram; do \
+	  trace=$(TRACES)/pixel6a-$$app-exec.csv.gz; \
+	  [ -f $$trace ] || { echo "make: no $$trace; the model stays (FTLAB_TRACES names the folder)"; continue; }; \
+	  $(BIN)/ftlab trace fit $$trace --dedup 50ms --max-gap 60s --preset msftl \
+	    --out workloads/msftl/pixel6a-$$app.toml || exit; \
+	done
 
-# `make test` checks three of them.
+# `make test` checks three of vios, whose conflicts take a device of 128 GiB.
 check-workloads: $(VENV)/.built
 	FTLAB_WORKLOADS=all $(BIN)/python -m pytest -q tests/python/test_workloads.py
 

@@ -160,7 +160,7 @@ impl<T: Translation> PageMapped<T> {
         match data.slot(lpn) {
             NONE => work.read_part(data.home(lpn), Cause::Host, count),
             slot if data.buffered(slot) => (),
-            slot => work.at(data.slot_page(slot)).read_part(data.slot_chip(slot), Cause::Host, count),
+            slot => work.at_slot(|| data.slot_page(slot)).read_part(data.slot_chip(slot), Cause::Host, count),
         }
     }
 

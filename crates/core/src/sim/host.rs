@@ -105,10 +105,13 @@ impl Host {
             Some(id) => id,
             None => {
                 self.admit(now_ns, arrivals, device)?;
-                if std::mem::take(&mut self.deadlines_due) {
+                let expired = if std::mem::take(&mut self.deadlines_due) {
                     self.collect_expired(now_ns);
-                }
-                let Some(id) = self.feed().or_else(|| self.choose(now_ns, arrivals, device)) else {
+                    self.feed()
+                } else {
+                    None
+                };
+                let Some(id) = expired.or_else(|| self.choose(now_ns, arrivals, device)) else {
                     return Ok(None);
                 };
                 id
@@ -257,7 +260,7 @@ impl Host {
                 self.feed()?
             }
         };
-        self.deadlines_due = true;
+        self.deadlines_due = self.deadline_ns.is_some();
         Some(id)
     }
 
