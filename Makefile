@@ -79,9 +79,9 @@ format: $(VENV)/.deps
 bench: | require-cargo
 	cargo run --locked --release --package ftlab-bench
 
-# Each test of crash.rs cuts so many times per FTL and device.
+# Each test of crash.rs and hybrid_crash.rs cuts so many times per FTL and device.
 crash: | require-cargo
-	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash -- --nocapture
+	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash --test hybrid_crash -- --nocapture
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md

@@ -52,19 +52,20 @@ impl Host {
             sched.set_block_size(blocks.pages());
         }
         let deadline_ns = settings.host.deadline_ns.filter(|_| sched.has_deadline());
+        let merging = Merging::new(settings, files, blocks.as_ref().map(Blocks::bytes));
         Host {
             pool: Pool::default(),
             awareness: Awareness::new(&settings.host.awareness, device),
             classifies: sched.classifies(),
             depth: settings.host.queue_depth,
             deadline_ns,
-            aged: deadline_ns.is_some() || blocks.is_some(),
+            aged: deadline_ns.is_some() || blocks.is_some() || merging.is_some(),
             sched,
             pending: 0,
             ages: Ages::default(),
             feed: Feed::Nothing,
             deadlines_due: false,
-            merging: Merging::new(settings, files, blocks.as_ref().map(Blocks::bytes)),
+            merging,
             blocks,
         }
     }
