@@ -182,13 +182,13 @@ function distribution(view) {
   });
   if (!values.length) return { missing: "No request of this operation." };
   const few = Math.min(...values.map((row) => row.share), 0.01);
-  const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th","1":"0.00th"}';
+  const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th","0.000001":"99.9999th","1":"0.00th"}';
   const y = curve === "cdf"
     ? { field: "share", type: "quantitative", title: "requests as fast (%)", scale: { domain: [0, 100] } }
     : {
       field: "share", type: "quantitative", title: "slower requests, by percentile (log)",
       scale: { type: "log", domain: [few, 1] },
-      axis: { values: [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001].filter((v) => v >= few), labelExpr: `${names}[toString(datum.value)]` },
+      axis: { values: [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001, 0.000001].filter((v) => v >= few), labelExpr: `${names}[toString(datum.value)]` },
     };
   return {
     key: view.policies,
