@@ -143,10 +143,9 @@ def _registered(name: str, values: Sequence[str]) -> list[str]:
 
 def _colour(dimensions: list[dict[str, Any]]) -> str:
     differing = [dimension["name"] for dimension in dimensions if len(dimension["values"]) > 1]
-    for name in _POLICIES:
-        if name in differing:
-            return name
-    return str((differing or [dimensions[-1]["name"]])[-1])
+    # Of a run alone, its policy.
+    names = differing or [dimension["name"] for dimension in dimensions]
+    return next((name for name in _POLICIES if name in names), names[-1])
 
 
 def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
