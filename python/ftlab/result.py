@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,7 +133,7 @@ class Result(Section):
 
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""
-        return json.dumps(self._data, indent=2) + "\n"
+        return to_text(self._data)
 
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
         """Writes a report to read in a browser, one file without a need of others.
@@ -221,6 +222,21 @@ class Result(Section):
         latency = self._data["latency"]["all"]
         scheduler = self._data["scheduler"]["name"]
         return f"<ftlab.Result {scheduler}: {latency['count']} requests, mean {latency['mean_ns']} ns>"
+
+
+def to_text(data: dict[str, Any]) -> str:
+    """JSON as files hold it: indented, lists of numbers on one line."""
+    return (
+        _NUMBERS.sub(
+            lambda found: _BREAK.sub(lambda gap: " " if gap[1] else "", found[0]), json.dumps(data, indent=2)
+        )
+        + "\n"
+    )
+
+
+# No line ends within a text of JSON, so that neither matches there.
+_NUMBERS = re.compile(r"\[\n *(?:(?:[-+.0-9eE]+|null),\n *)*(?:[-+.0-9eE]+|null)\n *\]")
+_BREAK = re.compile(r"(?<=(,))\n *|\n *")
 
 
 def peak_rss_bytes() -> int | None:
