@@ -14,7 +14,7 @@ from ftlab._core import Config, InternalError, UserError
 from ftlab.api import run_config
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
 from ftlab.progress import Reporter
-from ftlab.result import Result, to_text
+from ftlab.result import Result, json_text
 
 MOST_VARIANTS = 1000
 """More are refused: a slip of the keyboard, or a study that wants a loop of its own."""
@@ -165,7 +165,7 @@ class Comparison:
 
     def to_json(self) -> str:
         """JSON text; deterministic but for the ``engine`` blocks."""
-        return to_text(self.to_dict())
+        return json_text(self.to_dict())
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws mean latency in its wait and access parts, as .png or .svg.

@@ -133,7 +133,7 @@ class Result(Section):
 
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""
-        return to_text(self._data)
+        return json_text(self._data)
 
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
         """Writes a report to read in a browser, one file without a need of others.
@@ -224,7 +224,7 @@ class Result(Section):
         return f"<ftlab.Result {scheduler}: {latency['count']} requests, mean {latency['mean_ns']} ns>"
 
 
-def to_text(data: dict[str, Any]) -> str:
+def json_text(data: dict[str, Any]) -> str:
     """JSON as files hold it: indented, lists of numbers on one line."""
     return (
         _NUMBERS.sub(

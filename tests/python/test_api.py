@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftlab
-from ftlab.result import to_text
+from ftlab.result import json_text
 
 COLUMNS = [
     *("id", "arrival_ns", "dispatch_ns", "complete_ns", "op", "offset", "size"),
@@ -244,6 +244,6 @@ def test_import_and_run_stay_light(trace: Path) -> None:
 )
 def test_files_hold_lists_of_numbers_on_one_line(value: Any) -> None:
     """A map of 4,096 blocks took as many lines; whatever else it holds, the text is the same JSON."""
-    text = to_text({"value": value, "numbers": [1, 2.5e-9, None, -3]})
+    text = json_text({"value": value, "numbers": [1, 2.5e-9, None, -3]})
     assert json.loads(text) == {"value": value, "numbers": [1, 2.5e-9, None, -3]}
     assert '  "numbers": [1, 2.5e-09, null, -3]\n' in text
