@@ -13,8 +13,9 @@ from typing import Any
 from ftlab._core import Config, InternalError, UserError
 from ftlab.api import run_config
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
+from ftlab.outputs import json_text
 from ftlab.progress import Reporter
-from ftlab.result import Result, json_text
+from ftlab.result import Result
 
 MOST_VARIANTS = 1000
 """More are refused: a slip of the keyboard, or a study that wants a loop of its own."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ftlab._core import RunResult, UserError, __version__
+from ftlab.outputs import json_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -283,21 +283,6 @@ class Result(Section):
         latency = self._data["latency"]["all"]
         scheduler = self._data["scheduler"]["name"]
         return f"<ftlab.Result {scheduler}: {latency['count']} requests, mean {latency['mean_ns']} ns>"
-
-
-def json_text(data: dict[str, Any]) -> str:
-    """JSON as files hold it: indented, lists of numbers on one line."""
-    return (
-        _NUMBERS.sub(
-            lambda found: _BREAK.sub(lambda gap: " " if gap[1] else "", found[0]), json.dumps(data, indent=2)
-        )
-        + "\n"
-    )
-
-
-# No line ends within a text of JSON, so that neither matches there.
-_NUMBERS = re.compile(r"\[\n *(?:(?:[-+.0-9eE]+|null),\n *)*(?:[-+.0-9eE]+|null)\n *\]")
-_BREAK = re.compile(r"(?<=(,))\n *|\n *")
 
 
 def peak_rss_bytes() -> int | None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftlab
-from ftlab.result import json_text
+from ftlab.outputs import json_text
 
 COLUMNS = [
     *("id", "arrival_ns", "dispatch_ns", "complete_ns", "op", "offset", "size"),
