@@ -517,6 +517,31 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
     page.close()
 
 
+def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> None:
+    """Trims alone have no latency, and flushes of nothing no mappings: everything is empty, nothing fails."""
+    trims = {
+        **WORKLOAD,
+        **MEASURED,
+        "workload.synthetic.read_share": "0%",
+        "workload.synthetic.trim_share": "100%",
+    }
+    (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n0,F,0,0\n")
+    flush = ftlab.run("map-plus", set=MEASURED, trace=tmp_path / "a.csv")
+    runs = [
+        ({"host.scheduler": "noop"}, ftlab.run("map-plus", set=trims)),
+        ({"host.scheduler": "row"}, flush),
+    ]
+    html.write_report(tmp_path / "x.html", title="empty", runs=runs)
+    page = Page(browser, tmp_path / "x.html")
+    missing = "No request of this operation."
+    assert page.texts("#distribution .missing, #parts .missing, #time .missing") == [missing] * 3
+    assert page.texts("#waf .missing, #waf-time .missing") == ["Nothing was written."] * 2
+    assert page.texts("#wear .missing") == ["No block was erased."]
+    # The first metric that a run has.
+    assert page.tab.input_value("#metric") not in ("", "mean")
+    page.close()
+
+
 def test_hostile_names_do_nothing(browser: Any, runs: Runs, tmp_path: Path) -> None:
     named = [({**labels, HOSTILE: HOSTILE + labels["host.scheduler"]}, result) for labels, result in runs]
     html.write_report(tmp_path / "x.html", title=HOSTILE, runs=named, command=HOSTILE)

@@ -273,6 +273,7 @@ function overTime(view) {
       return { policy: view.policyOf(run), time: (((from + to) / 2) * series.width_ns) / 1e9, ns: count ? ns / count : null, count };
     });
   }).filter((row) => row.count);
+  if (!rows.length) return { missing: "No request of this operation." };
   const unit = timeUnit(rows.map((row) => row.ns));
   const values = rows.map((row) => ({ ...row, value: row.ns / unit.ns, text: number(row.ns / unit.ns) }));
   return {
@@ -361,7 +362,7 @@ function bytesOf(text) {
 const SIZE_LABEL = "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' : datum.value >= 1048576 ? format(datum.value / 1048576, '~g') + ' MiB' : datum.value >= 1024 ? format(datum.value / 1024, '~g') + ' KiB' : format(datum.value, '~g') + ' B'";
 
 function misses(view) {
-  const having = view.chosen.filter((run) => run.miss_curve);
+  const having = view.chosen.filter((run) => run.miss_curve && run.miss_curve.lookups);
   if (!having.length) {
     return { missing: "No run here has it: an FTL with a mapping cache, run with --html or results.miss_curve, does." };
   }
