@@ -106,10 +106,13 @@ impl Host {
             Some(id) => id,
             None => {
                 self.admit(now_ns, arrivals, device)?;
-                if std::mem::take(&mut self.deadlines_due) {
+                let expired = if std::mem::take(&mut self.deadlines_due) {
                     self.collect_expired(now_ns);
-                }
-                let Some(id) = self.feed().or_else(|| self.choose(now_ns, arrivals, device)) else {
+                    self.feed()
+                } else {
+                    None
+                };
+                let Some(id) = expired.or_else(|| self.choose(now_ns, arrivals, device)) else {
                     return Ok(None);
                 };
                 id
@@ -258,7 +261,7 @@ impl Host {
                 self.feed()?
             }
         };
-        self.deadlines_due = true;
+        self.deadlines_due = self.deadline_ns.is_some();
         Some(id)
     }
 

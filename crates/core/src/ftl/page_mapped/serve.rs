@@ -15,7 +15,7 @@ impl<T: Translation> PageMapped<T> {
         match data.slot(lpn) {
             NONE => work.read_part(data.home(lpn), cause, count),
             slot if data.buffered(slot) => (),
-            slot => work.at(data.slot_page(slot)).read_part(data.slot_chip(slot), cause, count),
+            slot => work.at_slot(|| data.slot_page(slot)).read_part(data.slot_chip(slot), cause, count),
         }
     }
 
