@@ -203,6 +203,10 @@ impl<T: Translation> PageMapped<T> {
     fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
         let PageMapped { data, pages, pool, translation, .. } = self;
         data.aim(work);
+        // Whatever it has to program may move the cursor on.
+        while data.end_short(owner, pool, work, &mut |moved| translation.moved(moved, pages)) {
+            data.aim(work);
+        }
         if T::ON_FLASH {
             let chip = data.write_chip(owner);
             if data.wants_block(chip) && pool.free(chip) == 0 {

@@ -406,7 +406,10 @@ impl Scan {
             .collect();
         held.sort_by_key(|&block| std::cmp::Reverse(self.blocks[block as usize].number));
         if wanted != Some(Kind::Map) {
-            held.truncate(1);
+            // Each log's: while one collects in the background, the other is written.
+            let kind = |block: &u32| self.blocks[*block as usize].kind;
+            let last = [Kind::Data, Kind::Map].map(|log| held.iter().copied().find(|block| kind(block) == Some(log)));
+            held.retain(|&block| last.contains(&Some(block)));
         }
         let undone = |&block: &u32| {
             let kind = self.blocks[block as usize].kind?;

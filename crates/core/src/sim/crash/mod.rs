@@ -195,11 +195,6 @@ pub fn crash<'s>(
                        page-mapped ftl.kind";
         return Err(SourceError::Input(message.into()).into());
     }
-    if settings.ftl.gc_background.is_some() {
-        let message = "power cuts of a device that collects garbage in the background are not simulated yet; \
-                       set ftl.gc_background to false";
-        return Err(SourceError::Input(message.into()).into());
-    }
     if Engine::new(settings).overlaps_steps() || settings.ftl.allocation.is_dynamic() {
         let message = "power cuts of dies whose operations overlap or pass each other are not simulated; leave \
                        out the options of parallel operation in [flash], and ftl.allocation";
