@@ -7,7 +7,6 @@ mod devices;
 use common::settings;
 use devices::device;
 use ftlab_core::config::{Endurance, GcBackground, Settings};
-use ftlab_core::flash::parallel::{Allocation, Parallel};
 use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
@@ -210,6 +209,11 @@ fn found_before() {
     }
 }
 
+/// Erases that blocks last, and spare blocks of each chip.
+fn life() -> impl Strategy<Value = Option<(u32, u32)>> {
+    prop_oneof![Just(None), (5u32..40, 0u32..4).prop_map(Some)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: std::env::var("FTLAB_CASES").map_or(48, |cases| cases.parse().expect("a number")),
@@ -220,14 +224,16 @@ proptest! {
     /// Any geometry down to the least that is accepted, any policy, blocks of different speed, wear
     /// levelling, queues of any depth.
     #[test]
-    fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32, above in 0u32..4) {
+    fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32, above in 0u32..4, life in life()) {
         settings.device.queue_depth = depth;
-        (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Unlimited, 0);
-        (settings.flash.parallel, settings.ftl.allocation) = (Parallel::default(), Allocation::CHANNEL_FIRST);
         settings.ftl.power_safe = true;
         if above > 0 {
             let normal_blocks = settings.ftl.gc_free_blocks + above;
             settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: above });
+        }
+        if let Some((cycles, spare)) = life {
+            settings.flash.endurance = Endurance::Cycles(settings.flash.pe_cycles as u32 + cycles);
+            settings.ftl.spare_blocks = spare;
         }
         while check(&settings).is_err() || !keeps_trims(&settings) {
             settings.flash.blocks_per_plane += 1;

@@ -149,7 +149,7 @@ struct Seen {
 /// What an FTL cannot do without.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Erased blocks of each chip.
+    /// Erased blocks of each chip, spare and retired ones included.
     reserve: u32,
     /// Most blocks with data on each chip.
     data_limit: u32,
@@ -169,15 +169,16 @@ struct MapRoom {
 }
 
 impl Room {
-    /// What logs of user data and of translation pages of these shapes need.
-    pub fn new(data: &Shape, map: &Shape) -> Room {
+    /// What logs of user data and of translation pages of these shapes need, beside so many spare and
+    /// retired blocks of each chip.
+    pub fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
         let whole = map.serial.then(|| MapRoom {
             reserve: map.reserve,
             limit: map.limit - map.reserve,
             most: map.limit / map.chips,
         });
         Room {
-            reserve: data.reserve + if map.serial { 0 } else { map.reserve },
+            reserve: withheld + data.reserve + if map.serial { 0 } else { map.reserve },
             data_limit: data.limit - data.reserve,
             map: whole,
         }

@@ -177,13 +177,17 @@ impl Log {
                 moved(owner);
             }
             let page = self.by_page.div(live);
-            pages_read += u32::from(page != last_page);
+            if page != last_page {
+                pages_read += 1;
+                work.source(page);
+            }
             (last_page, slot) = (page, live + 1);
             if self.by_page.rem(placed + 1) == 0
                 || (self.blocks[victim as usize].valid == 0 && self.pad(chip))
             {
                 // A block's pages in succession are one entry.
                 let program_ns = pool.programmed(block, 1);
+                work.targets(self.by_page.div(placed), 1);
                 match self.copied.last_mut() {
                     Some((count, ns)) if *ns == program_ns => *count += 1,
                     _ => self.copied.push((1, program_ns)),

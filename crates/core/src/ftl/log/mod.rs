@@ -448,6 +448,8 @@ impl Log {
             work.at(slot).program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
             if self.shape.dynamic {
+                self.supersede(owner, old);
+                self.settle_superseded(work);
                 self.advance_cursor();
             }
         } else {

@@ -60,7 +60,7 @@ impl Ledger {
         strict: bool,
     ) -> u64 {
         let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();
-        let acknowledged = || leg.completions.iter().filter(|done| done.complete_ns < time_ns);
+        let acknowledged = || leg.completions.iter().filter(|done| !done.failed && done.complete_ns < time_ns);
         let done: HashMap<u64, u64> = acknowledged().map(|done| (done.id, done.complete_ns)).collect();
         let flushed = acknowledged()
             .filter(|done| done.op == Op::Flush)
