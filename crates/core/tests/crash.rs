@@ -7,6 +7,7 @@ mod devices;
 use common::settings;
 use devices::device;
 use ftlab_core::config::{Endurance, GcBackground, Settings};
+use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
@@ -114,6 +115,56 @@ fn garbage_collected_in_the_background() {
             let summary = cuts(&settings, count(), seed as u64, Flaw::None);
             summary.unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
         }
+    }
+}
+
+/// Dies and planes that overlap, suspend and pass each other, and pages that go to whatever is idle.
+#[test]
+fn dies_side_by_side_and_dynamic_allocation() {
+    let all = Parallel {
+        interleave: true,
+        multi_plane: MultiPlane::Free,
+        cache_program: true,
+        cache_read: true,
+        suspend: Suspend::ProgramErase,
+        suspend_ns: 9_000,
+        resume_ns: 7_000,
+        max_suspensions: 3,
+        out_of_order: true,
+        max_passed: 4,
+    };
+    for (seed, kind) in KINDS.into_iter().enumerate() {
+        for dynamic in [false, true] {
+            for mut settings in [small(kind), buffered(kind)] {
+                if dynamic {
+                    settings.ftl.allocation = Allocation::Dynamic;
+                } else {
+                    (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
+                    settings.flash.parallel = all;
+                }
+                settings.device.queue_depth = 8;
+                while check(&settings).is_err() {
+                    settings.flash.blocks_per_plane += 1;
+                }
+                let outcome = cuts(&settings, count() / 2, seed as u64, Flaw::None);
+                outcome.unwrap_or_else(|fault| panic!("{kind} {dynamic}: {fault}"));
+            }
+        }
+    }
+}
+
+/// Blocks wear out and spare ones take their places, until the device is read-only; that it stays.
+#[test]
+fn a_device_wears_out_under_power_cuts() {
+    for kind in KINDS {
+        let mut settings = small(kind);
+        (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Cycles(30), 2);
+        settings.flash.blocks_per_plane += 6;
+        check(&settings).expect("it fits");
+        let summary = cuts(&settings, 10_000, 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        assert!(summary.read_only && summary.cuts < 10_000, "{kind}: {summary:?}");
+        // Of 20 blocks on each of four chips, all but those with cold data have come to their limit.
+        assert!(summary.operations > 20 * 4 * 30, "{kind}: {summary:?}");
     }
 }
 
