@@ -8,8 +8,8 @@ use common::settings;
 use devices::device;
 use ftlab_core::config::{Endurance, GcBackground, Settings};
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
-use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::ftl::recovery::Flaw;
+use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -57,6 +57,13 @@ fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summar
     crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
 }
 
+/// The same with FUA on some writes.
+fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
+    let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
+    let requests = || Requests::new(settings, seed).with_fua(seed);
+    crash(settings, &mut || Ok(Box::new(requests())), &options, &mut |_| true)
+}
+
 /// Cuts per FTL; `FTLAB_CUTS` for more.
 fn count() -> u64 {
     std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
@@ -91,8 +98,8 @@ fn buffered(kind: &str) -> Settings {
 fn page_buffers_lose_only_what_no_flush_covers() {
     for kind in KINDS {
         let settings = buffered(kind);
-        let summary =
-            cuts(&settings, count(), 2, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        let summary = cuts_with_fua(&settings, count(), 2, Flaw::None)
+            .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind}: {summary:?}");
     }
 }
@@ -161,7 +168,8 @@ fn a_device_wears_out_under_power_cuts() {
         (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Cycles(30), 2);
         settings.flash.blocks_per_plane += 6;
         check(&settings).expect("it fits");
-        let summary = cuts(&settings, 10_000, 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        let summary =
+            cuts(&settings, 10_000, 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         assert!(summary.read_only && summary.cuts < 10_000, "{kind}: {summary:?}");
         // Of 20 blocks on each of four chips, all but those with cold data have come to their limit.
         assert!(summary.operations > 20 * 4 * 30, "{kind}: {summary:?}");
@@ -192,6 +200,17 @@ fn broken_recovery_is_noticed() {
             let outcome = cuts(&small(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
         }
+    }
+}
+
+/// A write with FUA is there once it has completed, no flush behind it. Where logical pages are as large as
+/// NAND pages every write is, so a device that takes it for any other is noticed with smaller ones alone.
+#[test]
+fn fua_that_does_nothing_is_noticed() {
+    for kind in KINDS {
+        let outcome = cuts_with_fua(&buffered(kind), 300, 3, Flaw::PlainFua);
+        let Err(CrashError::Fault { what, .. }) = outcome else { panic!("{kind}: {outcome:?}") };
+        assert!(what.contains("is durable"), "{kind}: {what}");
     }
 }
 
@@ -290,8 +309,8 @@ proptest! {
             settings.flash.blocks_per_plane += 1;
         }
         let options = Options { cuts: Cuts::Random { count: count() / 10, mean: 40 }, seed, flaw: Flaw::None };
-        let outcome =
-            crash(&settings, &mut || Ok(Box::new(Requests::new(&settings, seed))), &options, &mut |_| true);
+        let requests = || Requests::new(&settings, seed).with_fua(seed);
+        let outcome = crash(&settings, &mut || Ok(Box::new(requests())), &options, &mut |_| true);
         if let Err(fault) = outcome {
             return Err(TestCaseError::fail(fault.to_string()));
         }

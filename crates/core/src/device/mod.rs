@@ -277,7 +277,7 @@ impl Device {
         work.clear();
         let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
         if let Some(tape) = &self.tape {
-            tape.issue(pool[id].id, now_ns);
+            tape.issue(pool[id].id, now_ns, mark.fua);
         }
         self.waiting -= 1;
         self.flushes -= u32::from(op == Op::Flush);

@@ -7,9 +7,10 @@ use std::io;
 use super::layout::{Layout, shapes};
 use super::log::Log;
 use super::pool::BlockPool;
+use super::recovery::Flaw;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::units::UnitSpace;
-use super::{FlashTranslation, Request, background, endurance, wear};
+use super::{FlashTranslation, Mark, Request, background, endurance, wear};
 use crate::config::{GcBackground, Settings};
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
@@ -47,6 +48,9 @@ pub struct PageMapped<T> {
     /// How garbage is collected in the background; a run's alone.
     #[serde(skip)]
     background: Option<GcBackground>,
+    /// A defect built in, for tests.
+    #[serde(skip)]
+    flaw: Flaw,
     /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
     #[serde(skip)]
     missing: Vec<u32>,
@@ -103,6 +107,7 @@ impl<T: Translation> PageMapped<T> {
             read_only: false,
             refused: 0,
             background: None,
+            flaw: Flaw::None,
             missing: Vec::with_capacity(layout.space.entries as usize),
             seen: Bits::new(layout.space.entries as usize),
         }
@@ -326,6 +331,18 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
                 self.read_data(lpn, 1, work);
             }
             self.write_data(lpn, work);
+        }
+        misses
+    }
+
+    fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+        let misses = self.write(request, work);
+        if mark.fua && !self.read_only && self.flaw != Flaw::PlainFua {
+            // What it left in a page buffer; the mapping is found again by the spare areas.
+            self.data.flush(&mut self.pool, work);
+            if self.pool.is_exhausted() {
+                self.turn_read_only(work);
+            }
         }
         misses
     }

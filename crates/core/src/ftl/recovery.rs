@@ -41,6 +41,8 @@ pub enum Flaw {
     IgnoreOrder,
     /// Trims that were made durable are not looked at.
     ForgetTrims,
+    /// Once recovered, the FTL takes a write with FUA for any other.
+    PlainFua,
 }
 
 /// What recovery did.
@@ -409,7 +411,8 @@ impl Scan {
         if wanted != Some(Kind::Map) {
             // Each log's: while one collects in the background, the other is written.
             let kind = |block: &u32| self.blocks[*block as usize].kind;
-            let last = [Kind::Data, Kind::Map].map(|log| held.iter().copied().find(|block| kind(block) == Some(log)));
+            let last = [Kind::Data, Kind::Map]
+                .map(|log| held.iter().copied().find(|block| kind(block) == Some(log)));
             held.retain(|&block| last.contains(&Some(block)));
         }
         let undone = |&block: &u32| {

@@ -252,8 +252,10 @@ impl<'a> Replayed<'a> {
         let record = self.next.take().expect("one is due");
         let pages = self.pages(&record)?;
         let number = self.arrived + 1 - self.merged;
-        let Record { op, offset, size, .. } = record;
-        let id = pool.insert(Request::new(number, arrival_ns, op, offset, size, pages));
+        let Record { op, offset, size, flags, .. } = record;
+        let mut request = Request::new(number, arrival_ns, op, offset, size, pages);
+        request.mark.fua = flags & Record::FUA != 0;
+        let id = pool.insert(request);
         self.fetch()?;
         match &mut self.closed {
             None => (),

@@ -74,7 +74,7 @@ impl<T: Translation> PageMapped<T> {
         };
         let read_only = pool.is_exhausted();
         let ftl = PageMapped::assemble(settings, &layout, (data, pages, pool), translation);
-        Ok((PageMapped { read_only, ..ftl }, recovery))
+        Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
     }
 
     /// Version of an LPN's data that its mapping leads to on the media.
