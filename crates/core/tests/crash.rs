@@ -119,7 +119,7 @@ fn garbage_collected_in_the_background() {
             }
             settings.ftl.gc = "random".into();
             settings.device.queue_depth = 1 + 14 * seed as u32;
-            let summary = cuts(&settings, count(), seed as u64, Flaw::None);
+            let summary = cuts(&settings, count() / 2, seed as u64, Flaw::None);
             summary.unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
         }
     }
@@ -153,7 +153,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
                 while check(&settings).is_err() {
                     settings.flash.blocks_per_plane += 1;
                 }
-                let outcome = cuts(&settings, count() / 2, seed as u64, Flaw::None);
+                let outcome = cuts(&settings, count() / 8, seed as u64, Flaw::None);
                 outcome.unwrap_or_else(|fault| panic!("{kind} {dynamic}: {fault}"));
             }
         }
