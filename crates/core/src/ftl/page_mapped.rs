@@ -1,5 +1,6 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
+mod durable;
 mod recover;
 
 use std::io;
@@ -185,24 +186,6 @@ impl<T: Translation> PageMapped<T> {
         self.append(lpn, Cause::Host, work);
     }
 
-    /// Makes the trims so far durable ([`super::log`]).
-    fn state_trims(&mut self, work: &mut Work) {
-        if self.data.units_due() == 0 {
-            return;
-        }
-        // One chain: a unit says of data that it is there, so the data is there first. From the end,
-        // since a collection may write some of them meanwhile.
-        for at in (0..self.data.units_due()).rev() {
-            if let Some(unit) = self.data.unit_due(at) {
-                self.data.unit_moves(unit);
-                self.append(unit, Cause::Pad, work);
-                self.data.hold_unit(unit);
-            }
-        }
-        self.data.flush(&mut self.pool, work);
-        self.data.units_written(work);
-    }
-
     /// Writes a new version of an LPN, or of a unit of trims.
     #[inline]
     fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
@@ -337,12 +320,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
 
     fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
         let misses = self.write(request, work);
-        if mark.fua && !self.read_only && self.flaw != Flaw::PlainFua {
-            // What it left in a page buffer; the mapping is found again by the spare areas.
-            self.data.flush(&mut self.pool, work);
-            if self.pool.is_exhausted() {
-                self.turn_read_only(work);
-            }
+        if mark.fua {
+            self.program_begun(work);
         }
         misses
     }
