@@ -115,7 +115,7 @@ def report(result: dict[str, Any]) -> str:
         f"  time of a recovery: mean {duration(round(mean))}, longest {duration(longest)}",
     ]
     if result["read_only"]:
-        lines.insert(1, "  blocks wore out, and the device is read-only: the last cut shown is the last there is")
+        lines.insert(1, "  blocks wore out, the device is read-only: no cut comes after the last one")
     names = {
         "scan_reads": "spare areas read",
         "map_reads": "mapping pages read",
