@@ -8,7 +8,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.outputs import Output, check_distinct, json_text, write_stdout
 
 
 @click.command()
@@ -23,6 +23,7 @@ from ftlab.outputs import Output, check_distinct, write_stdout
 @options.shorthands()
 @options.set_option
 @options.json_option
+@options.output_format_option
 @click.option(
     "--plot",
     "plots",
@@ -30,6 +31,7 @@ from ftlab.outputs import Output, check_distinct, write_stdout
     metavar="FILE",
     help="Draw mean latency with its wait and access parts, as .png or .svg. Repeatable.",
 )
+@options.html_option
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Variants at a time.  [default: all cores]"
 )
@@ -40,7 +42,9 @@ def compare(
     vary: tuple[str, ...],
     settings: tuple[str, ...],
     json_path: str | None,
+    output_format: str,
     plots: tuple[str, ...],
+    html_path: str | None,
     jobs: int | None,
     load_state: str | None,
     check: bool,
@@ -53,7 +57,9 @@ def compare(
     """
     from ftlab.comparison import prepare
 
-    plan = prepare(config, _values(vary), options.overrides(settings, flags), "--vary")
+    overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
+    plan = prepare(config, _values(vary), overrides, "--vary")
+    for_fio = options.check_output_format(output_format, json_path)
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     pictures = [Output("--plot", plot) for plot in plots]
     if json_output:
@@ -63,22 +69,31 @@ def compare(
 
         for picture in pictures:
             picture.check(SUFFIXES)
+    html = Output("--html", html_path) if html_path is not None else None
+    if html:
+        html.check()
     inputs = [*plan.traces, *([load_state] if load_state else [])]
-    check_distinct([*([json_output] if json_output else []), *pictures], inputs)
+    check_distinct([output for output in (json_output, html, *pictures) if output], inputs)
 
     from ftlab.progress import Reporter
 
     with Reporter(tasks=len(plan.variants)) as reporter:
-        comparison = plan.run(reporter, jobs=jobs, check=check, load_state=load_state)
+        comparison = plan.run(reporter, jobs=jobs, check=check, load_state=load_state, for_fio=for_fio)
+    text = ""
+    if json_path is not None:
+        plus = output_format == "fio+"
+        text = json_text(comparison.to_fio(plus=plus)) if for_fio else comparison.to_json()
     if json_output:
-        json_output.write(comparison.to_json().encode())
+        json_output.write(text.encode())
     if pictures:
         from ftlab.plot import draw
 
         for picture in pictures:
             picture.write(draw(comparison, picture.suffix))
+    if html:
+        comparison.html(html.name, command=options.command_line())
     if json_path == "-":
-        write_stdout(comparison.to_json())
+        write_stdout(text)
     else:
         from ftlab.table import render_for
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -51,6 +52,58 @@ def json_option(command: Decorated) -> Decorated:
     )(command)
 
 
+OUTPUT_FORMATS = ("json", "fio", "fio+")
+"""Layouts of ``--json``."""
+
+
+def output_format_option(command: Decorated) -> Decorated:
+    """``--output-format``."""
+    return click.option(
+        "--output-format",
+        "output_format",
+        type=click.Choice(OUTPUT_FORMATS),
+        default="json",
+        help="Layout of --json: ftlab's own, fio's, or fio's with histograms (json+).  [default: json]",
+    )(command)
+
+
+def check_output_format(output_format: str, json_path: str | None) -> bool:
+    """Whether fio's layout is asked for.
+
+    Raises:
+        UserError: it is, and nothing says where to.
+    """
+    if output_format != "json" and json_path is None:
+        raise UserError(f"--output-format {output_format} needs --json FILE, or --json - to print it")
+    return output_format != "json"
+
+
+def html_option(command: Decorated) -> Decorated:
+    """``--html FILE``."""
+    return click.option(
+        "--html",
+        "html_path",
+        metavar="FILE",
+        help="Write a report to read offline in a browser: charts, tables and settings in one file. Results"
+        " then hold what it draws (keys of [results]).",
+    )(command)
+
+
+def measured_for(html_path: str | None) -> list[Override]:
+    """The overrides that have results hold what an HTML report draws; `--set` comes after them."""
+    if html_path is None:
+        return []
+    from ftlab.html import KEYS
+
+    return [Override("--html", key, "true") for key in KEYS]
+
+
+def command_line() -> str:
+    """The command line as it was typed, for a report to state."""
+    context = click.get_current_context()
+    return shlex.join([*context.command_path.split(), *context.obj]) if context.obj else ""
+
+
 def check_option(command: Decorated) -> Decorated:
     """``--check``."""
     return click.option(
@@ -74,7 +127,11 @@ _GENERATOR = (
     ("zipf-theta", "X", "Exponent of zipf.  [default: 1.1]"),
     ("hot-share", "PERCENT", "hot-cold: requests to the hot part.  [default: 80%]"),
     ("hot-region", "PERCENT", "hot-cold: part of the region that is hot.  [default: 20%]"),
+    ("hot-piece", "BYTES", "hot-cold: the beginning of each such piece is hot.  [default: region]"),
     ("sequential-share", "PERCENT", "Requests that begin where the one before ended.  [default: 0%]"),
+    ("near-share", "PERCENT", "Of the others, those that begin near one of the 8 before.  [default: 0%]"),
+    ("near-range", "BYTES", "How near: in the same aligned range of this size.  [default: 2MiB]"),
+    ("near-sequential", "PERCENT", "Of those, those that go on where that one ended.  [default: 0%]"),
     ("read-share", "PERCENT", "Share of reads.  [default: 50%]"),
     ("trim-share", "PERCENT", "Share of trims.  [default: 0%]"),
     ("exact-mix", "BOOL", "true: the shares hold exactly.  [default: false]"),
@@ -88,6 +145,8 @@ _GENERATOR = (
     ("burst-length", "N", "bursts: mean requests in one.  [default: 10]"),
     ("read-burst-length", "N", "bursts of one operation: mean reads in one.  [default: --burst-length]"),
     ("burst-gap", "TIME", "bursts: mean time between two.  [default: 10ms]"),
+    ("pause-share", "PERCENT", "bursts: those that begin after a pause.  [default: 0%]"),
+    ("pause", "TIME", "bursts: mean length of a pause.  [default: 1s]"),
     ("burst-ops", "NAME", "bursts: operations within one, mixed or single.  [default: mixed]"),
     ("seed", "N", "Seed.  [default: 1]"),
 )

@@ -214,11 +214,36 @@ pub const GENERAL: &[Key] = &[
         "20%",
         "Pattern hot-cold: share of the region that is hot, its beginning.",
     ),
+    or_word(
+        "workload.synthetic.hot_piece",
+        Kind::Bytes { min: 512, max: 1 << 60 },
+        &["region"],
+        "region",
+        "Pattern hot-cold: the beginning of each piece of this size is hot instead, so that hot data is scattered.",
+    ),
     key(
         "workload.synthetic.sequential_share",
         Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
         "0%",
         "Share of requests that begin where the one before ended, whatever the pattern.",
+    ),
+    key(
+        "workload.synthetic.near_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Of the requests that are not sequential, the share that begin in the range of one of the 8 before.",
+    ),
+    key(
+        "workload.synthetic.near_range",
+        Kind::Bytes { min: 512, max: 1 << 60 },
+        "2MiB",
+        "Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.",
+    ),
+    key(
+        "workload.synthetic.near_sequential",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Of the near requests, the share that go on where the run of that one ended: interleaved streams.",
     ),
     key("workload.synthetic.arrival", Kind::Choice(arrival), "exponential", "Process of arrivals."),
     key(
@@ -246,6 +271,13 @@ pub const GENERAL: &[Key] = &[
         "10ms",
         "Arrival bursts: mean time from the last request of a burst to the next burst (exponential).",
     ),
+    key(
+        "workload.synthetic.pause_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Arrival bursts: share of the bursts that begin after a pause instead of burst_gap.",
+    ),
+    key("workload.synthetic.pause", ANY_TIME, "1s", "Mean length of such a pause (exponential)."),
     key("workload.synthetic.burst_ops", Kind::Choice(burst_ops), "mixed", "Operations within a burst."),
     key(
         "workload.fio_job",
@@ -444,6 +476,7 @@ pub fn all() -> Vec<Key> {
     keys.extend(crate::ftl::keys());
     keys.extend_from_slice(crate::flash::parallel::KEYS);
     keys.extend_from_slice(crate::flash::variation::KEYS);
+    keys.extend_from_slice(super::results::KEYS);
     keys
 }
 

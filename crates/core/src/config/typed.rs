@@ -1,7 +1,7 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
 use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
-use super::{Files, SizeMix, Value, Values};
+use super::{Files, Results, SizeMix, Value, Values};
 use crate::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use crate::flash::variation::Variation;
 pub use crate::ftl::background::GcBackground;
@@ -34,6 +34,8 @@ pub struct Settings {
     pub ftl: Ftl,
     /// Geometry and timing.
     pub flash: Flash,
+    /// What the result holds.
+    pub results: Results,
 }
 
 /// `[host]`.
@@ -241,6 +243,7 @@ impl Settings {
             device: get.device(),
             ftl: get.ftl(page_bytes),
             flash: get.flash(page_bytes),
+            results: get.results(),
         };
         super::check::check(&settings, values)?;
         Ok(settings)
@@ -300,11 +303,23 @@ impl Reader<'_> {
         matches!(self.0.get(key), Some(Value::Bool(true)))
     }
 
+    fn results(&self) -> Results {
+        Results {
+            histograms: self.flag("results.histograms"),
+            series: self.flag("results.series"),
+            erase_map: self.flag("results.erase_map"),
+            miss_curve: self.flag("results.miss_curve"),
+        }
+    }
+
     fn workload(&self) -> Workload {
         let synthetic = self.whole("workload.synthetic.requests").map(|requests| Synthetic {
             requests,
             pattern: self.pattern(),
             sequential_ppm: self.u64("workload.synthetic.sequential_share"),
+            near_ppm: self.u64("workload.synthetic.near_share"),
+            near_range: self.u64("workload.synthetic.near_range"),
+            near_sequential_ppm: self.u64("workload.synthetic.near_sequential"),
             read_ppm: self.u64("workload.synthetic.read_share"),
             trim_ppm: self.u64("workload.synthetic.trim_share"),
             exact_mix: self.flag("workload.synthetic.exact_mix"),
@@ -314,6 +329,8 @@ impl Reader<'_> {
             region: self.whole("workload.synthetic.region"),
             arrival: self.arrival(),
             interarrival_ns: self.u64("workload.synthetic.interarrival"),
+            pause_ppm: self.u64("workload.synthetic.pause_share"),
+            pause_ns: self.u64("workload.synthetic.pause"),
         });
         Workload {
             trace: self.text("workload.trace"),
@@ -346,6 +363,7 @@ impl Reader<'_> {
             "hot-cold" => Pattern::HotCold {
                 share_ppm: self.u64("workload.synthetic.hot_share"),
                 region_ppm: self.u64("workload.synthetic.hot_region"),
+                piece: self.whole("workload.synthetic.hot_piece"),
             },
             _ => Pattern::Random,
         }

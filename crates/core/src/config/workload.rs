@@ -43,6 +43,12 @@ pub struct Synthetic {
     pub pattern: Pattern,
     /// Share of requests that begin where the one before ended, ppm.
     pub sequential_ppm: u64,
+    /// Of the others, the share that begin in the range of a request shortly before, ppm.
+    pub near_ppm: u64,
+    /// Bytes of such a range.
+    pub near_range: u64,
+    /// Of those, the share that go on where that request's run ended, ppm.
+    pub near_sequential_ppm: u64,
     /// Share of reads, ppm.
     pub read_ppm: u64,
     /// Share of trims, ppm.
@@ -61,6 +67,10 @@ pub struct Synthetic {
     pub arrival: Arrival,
     /// Mean time between arrivals, with bursts within a burst, ns.
     pub interarrival_ns: u64,
+    /// Share of the bursts that begin after a pause, ppm.
+    pub pause_ppm: u64,
+    /// Mean length of a pause, ns.
+    pub pause_ns: u64,
 }
 
 impl Synthetic {
@@ -94,6 +104,8 @@ pub enum Pattern {
         share_ppm: u64,
         /// Share of the region, ppm.
         region_ppm: u64,
+        /// Bytes of a piece whose beginning is hot; `None`: the region.
+        piece: Option<u64>,
     },
 }
 

@@ -43,6 +43,8 @@ pub enum Flaw {
     ForgetTrims,
     /// Once recovered, the FTL takes a write with FUA for any other.
     PlainFua,
+    /// Hybrid FTLs: a merge that was cut counts as complete.
+    TrustMerges,
 }
 
 /// What recovery did.

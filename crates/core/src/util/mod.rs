@@ -6,12 +6,16 @@ mod divider;
 mod heap;
 mod lru;
 mod random;
+mod ring;
+mod stack_distance;
 
 pub use bits::Bits;
 pub use divider::Divider;
 pub use heap::LazyHeap;
 pub use lru::{List, Lru};
 pub use random::{below, stream};
+pub use ring::Ring;
+pub use stack_distance::{Curve, StackDistances};
 
 /// The absent id in every `u32` link.
 pub const NONE: u32 = u32::MAX;

@@ -9,6 +9,9 @@ fn settings(pattern: Pattern) -> Synthetic {
         requests: 200_000,
         pattern,
         sequential_ppm: 0,
+        near_ppm: 0,
+        near_range: 2 << 20,
+        near_sequential_ppm: 0,
         read_ppm: 300_000,
         trim_ppm: 50_000,
         exact_mix: false,
@@ -18,11 +21,13 @@ fn settings(pattern: Pattern) -> Synthetic {
         region: None,
         arrival: Arrival::Exponential,
         interarrival_ns: 1000,
+        pause_ppm: 0,
+        pause_ns: 1_000_000_000,
     }
 }
 
 const ZIPF: Pattern = Pattern::Zipf { theta: 1.1 };
-const EIGHTY_TWENTY: Pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000 };
+const EIGHTY_TWENTY: Pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: None };
 
 fn random() -> Synthetic {
     settings(Pattern::Random)
@@ -116,6 +121,29 @@ fn seeds_decide() {
     assert_ne!(make(1), make(2));
 }
 
+#[test]
+fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
+    let range = 1 << 20;
+    let near = |near_ppm| {
+        let records = run(&Synthetic { near_ppm, near_range: range, ..random() });
+        let ranges: Vec<_> = records.iter().map(|record| record.offset / range).collect();
+        let again = (8..ranges.len()).filter(|&at| ranges[at - 8..at].contains(&ranges[at])).count();
+        again as f64 / (ranges.len() - 8) as f64
+    };
+    // By chance: one of at most eight of 1,024 ranges.
+    assert!(near(0) < 8.5 / 1024.0, "{}", near(0));
+    for share in [0.25, 0.7] {
+        let found = near((share * 1e6) as u64);
+        assert!((found - share).abs() < 0.01, "{share}: {found}");
+    }
+    // All of them: nothing leaves the first range, and every slot of it is drawn.
+    let records = run(&Synthetic { near_ppm: ALL, near_range: range, ..random() });
+    let first = records[0].offset / range;
+    assert!(records.iter().all(|record| record.offset / range == first));
+    let slots: std::collections::HashSet<_> = records.iter().map(|record| record.offset).collect();
+    assert_eq!(slots.len(), 128);
+}
+
 /// The exact requests of a seed: a change here changes every published run. Made with
 /// rand_distr 0.5 without its `std_math`, so that its floats are the same on every machine.
 #[test]
@@ -176,7 +204,7 @@ fn a_share_begins_where_the_one_before_ended() {
 #[test]
 fn hot_and_cold_divide_requests_and_space() {
     for hot_ppm in [900_000, 800_000, 700_000, 600_000, 500_000] {
-        let pattern = Pattern::HotCold { share_ppm: hot_ppm, region_ppm: 1_000_000 - hot_ppm };
+        let pattern = Pattern::HotCold { share_ppm: hot_ppm, region_ppm: 1_000_000 - hot_ppm, piece: None };
         let region = 1000 * 8192;
         let records = run(&Synthetic { region: Some(region), ..settings(pattern) });
         let border = region * (1_000_000 - hot_ppm) / 1_000_000;
@@ -188,10 +216,45 @@ fn hot_and_cold_divide_requests_and_space() {
 }
 
 #[test]
+fn near_requests_go_on_where_runs_ended() {
+    let near = Synthetic { near_ppm: 600_000, near_sequential_ppm: 500_000, ..random() };
+    let records = run(&near);
+    let (mut on, mut twice) = (0, 0);
+    for at in 8..records.len() {
+        let before = &records[at - 8..at];
+        let goes_on = before.iter().any(|other| other.offset + other.size == records[at].offset);
+        on += usize::from(goes_on);
+        // A run is not gone on with where it has been already.
+        twice += usize::from(goes_on && before.iter().any(|other| other.offset == records[at].offset));
+    }
+    let share = on as f64 / (records.len() - 8) as f64;
+    // Three tenths, and a uniform draw of the range of 256 slots happens on an end now and then.
+    assert!((0.30..0.32).contains(&share), "{share}");
+    assert!(twice * 100 < on, "{twice} of {on}");
+}
+
+#[test]
+fn hot_pieces_scatter_the_hot_part() {
+    // Ten pieces of 100 slots with 20 hot ones each, and 5 slots after the last.
+    let region = Some(1005 * 8192);
+    let pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: Some(100 * 8192) };
+    let records = run(&Synthetic { region, ..settings(pattern) });
+    let mut counts = [0u32; 1005];
+    for record in &records {
+        counts[(record.offset / 8192) as usize] += 1;
+    }
+    // 800 a hot slot and 50 a cold one (40,000 / 805); six deviations.
+    for (slot, &count) in counts.iter().enumerate() {
+        let (expected, deviation) = if slot < 1000 && slot % 100 < 20 { (800.0, 28.3) } else { (49.7, 7.05) };
+        assert!((f64::from(count) - expected).abs() < 6.0 * deviation, "{slot}: {count}");
+    }
+}
+
+#[test]
 fn all_hot_or_all_requests_to_the_hot_part() {
-    let everything = Pattern::HotCold { share_ppm: 0, region_ppm: 1_000_000 };
+    let everything = Pattern::HotCold { share_ppm: 0, region_ppm: 1_000_000, piece: None };
     assert!(run(&settings(everything)).iter().any(|r| r.offset > 1 << 29));
-    let only_hot = Pattern::HotCold { share_ppm: 1_000_000, region_ppm: 1 };
+    let only_hot = Pattern::HotCold { share_ppm: 1_000_000, region_ppm: 1, piece: None };
     let most = run(&settings(only_hot)).iter().map(|r| r.offset).max().unwrap();
     assert_eq!(most, 0, "one slot in a million of 131,072 is the first");
 }
@@ -284,6 +347,19 @@ fn digest(synthetic: &Synthetic) -> u64 {
 }
 
 #[test]
+fn some_bursts_begin_after_a_pause() {
+    let arrival = Arrival::Bursts { length: 5.0, read_length: 5.0, gap_ns: 100_000, single: false };
+    let (pause_ppm, pause_ns) = (100_000, 1_000_000_000);
+    let records = run(&Synthetic { arrival, interarrival_ns: 100, pause_ppm, pause_ns, ..random() });
+    let gaps: Vec<_> = records.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns).collect();
+    // Of 40,000 gaps between bursts a tenth are of a second on average, the others of 0.1 ms.
+    let pauses: Vec<_> = gaps.iter().filter(|&&gap| gap > 2_000_000).collect();
+    assert!((pauses.len() as f64 / 4000.0 - 1.0).abs() < 0.06, "{}", pauses.len());
+    let mean = pauses.iter().map(|&&gap| gap as f64).sum::<f64>() / pauses.len() as f64;
+    assert!((mean / 1e9 - 1.0).abs() < 0.06, "{mean}");
+}
+
+#[test]
 fn golden_of_every_option() {
     let mix = SizeMix::new(vec![(4096, 60), (65_536, 40)]);
     let burst = |single| Arrival::Bursts { length: 3.5, read_length: 6.0, gap_ns: 70_000, single };
@@ -296,11 +372,14 @@ fn golden_of_every_option() {
         digest(&Synthetic { arrival: Arrival::Constant, exact_mix: true, ..random() }),
         digest(&Synthetic { arrival: burst(false), ..random() }),
         digest(&Synthetic { arrival: burst(true), exact_mix: true, ..random() }),
+        digest(&Synthetic { near_ppm: 600_000, sequential_ppm: 100_000, ..settings(EIGHTY_TWENTY) }),
+        digest(&Synthetic { arrival: burst(false), pause_ppm: 200_000, ..random() }),
+        digest(&Synthetic { near_ppm: 600_000, near_sequential_ppm: 400_000, ..settings(EIGHTY_TWENTY) }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
 
-const DIGESTS: [u64; 8] = [
+const DIGESTS: [u64; 11] = [
     0xb99a_cce1_289b_9e39,
     0x4982_298d_250d_4e47,
     0x9925_e367_916f_9f2f,
@@ -309,6 +388,9 @@ const DIGESTS: [u64; 8] = [
     0xfaf6_282c_0f19_be26,
     0xea4b_a53e_f354_27e3,
     0x2825_27fa_ea4f_2111,
+    0x9ba1_02b5_d90a_877e,
+    0xba94_5d3b_eb39_4f66,
+    0x402c_fef5_c119_30f0,
 ];
 
 proptest! {
@@ -317,20 +399,20 @@ proptest! {
         pattern in prop::sample::select(vec!["random", "sequential", "zipf", "hot-cold"]),
         size in 512u64..1 << 20, larger in 0u64..1 << 16, extra in 0u64..1 << 22, seed in any::<u64>(),
         theta in 0.01f64..10.0, share_ppm in 0u64..=ALL, region_ppm in 1u64..=ALL, sequential_ppm in 0u64..=ALL,
-        single in any::<bool>(), exact_mix in any::<bool>(), read_length in 1f64..100.0,
+        near_ppm in 0u64..=ALL, near_range in 512u64..1 << 22, single in any::<bool>(), exact_mix in any::<bool>(), read_length in 1f64..100.0,
     ) {
         let region = size + larger + extra;
         let pattern = match pattern {
             "random" => Pattern::Random,
             "sequential" => Pattern::Sequential,
             "zipf" => Pattern::Zipf { theta },
-            _ => Pattern::HotCold { share_ppm, region_ppm },
+            _ => Pattern::HotCold { share_ppm, region_ppm, piece: (extra % 2 == 0).then_some(near_range) },
         };
         let write_sizes = SizeMix::new(vec![(size, 1), (size + larger, 1)]);
         let arrival = Arrival::Bursts { length: 1.5, read_length, gap_ns: 100, single };
         let synthetic = Synthetic {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
-            sequential_ppm, arrival, exact_mix, ..settings(pattern)
+            sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, arrival, exact_mix, ..settings(pattern)
         };
         let records = all(Generator::new(&synthetic, 1 << 40, seed));
         prop_assert_eq!(records.len(), 50);

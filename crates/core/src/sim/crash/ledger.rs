@@ -60,6 +60,10 @@ impl Ledger {
         time_ns: u64,
         strict: bool,
     ) -> u64 {
+        // A request that was cut at the ends of blocks issues in parts.
+        let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
+        let issued =
+            |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns < time_ns);
         let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();
         let acknowledged =
             || leg.completions.iter().filter(|done| !done.failed && done.complete_ns < time_ns);
@@ -69,8 +73,7 @@ impl Ledger {
             .map(|done| (done.dispatch_ns, issues.get(&done.id).map_or(0, |issue| issue.seq)))
             .max();
         for event in events {
-            let issue = issues.get(&event.request).filter(|issue| issue.time_ns < time_ns);
-            let Some(issue) = issue else { continue };
+            let Some(issue) = issued(event) else { continue };
             let done_ns = done.get(&event.request);
             let before =
                 |&(at_ns, seq): &(u64, u64)| done_ns.is_some_and(|&d| d <= at_ns) && event.seq <= seq;

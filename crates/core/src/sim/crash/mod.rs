@@ -18,7 +18,7 @@ use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Prepared, RunError, run_prepared};
-use crate::config::Settings;
+use crate::config::{Endurance, Settings};
 use crate::device::Engine;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Timing, Work};
@@ -187,9 +187,10 @@ pub fn crash<'s>(
     settings.ftl.power_safe = true;
     let settings = &settings;
     let flash = &settings.flash;
-    if is_hybrid(&settings.ftl.kind) {
-        let message = "hybrid FTLs cannot be recovered yet: their pages have no sequence numbers; choose a \
-                       page-mapped ftl.kind";
+    let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
+    if is_hybrid(&settings.ftl.kind) && wears_out {
+        let message = "power cuts of hybrid FTLs whose blocks wear out are not simulated; set flash.endurance to \
+                       none and ftl.spare_blocks to 0, or choose a page-mapped ftl.kind";
         return Err(SourceError::Input(message.into()).into());
     }
     if !keeps_trims(settings) {
@@ -199,6 +200,9 @@ pub fn crash<'s>(
     }
     let mut prepared = prepare(settings)?;
     let mut media = Media::new(flash.units(), flash.blocks_per_unit() as u32, flash.pages_per_block, 0);
+    if is_hybrid(&settings.ftl.kind) {
+        media.allow_gaps();
+    }
     let tape = Tape::new(with_ftl!(&prepared.ftl, ftl => ftl.engrave(&mut media)));
     with_ftl!(&mut prepared.ftl, ftl => ftl.record(&tape, &media));
     let mut life = Life {
