@@ -247,9 +247,10 @@ impl<'a> Replayed<'a> {
         let Record { op, offset, size, flags, .. } = *record;
         let pages = self.pages(record)?;
         let number = self.arrived + 1 - self.merged;
-        let mut request = Request::new(number, arrival_ns, op, offset, size, pages);
-        request.mark.fua = flags & Record::FUA != 0;
-        let id = pool.insert(request);
+        let id = pool.insert(Request::new(number, arrival_ns, op, offset, size, pages));
+        if flags & Record::FUA != 0 {
+            pool[id].mark.fua = true;
+        }
         self.fetch()?;
         match &mut self.closed {
             None => (),
