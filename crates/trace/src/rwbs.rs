@@ -21,7 +21,7 @@ impl Rwbs {
     /// Flags of its record. Only writes of data have FUA.
     pub(crate) fn record_flags(self) -> u8 {
         let fua = self.fua && self.op == Some(Op::Write);
-        u8::from(fua) * Record::FUA | u8::from(self.preflush) * Record::PREFLUSH
+        (u8::from(fua) * Record::FUA) | (u8::from(self.preflush) * Record::PREFLUSH)
     }
 }
 
