@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ftlab.reproduce.papers import Figure, Panel
+from ftlab.reproduce.papers import RECORDED, Figure, Panel
 from ftlab.reproduce.study import MEAN, Bar, Study, bars
 
 if TYPE_CHECKING:
@@ -48,14 +48,13 @@ def specification(study: Study) -> dict[str, Any]:
     import altair as alt
 
     panels = [_panel(study, panel) for panel in study.figure.panels if panel.mark != "table"]
-    rows: list[list[tuple[Any, int]]] = [[]]
-    for chart, width in panels:
-        if rows[-1] and sum(each for _, each in rows[-1]) + width > MOST_IN_A_ROW:
-            rows.append([])
-        rows[-1].append((chart, width))
-    lines = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
+    # As many in each row, where they do not fit into one.
+    lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
+    each = -(-len(panels) // min(lines, len(panels)))
+    rows = [panels[at : at + each] for at in range(0, len(panels), each)]
+    parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
     chart = (
-        alt.vconcat(*lines, spacing=20)
+        alt.vconcat(*parts, spacing=20)
         .properties(title=_title(study.figure))
         .configure(font=FONT, background="white")
         .configure_view(stroke=None)
@@ -73,7 +72,7 @@ def _title(figure: Figure) -> alt.TitleParams:
     import altair as alt
 
     return alt.TitleParams(
-        figure.place.split(",")[0] + ("" if figure.of == figure.id else " on recorded traces"),
+        figure.place.split(",")[0] + _variant(figure),
         subtitle=figure.title,
         anchor="start",
         fontSize=14,
@@ -81,6 +80,13 @@ def _title(figure: Figure) -> alt.TitleParams:
         subtitleColor="#555",
         offset=10,
     )
+
+
+def _variant(figure: Figure) -> str:
+    """What tells a figure from the one it repeats: recorded traces, or the rest of its name."""
+    if figure.kind == RECORDED:
+        return " on recorded traces"
+    return "" if figure.of == figure.id else f" ({figure.id.removeprefix(figure.of).strip('-')})"
 
 
 def _panel(study: Study, panel: Panel) -> tuple[Any, int]:
