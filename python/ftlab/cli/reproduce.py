@@ -11,7 +11,11 @@ from ftlab.outputs import write_stdout
 @click.argument("paper")
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 @click.option(
-    "--out", default="reproduced", show_default=True, metavar="DIR", help="Directory that takes page, pictures, CSV."
+    "--out",
+    default="reproduced",
+    show_default=True,
+    metavar="DIR",
+    help="Directory that takes page, pictures, CSV.",
 )
 @click.option("--quick", is_flag=True, help="Shorter workloads: every figure of all papers in minutes.")
 @click.option("--fresh", is_flag=True, help="Run everything anew, whatever the cache holds.")

@@ -148,7 +148,19 @@ def to_csv(judged: Sequence[Judged]) -> str:
     """All claims, one a row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    head = ["id", "figure", "place", "claim", "kind", "unit", "published", "measured", "true", "of", "verdict"]
+    head = [
+        "id",
+        "figure",
+        "place",
+        "claim",
+        "kind",
+        "unit",
+        "published",
+        "measured",
+        "true",
+        "of",
+        "verdict",
+    ]
     writer.writerow([*head, "recorded_traces", "reason"])
     for each in judged:
         claim = each.claim

@@ -39,7 +39,7 @@ class Options:
 class Outcome:
     """What was made."""
 
-    page: Path
+    index: Path
     parts: Sequence[page.Part]
     reused: int
     run: int
@@ -73,7 +73,10 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
             continue
         studies = {
             figure.id: study.measured(
-                figure, plans[paper.name, figure.id][2], done.results, absent.get(f"{paper.name} {figure.id}", ())
+                figure,
+                plans[paper.name, figure.id][2],
+                done.results,
+                absent.get(f"{paper.name} {figure.id}", ()),
             )
             for figure in selected[paper.name]
         }
@@ -157,7 +160,7 @@ def summary(outcome: Outcome) -> str:
     for part in outcome.parts:
         lines += [_line(part.paper, each) for each in part.judged if each.verdict == claims.FAILS]
     lines.append(f"{outcome.run} runs, {outcome.reused} more from the cache")
-    lines.append(f"page: {outcome.page}")
+    lines.append(f"page: {outcome.index}")
     return "\n".join(lines) + "\n"
 
 

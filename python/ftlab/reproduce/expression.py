@@ -9,6 +9,7 @@ missing number makes the outcome missing.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +47,7 @@ class Series:
                 for axis, wanted in chosen.items()
             ):
                 cells[tuple(labels[axis] for axis in kept)] = value
-        return cells.get((), None) if not kept else Series(kept, cells)
+        return cells.get(()) if not kept else Series(kept, cells)
 
     def known(self) -> list[Any]:
         """The values that are there."""
@@ -139,7 +140,7 @@ def _steps(of: Series) -> Series:
     """Differences between neighbours along the only axis, in its order."""
     (axis,) = of.axes
     keys = list(of.cells)
-    pairs = zip(keys, keys[1:], strict=False)
+    pairs = itertools.pairwise(keys)
     return Series((axis,), {new: combine(operator.sub, of.cells[new], of.cells[old]) for old, new in pairs})
 
 
@@ -175,9 +176,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "total": lambda *of: math.fsum(_values(of)),
     "count": lambda of: sum(bool(value) for value in _values(of)),
     "every": lambda of: bool(_values(of)) and all(_values(of)),
-    "share": lambda of: 100 * _mean(*[float(value) for value in _values(of)])  # type: ignore[operator]
-    if _values(of)
-    else None,
+    "share": lambda of: (
+        100 * _mean(*[float(value) for value in _values(of)])  # type: ignore[operator]
+        if _values(of)
+        else None
+    ),
     "where_least": _where(min),
     "where_greatest": _where(max),
     "rank_correlation": _rank_correlation,

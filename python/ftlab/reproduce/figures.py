@@ -59,9 +59,15 @@ def specification(study: Study) -> dict[str, Any]:
         .configure(font=FONT, background="white")
         .configure_view(stroke=None)
         .configure_axis(
-            labelFontSize=11, titleFontSize=11, titleFontWeight="normal", titleColor="#444", gridColor="#e6e6e6"
+            labelFontSize=11,
+            titleFontSize=11,
+            titleFontWeight="normal",
+            titleColor="#444",
+            gridColor="#e6e6e6",
         )
-        .configure_legend(labelFontSize=11, titleFontSize=11, symbolType="square", labelLimit=0, orient="bottom")
+        .configure_legend(
+            labelFontSize=11, titleFontSize=11, symbolType="square", labelLimit=0, orient="bottom"
+        )
         .configure_header(labelFontSize=11, labelOrient="bottom", titleFontSize=11)
     )
     loaded: dict[str, Any] = json.loads(chart.to_json())
@@ -96,7 +102,7 @@ def _panel(study: Study, panel: Panel) -> tuple[Any, int]:
     if panel.mark == "stack":
         return _stack(study, panel, cells)
     if panel.mark == "bars":
-        return _bars(study, panel, cells)
+        return _bars(study, panel, _with_once(study, panel, cells))
     return _lines(study, panel, cells)
 
 
@@ -106,6 +112,22 @@ def _data(cells: Sequence[Bar], study: Study) -> Any:
     titles = {value.name: value.title for value in study.figure.values}
     rows = [{**bar.labels, "_value": titles[bar.value], "_number": bar.number} for bar in cells]
     return alt.InlineData(values=rows)
+
+
+def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
+    """Values drawn once as a series of their own, named by their title."""
+    if not panel.once or not panel.series:
+        return list(cells)
+    series = panel.series
+    first = _order(study, cells, series)[0]
+    shown = []
+    for bar in cells:
+        if bar.value not in panel.once:
+            shown.append(bar)
+        elif bar.labels[series] == first:
+            title = study.figure.value(bar.value).title
+            shown.append(Bar({**bar.labels, series: title}, bar.value, bar.number))
+    return shown
 
 
 def _order(study: Study, cells: Sequence[Bar], axis: str) -> list[str]:
@@ -164,13 +186,14 @@ def _axis_title(study: Study, panel: Panel) -> str | None:
 
 def _by(panel: Panel) -> str | None:
     """What colours tell apart: a series, or the values if there are several."""
-    return "_value" if len(panel.values) > 1 else panel.series
+    return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
 
 
 def _by_order(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[str]:
-    if len(panel.values) > 1:
+    if _by(panel) == "_value":
         return [study.figure.value(name).title for name in panel.values]
-    return _order(study, cells, panel.series) if panel.series else []
+    once = [study.figure.value(name).title for name in panel.once]
+    return [*once, *_order(study, cells, panel.series)] if panel.series else []
 
 
 def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
@@ -184,9 +207,7 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
     x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=alt.Scale(paddingInner=0.25, paddingOuter=0.1))
     encoded = chart.encode(x=x, y=_y(study, panel))
     if by:
-        encoded = encoded.encode(
-            xOffset=alt.XOffset(f"{by}:N", sort=series), color=_colour(None, series, by)
-        )
+        encoded = encoded.encode(xOffset=alt.XOffset(f"{by}:N", sort=series), color=_colour(None, series, by))
     else:
         encoded = encoded.encode(color=alt.value(COLOURS[4]))
     width = max(120, int(len(order) * (max(len(series), 1) * BAR * 1.35 + 4)))
@@ -252,13 +273,13 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
     rows = []
     for row in study.rows:
         labels = dict(zip(study.axes, row.labels, strict=True))
-        x, y = row.values[panel.x], row.values[name]
+        at, number = row.values[panel.x], row.values[name]
         shown = all(
             labels[axis] == wanted if isinstance(wanted, str) else labels[axis] in wanted
             for axis, wanted in panel.where.items()
         )
-        if shown and x is not None and y is not None:
-            rows.append({"_x": x, "_number": y, "_by": labels[panel.series] if panel.series else ""})
+        if shown and at is not None and number is not None:
+            rows.append({"_x": at, "_number": number, "_by": labels[panel.series] if panel.series else ""})
     there = {row["_by"] for row in rows}
     series = [label for label in (study.labels(panel.series) if panel.series else [""]) if label in there]
     value = study.figure.value(panel.x)
@@ -269,7 +290,9 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
     if panel.mark == "points":
         marked = chart.mark_circle(size=10, opacity=0.5)
     else:
-        marked = chart.mark_line(strokeWidth=1.5, interpolate="step-after" if panel.mark == "steps" else "linear")
+        marked = chart.mark_line(
+            strokeWidth=1.5, interpolate="step-after" if panel.mark == "steps" else "linear"
+        )
     encoded = marked.encode(x=x, y=_y(study, panel), color=_colour(None, series, "_by"))
     return encoded.properties(width=340, height=HEIGHT, title=_heading(panel)), 400
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from ftlab._core import Config
 from ftlab.result import OPS
 
 if TYPE_CHECKING:
-    from ftlab._core import Device, Progress
+    from ftlab._core import Columns, Device, Progress
+    from ftlab.reproduce.plan import Run
 
 MEASURES = ("run", "workload", "shared-entries")
 """What a figure's ``measure`` may say."""
@@ -22,23 +24,22 @@ LOOK_EVERY = 1000
 """Requests between two looks at the caches, as between two polls in the paper."""
 
 
-def measure(
-    how: str, config: Config, *, device: Device | None, collect: bool, progress: Progress
-) -> dict[str, Any]:
+def measure(how: str, run: Run, *, device: Device | None, progress: Progress) -> dict[str, Any]:
     """A plain object; deterministic."""
     if how == "workload":
-        return _workload(config)
+        return _workload(run.config)
     if how == "shared-entries":
-        return _shared_entries(config)
-    return _run(config, device, collect, progress)
+        return _shared_entries(run.config)
+    return _run(run, device, progress)
 
 
-def _run(config: Config, device: Device | None, collect: bool, progress: Progress) -> dict[str, Any]:
+def _run(run: Run, device: Device | None, progress: Progress) -> dict[str, Any]:
     from ftlab.traces import chunks_of
 
+    config, collect = run.config, run.collect
     done = _core.run(
         config,
-        chunks=chunks_of(config),
+        chunks=(lambda: _in_sequence(run.sequence)) if run.sequence else chunks_of(config),
         device=device,
         collect=collect,
         progress=progress,
@@ -54,6 +55,21 @@ def _run(config: Config, device: Device | None, collect: bool, progress: Progres
     return result
 
 
+def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
+    """The requests of several traces, each from the end of the one before."""
+    from ftlab.traces import CHUNK_ROWS, chunks_of
+
+    end = 0
+    for part in parts:
+        last = end
+        for columns in _core.trace_chunks(part, CHUNK_ROWS, chunks=chunks_of(part)):
+            times, ops, offsets, sizes = (np.asarray(column) for column in columns)
+            times = times.astype(np.int64) + end
+            yield times, ops.astype(np.uint8), offsets.astype(np.int64), sizes.astype(np.int64)
+            last = int(times[-1]) if times.size else last
+        end = last
+
+
 def _base_name(config: Config) -> str | None:
     return config.trace.replace("\\", "/").rsplit("/", 1)[-1] if config.trace else None
 
@@ -64,7 +80,9 @@ def _workload(config: Config) -> dict[str, Any]:
     found = fitting.measure(config)
     reads, writes, trims = found.counts
     total = found.read_sizes.total() + found.write_sizes.total()
-    size = sum(size * count for counts in (found.read_sizes, found.write_sizes) for size, count in counts.items())
+    size = sum(
+        size * count for counts in (found.read_sizes, found.write_sizes) for size, count in counts.items()
+    )
     return {
         "requests": found.requests,
         "reads": reads,

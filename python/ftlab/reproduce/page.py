@@ -21,7 +21,8 @@ MOST_ROWS = 40
 
 STYLE = """
 .repro table { border-collapse: collapse; margin: .5em 0 1em; font-size: .92em; }
-.repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
+.repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid #ddd; }
+.repro td, .repro th { text-align: left; vertical-align: top; }
 .repro td.n, .repro th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .repro .holds { color: #00674a; } .repro .direction { color: #8a5a00; } .repro .fails { color: #a83200; }
 .repro figure { margin: 1em 0; overflow-x: auto; } .repro figure svg { max-width: 100%; height: auto; }
@@ -57,19 +58,20 @@ def _chosen(part: Part) -> list[Figure]:
 
 def _mode(quick: bool) -> str:
     how = (
-        "This is a quick run: workloads are shorter than the full ones; what each figure leaves out stands "
-        "beside it. "
+        "This is a quick run: workloads are shorter than the full ones, as said beside each figure. "
         if quick
         else "This is a full run. "
     )
-    return (
-        f'<p class="note">{how}The copies of the papers at hand hold no pictures: published are the numbers in '
-        "their text and tables alone; points of a figure that the text does not name are ftlab's own. A claim "
-        "<b>holds</b> if the sign is the published one and the number within 5 percentage points or 25&nbsp;% "
-        "of the published, whichever is larger; it <b>holds in direction</b> if the sign alone agrees; an amount "
-        "has no direction. Verdicts are computed; the reasons given for those that do not hold are written by "
-        "hand and dated.</p>"
-    )
+    return f'<p class="note">{how}{_RULES}</p>'
+
+
+_RULES = """
+The copies of the papers at hand hold no pictures: published are the numbers in their text and tables
+alone; points of a figure that the text does not name are ftlab's own. A claim <b>holds</b> if the sign is
+the published one and the number within 5 percentage points or 25&nbsp;% of the published, whichever is
+larger; it <b>holds in direction</b> if the sign alone agrees; an amount has no direction. Verdicts are
+computed; the reasons given for those that do not hold are written by hand and dated.
+""".strip()
 
 
 def _summary(parts: Sequence[Part]) -> str:
@@ -89,7 +91,7 @@ def _summary(parts: Sequence[Part]) -> str:
 
 
 def _label(figure: Figure) -> str:
-    """ "Fig. 9", "Table 1, recorded traces". """
+    """ "Fig. 9", "Table 1, recorded traces"."""
     name = re.sub(r"^(fig|table)(.*?)(-.*)?$", _name, figure.id)
     return name + (", recorded traces" if figure.kind == RECORDED else "")
 
@@ -116,7 +118,9 @@ def _paper(part: Part) -> str:
         pieces.append(f'<table class="claims">{"".join(rows)}</table>')
     if paper.not_claims:
         items = "".join(f"<li>{_text(each)}</li>" for each in paper.not_claims)
-        pieces.append(f"<details><summary>What the paper says and nothing here measures</summary><ul>{items}</ul></details>")
+        pieces.append(
+            f"<details><summary>What the paper says and nothing here measures</summary><ul>{items}</ul></details>"
+        )
     return "\n".join(pieces)
 
 
@@ -135,7 +139,9 @@ def _claim(part: Part, each: Judged) -> str:
     if each.verdict == judging.HOLDS or not claim.reason:
         return row
     written = f"({_text(claim.reason_written)})"
-    return row + f'<tr><td class="reason" colspan="7">{_text(claim.reason)} <small>{written}</small></td></tr>'
+    return (
+        row + f'<tr><td class="reason" colspan="7">{_text(claim.reason)} <small>{written}</small></td></tr>'
+    )
 
 
 def _figure(part: Part, figure: Figure) -> str:
@@ -162,9 +168,7 @@ def _table(study: Study, panel_number: int) -> str:
     """A panel as a table: rows are its x (and its other axes), columns its values or its series."""
     panel = study.figure.panels[panel_number]
     cells = bars(study, panel)
-    columns = (
-        study.labels(panel.series) if panel.series and len(panel.values) == 1 else list(panel.values)
-    )
+    columns = study.labels(panel.series) if panel.series and len(panel.values) == 1 else list(panel.values)
     titles = [study.figure.value(each).title for each in columns] if not panel.series else columns
     rest = [axis for axis in study.axes if axis != panel.series]
     lines: dict[tuple[str, ...], dict[str, str]] = {}
@@ -219,6 +223,7 @@ def standalone(title: str, body: str) -> str:
     """A document of its own around a body."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'
-        "<style>body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em; }"
+        "<style>body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; "
+        "max-width: 1200px; padding: 0 1em; }"
         f"</style></head><body><h1>{_text(title)}</h1>\n{body}\n</body></html>\n"
     )

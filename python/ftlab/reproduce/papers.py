@@ -30,8 +30,8 @@ class Choice:
     config: str | None = None
     """Configuration file, or None: the figure's."""
     set: Mapping[str, str] = field(default_factory=dict)
-    trace: str | None = None
-    """Name of a recorded trace (`papers/traces.toml`)."""
+    traces: tuple[str, ...] = ()
+    """Names of recorded traces (`papers/traces.toml`), replayed one after another."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class Panel:
     x: str
     series: str | None
     facet: str | None
+    once: tuple[str, ...]
+    """Values that are the same for every series and are drawn once, beside them."""
     where: Mapping[str, Any]
     normalise: Mapping[str, str]
     """Labels of the baseline; empty: as measured."""
@@ -182,16 +184,13 @@ def root(given: str | os.PathLike[str] | None = None) -> Path:
     Raises:
         UserError: there is none.
     """
-    if given is not None:
-        places = [Path(given)]
-    else:
-        places = [Path(__file__).resolve().parents[3], Path.cwd()]
+    own = [Path(__file__).resolve().parents[3], Path.cwd()]
+    places = [Path(given)] if given is not None else own
     for place in places:
         if (place / "papers" / "traces.toml").is_file():
             return place
-    raise UserError(
-        f"no papers/ in {' or '.join(map(str, places))}; run in a checkout of ftlab, or name one with --root DIR"
-    )
+    looked = " or ".join(map(str, places))
+    raise UserError(f"no papers/ in {looked}; run in a checkout of ftlab, or name one with --root DIR")
 
 
 def names(base: Path) -> list[str]:
@@ -235,9 +234,9 @@ def load_paper(base: Path, name: str) -> Paper:
 def _check(paper: Paper, folder: Path) -> None:
     known = {figure.id: figure for figure in paper.figures}
     places = [(claim.id, claim.figure) for claim in paper.claims]
-    for what, figure in [*places, *((number.place, number.figure) for number in paper.numbers)]:
-        if figure not in known:
-            raise UserError(f"{folder / 'published.toml'}: {what}: no figure {figure!r}")
+    for what, name in [*places, *((number.place, number.figure) for number in paper.numbers)]:
+        if name not in known:
+            raise UserError(f"{folder / 'published.toml'}: {what}: no figure {name!r}")
     ids = [claim.id for claim in paper.claims]
     for each in ids:
         if ids.count(each) > 1:
@@ -332,7 +331,9 @@ class _Table:
 
     def table(self, key: str) -> dict[str, _Table]:
         inner = self.get(key, dict, {})
-        return {name: _Table(self.path, values, f"{self.where}{key}.{name}.") for name, values in inner.items()}
+        return {
+            name: _Table(self.path, values, f"{self.where}{key}.{name}.") for name, values in inner.items()
+        }
 
     def tables(self, key: str) -> list[_Table]:
         inner = self.get(key, list, [])
@@ -395,20 +396,26 @@ def _figure(folder: Path, paper: str, name: str) -> Figure:
     table.done()
     if figure.kind not in (CALIBRATED, RECORDED):
         raise table.wrong("kind", f"{figure.kind!r}; it is {CALIBRATED} or {RECORDED}")
-    names = {value.name for value in figure.values}
+    there = [value.name for value in figure.values]
     for panel in figure.panels:
         for each in panel.values:
-            if each not in names:
-                raise table.wrong("panel", f"no value {each!r}; there are: {', '.join(names)}")
+            if each not in there:
+                raise table.wrong("panel", f"no value {each!r}; there are: {', '.join(there)}")
     return figure
 
 
 def _axis(name: str, table: _Table) -> Axis:
     title = table.text("title", name)
     if table.has("traces"):
-        choices = tuple(Choice(trace, trace=trace) for trace in table.texts("traces"))
+        choices = tuple(Choice(trace, traces=(trace,)) for trace in table.texts("traces"))
+    elif table.has("sequences"):
+        sequences = table.get("sequences", dict)
+        choices = tuple(Choice(label, traces=tuple(traces)) for label, traces in sequences.items())
     elif table.has("sets"):
         sets = table.get("sets", dict)
+        for label, keys in sets.items():
+            if not isinstance(keys, dict):
+                raise table.wrong(f"sets.{label}", "must be a table of configuration keys")
         choices = tuple(Choice(label, set=dict(_flat(keys, ""))) for label, keys in sets.items())
     else:
         labels = table.texts("labels")
@@ -449,6 +456,7 @@ def _panel(table: _Table) -> Panel:
         x=table.text("x"),
         series=table.text("series", "") or None,
         facet=table.text("facet", "") or None,
+        once=tuple(table.texts("once")),
         where=table.get("where", dict, {}),
         normalise=table.get("normalise", dict, {}),
         relative=table.text("relative", "ratio"),

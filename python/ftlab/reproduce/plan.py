@@ -37,6 +37,8 @@ class Run:
     """Hash of what a device may be shared by: the configuration without its workload."""
     collect: bool
     """Whether its requests are wanted one by one."""
+    sequence: tuple[Config, ...] = ()
+    """Where several traces are replayed one after another: how each is read."""
 
     @property
     def name(self) -> str:
@@ -78,51 +80,75 @@ class Planner:
         """
         absent = set()
         for choices in itertools.product(*(axis.choices for axis in figure.axes)):
-            config, keys = figure.config, dict(figure.set)
+            config, keys, traces = figure.config, dict(figure.set), tuple[str, ...]()
             if self._quick:
                 keys |= figure.quick
             for choice in choices:
                 config = choice.config or config
-                if choice.trace is not None:
-                    if choice.trace not in self._traces:
-                        raise UserError(f"{figure.path}: no trace {choice.trace!r} in papers/traces.toml")
-                    path = self.trace_file(choice.trace)
-                    if path is None:
-                        absent.add(choice.trace)
-                        break
-                    keys |= {"workload.trace": str(path), **self._traces[choice.trace].set}
+                for name in choice.traces:
+                    if name not in self._traces:
+                        raise UserError(f"{figure.path}: no trace {name!r} in papers/traces.toml")
+                gone = [name for name in choice.traces if self.trace_file(name) is None]
+                if gone:
+                    absent.update(gone)
+                    break
+                traces = choice.traces or traces
                 keys |= choice.set
             else:
                 labels = tuple(choice.label for choice in choices)
-                yield self._run(paper, figure, labels, config, keys)
+                yield self._run(paper, figure, labels, config, keys, traces)
         self.missing += [Missing(figure, self._traces[name]) for name in sorted(absent)]
 
-    def _run(self, paper: Paper, figure: Figure, labels: Labels, base: str, keys: dict[str, str]) -> Run:
+    def _trace_keys(self, name: str) -> dict[str, str]:
+        return {"workload.trace": str(self.trace_file(name)), **self._traces[name].set}
+
+    def _run(
+        self,
+        paper: Paper,
+        figure: Figure,
+        labels: Labels,
+        base: str,
+        keys: dict[str, str],
+        traces: tuple[str, ...],
+    ) -> Run:
         if base.endswith(".toml"):
             base = str(self.base / base)
+        # What a trace needs to be read comes first, so that an axis may vary it.
+        first = self._trace_keys(traces[0]) if traces else {}
+        if traces:
+            # A recorded trace stands in place of a generator and of how long that runs.
+            keys = {key: value for key, value in keys.items() if not key.startswith("workload.synthetic.")}
         trace = keys.get("workload.trace")
         if trace is not None and not os.path.isabs(trace):  # noqa: PTH117
             keys["workload.trace"] = str(self.base / trace)
-        overrides = [Override(f"{key}={value}", key, value) for key, value in keys.items()]
         try:
-            config = load(base, overrides)
+            config = load(base, _overrides({**first, **keys}))
+            sequence = tuple(
+                load(base, _overrides({**self._trace_keys(name), **keys}))
+                for name in traces
+                if len(traces) > 1
+            )
         except UserError as error:
             raise UserError(f"{figure.path}: {' '.join(labels)}: {error}") from None
         collect = figure.what == "requests"
         settings = json.loads(config.json())
         workload = settings.pop("workload")
         own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if paper.shared_device else ""
-        return Run(figure, labels, config, key_of(settings, workload, config, figure), own, collect)
+        key = key_of(settings, workload, [config, *sequence], figure)
+        return Run(figure, labels, config, key, own, collect, sequence)
 
 
-def key_of(settings: Mapping[str, Any], workload: Mapping[str, Any], config: Config, figure: Figure) -> str:
-    """The hash of configuration, content of the trace, version of the engine, and what is kept."""
-    workload = dict(workload)
-    trace = None
-    if config.trace is not None:
-        # Its content counts, not where it lies.
-        workload["trace"] = None
-        trace = content(config.trace)
+def _overrides(keys: Mapping[str, str]) -> list[Override]:
+    return [Override(f"{key}={value}", key, value) for key, value in keys.items()]
+
+
+def key_of(
+    settings: Mapping[str, Any], workload: Mapping[str, Any], configs: list[Config], figure: Figure
+) -> str:
+    """The hash of configuration, content of the traces, version of the engine, and what is kept."""
+    # A trace's content counts, not where it lies.
+    workload = {**workload, "trace": None} if configs[0].trace is not None else dict(workload)
+    trace = [content(config.trace) for config in configs if config.trace is not None]
     parts = {
         "format": FORMAT,
         "engine": engine(),

@@ -56,9 +56,7 @@ def run(runs: Iterable[Run], cache: Cache, reporter: Reporter, *, jobs: int | No
             try:
                 if len(group) > 1 and position == 0:
                     device = _core.prepare(each.config, preconditioning=reporter.preconditioning(each.name))
-                result = measure(
-                    each.figure.measure, each.config, device=device, collect=each.collect, progress=progress
-                )
+                result = measure(each.figure.measure, each, device=device, progress=progress)
             except (UserError, InternalError) as error:
                 raise type(error)(f"{error}\n  in the run {each.name}") from error
             cache.put(each.key, result)
