@@ -168,6 +168,17 @@ def _along(of: Series, axis: str, function: Callable[..., Any]) -> Series:
     return Series(kept, {key: function(values) for key, values in groups.items()})
 
 
+def _distribution(summary: Mapping[str, Any]) -> list[dict[str, float]]:
+    """A latency's cumulative distribution: its percentiles and the greatest value."""
+    points = [
+        {"probability": float(key) / 100, "value_ns": value}
+        for key, value in summary["percentile_ns"].items()
+        if value is not None
+    ]
+    last = [{"probability": 1.0, "value_ns": summary["max_ns"]}] if summary["max_ns"] is not None else []
+    return points + last
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "change": _change,
     "mean": _mean,
@@ -189,6 +200,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mean_over": lambda of, axis: _along(of, axis, _mean),
     "least_over": lambda of, axis: _along(of, axis, _extreme(min)),
     "greatest_over": lambda of, axis: _along(of, axis, _extreme(max)),
+    "distribution": _distribution,
     "absolute": lambda of: combine(lambda a, _: abs(a), of, 0),
 }
 """What an expression may call."""

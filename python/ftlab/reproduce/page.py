@@ -118,9 +118,8 @@ def _paper(part: Part) -> str:
         pieces.append(f'<table class="claims">{"".join(rows)}</table>')
     if paper.not_claims:
         items = "".join(f"<li>{_text(each)}</li>" for each in paper.not_claims)
-        pieces.append(
-            f"<details><summary>What the paper says and nothing here measures</summary><ul>{items}</ul></details>"
-        )
+        heading = "What the paper says and nothing here measures"
+        pieces.append(f"<details><summary>{heading}</summary><ul>{items}</ul></details>")
     return "\n".join(pieces)
 
 

@@ -94,11 +94,11 @@ def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Map
 
 
 def _points(found: Any) -> list[dict[str, Any]]:
-    """A list in a result as points: percentiles (key, value), or courses over time (time_ns, and count,
-    mean and max of the first, mean_2 of the second, which is 0 where there is none).
+    """What an expression found in a result, as points: a list of them, or courses over time (time_ns, and
+    count, mean and max of the first, mean_2 of the second, which is 0 where there is none).
     """
-    if isinstance(found, Mapping) and "width_ns" not in found:
-        return [{"key": float(key), "value": value} for key, value in found.items()]
+    if isinstance(found, list) and not any("width_ns" in each for each in found):
+        return found
     courses = [found] if isinstance(found, Mapping) else found
     first = courses[0]
     points = []
