@@ -91,8 +91,9 @@ def _summary(parts: Sequence[Part]) -> str:
 
 
 def _label(figure: Figure) -> str:
-    """ "Fig. 9", "Table 1, recorded traces"."""
+    """As a reader knows it: Fig. 9; Table 1, recorded traces; Sequential."""
     name = re.sub(r"^(fig|table)(.*?)(-.*)?$", _name, figure.id)
+    name = name if name != figure.id else name.capitalize()
     return name + (", recorded traces" if figure.kind == RECORDED else "")
 
 
