@@ -192,6 +192,10 @@ impl Observer for Watch {
         }
     }
 
+    fn wants_completions(&self) -> bool {
+        self.rows.is_some() || self.csv.is_some() || self.timeline.is_some()
+    }
+
     fn preconditioning(&mut self, done: &Preconditioning) -> bool {
         self.pulse.beat_before(done)
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::bus::Bus;
-use super::steps::{Kept, Part, Queued, Span, Steps};
+use super::steps::{Kept, Part, Queued, Reference, Span, Steps};
 use crate::clock::{Clock, NEVER};
 use crate::flash::{Label, Step};
 use crate::util::{Bits, NONE};
@@ -163,22 +163,29 @@ impl Array {
     /// Begins the step at the head of a chip's queue, if what it waits for is finished.
     #[inline]
     fn begin(&mut self, chip: u32, now_ns: u64) {
-        let Queued { step, after, needs, .. } = self.steps[self.chips[chip as usize].head];
-        let unfinished = |&wanted: &(u32, u32)| self.steps.unfinished(wanted);
-        let mut awaited = [after, needs].into_iter().find(unfinished).map(|(slot, _)| slot);
-        if step.settled != 0 && awaited.is_none() {
-            awaited = self.unsettled(chip, step.settled);
-        }
-        if let Some(awaited) = awaited {
+        let Queued { step, after, needs, .. } = &self.steps[self.chips[chip as usize].head];
+        let Step { in_ns, cell_ns, settled, .. } = *step;
+        // Most wait for nothing.
+        if (after.0 & needs.0 != NONE || settled != 0)
+            && let Some(awaited) = self.awaited(chip, [*after, *needs], settled)
+        {
             self.steps[awaited].awaited = true;
             self.chips[chip as usize].phase = Phase::Stalled;
             self.stalled.push_back(chip);
-        } else if step.in_ns > 0 {
+        } else if in_ns > 0 {
             self.chips[chip as usize].phase = Phase::In;
             self.request_bus(chip, now_ns);
         } else {
-            self.work_cells(chip, step.cell_ns, now_ns);
+            self.work_cells(chip, cell_ns, now_ns);
         }
+    }
+
+    /// A step that a chip has to wait for: one of these, or one up to a number; 0: no matter.
+    #[inline]
+    fn awaited(&self, chip: u32, steps: [Reference; 2], settled: u32) -> Option<u32> {
+        let unfinished = |&wanted: &Reference| self.steps.unfinished(wanted);
+        let awaited = steps.into_iter().find(unfinished).map(|(slot, _)| slot);
+        if awaited.is_none() && settled != 0 { self.unsettled(chip, settled) } else { awaited }
     }
 
     /// A step up to this number that some other chip has not finished. Chips run their steps in the order

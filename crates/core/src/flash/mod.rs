@@ -189,8 +189,8 @@ pub struct Work {
     number: u32,
     /// The number up to which all must have finished before the next step; 0: no matter.
     settled: u32,
-    /// The next step is not merged into the last one.
-    marked: bool,
+    /// Not 0: the next step is not merged into the last one.
+    marked: u32,
     /// LPN the current chain is for, or [`NONE`].
     lpn: u32,
     /// Not 0: the next step is not merged into the last one, which is waited for, or `each`.
@@ -228,7 +228,7 @@ impl Work {
             loads: (chips > 1).then_some(0),
             number: 0,
             settled: 0,
-            marked: false,
+            marked: 0,
             lpn: NONE,
             apart: 0,
             each: false,
@@ -422,33 +422,29 @@ impl Work {
 
     #[inline]
     fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
-        if let Some(step) = self.steps.last_mut()
-            && !self.marked
+        let apart = in_ns | out_ns | self.apart | u64::from(self.needs | self.settled | self.marked);
+        if apart == 0
+            && let Some(step) = self.steps.last_mut()
             && step.chip == chip
-            && in_ns | out_ns | step.in_ns | step.out_ns | self.apart | u64::from(self.needs | self.settled)
-                == 0
+            && step.in_ns | step.out_ns == 0
         {
             // In emission order on the same chip it runs right behind anyway.
             step.cell_ns += cell_ns;
         } else {
-            let needs = std::mem::take(&mut self.needs);
-            self.marked = false;
-            let (number, settled) = (self.number.wrapping_add(1), std::mem::take(&mut self.settled));
-            let (after, page) = (self.last, std::mem::replace(&mut self.page, NONE));
-            let loads = 0;
             self.steps.push(Step {
                 chip,
                 operation,
-                page,
-                after,
-                needs,
-                loads,
-                number,
-                settled,
+                page: self.page,
+                after: self.last,
+                needs: self.needs,
+                loads: 0,
+                number: self.number.wrapping_add(1),
+                settled: self.settled,
                 in_ns,
                 cell_ns,
                 out_ns,
             });
+            (self.page, self.needs, self.settled, self.marked) = (NONE, 0, 0, 0);
             if self.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
@@ -565,7 +561,7 @@ impl Work {
     /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what
     /// follows is a step of its own, so that nobody waits for more.
     pub fn mark(&mut self) -> u32 {
-        self.marked = true;
+        self.marked = 1;
         self.number
     }
 }

@@ -32,7 +32,9 @@ pub struct Host {
     depth: u32,
     deadline_ns: Option<u64>,
     pending: u32,
+    /// All pending requests in order of arrival, where a deadline or a scheduler by blocks asks for it.
     ages: Ages,
+    aged: bool,
     feed: Feed,
     /// A regular dispatch has been made since the deadlines were looked at.
     deadlines_due: bool,
@@ -49,12 +51,14 @@ impl Host {
         if let Some(blocks) = &blocks {
             sched.set_block_size(blocks.pages());
         }
+        let deadline_ns = settings.host.deadline_ns.filter(|_| sched.has_deadline());
         Host {
             pool: Pool::default(),
             awareness: Awareness::new(&settings.host.awareness, device),
             classifies: sched.classifies(),
             depth: settings.host.queue_depth,
-            deadline_ns: settings.host.deadline_ns.filter(|_| sched.has_deadline()),
+            deadline_ns,
+            aged: deadline_ns.is_some() || blocks.is_some(),
             sched,
             pending: 0,
             ages: Ages::default(),
@@ -179,7 +183,9 @@ impl Host {
             let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
             request.hit = cached && request.pages.pages > 0;
             self.pending += 1;
-            self.ages.push(id, &mut self.pool);
+            if self.aged {
+                self.ages.push(id, &mut self.pool);
+            }
             self.sched.admit(id, &mut self.pool);
         }
         Ok(())
@@ -260,7 +266,9 @@ impl Host {
         if let Some(merging) = &mut self.merging {
             merging.leave(id, &self.pool);
         }
-        self.ages.unlink(id, &mut self.pool);
+        if self.aged {
+            self.ages.unlink(id, &mut self.pool);
+        }
         self.pending -= 1;
     }
 }

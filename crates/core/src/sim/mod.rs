@@ -64,6 +64,11 @@ pub trait Observer {
     /// A request completed. Completions of an instant come in dispatch order.
     fn complete(&mut self, completion: &Completion);
 
+    /// Whether to call [`Observer::complete`]. Asked once, before the run.
+    fn wants_completions(&self) -> bool {
+        true
+    }
+
     /// Called every some ten thousand pages before time 0 with what was done so far; `false` stops it.
     fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
         true
@@ -93,6 +98,10 @@ pub trait Observer {
 /// Ignores everything.
 impl Observer for () {
     fn complete(&mut self, _completion: &Completion) {}
+
+    fn wants_completions(&self) -> bool {
+        false
+    }
 }
 
 /// Why a run ended early.
@@ -188,6 +197,7 @@ fn run_fed(
         gc_background: settings.ftl.gc_background.is_some(),
         check: check.then_some(Checker { lpns, next_whole: 1 }),
         reported_ns: observer.wants_activity().then_some(0),
+        reports_completions: observer.wants_completions(),
     };
     if run.device.array().overlaps_steps() {
         run.work.keep_apart();
@@ -251,6 +261,7 @@ struct Run<'a> {
     check: Option<Checker>,
     /// When activity was reported last, if it is.
     reported_ns: Option<u64>,
+    reports_completions: bool,
 }
 
 impl Run<'_> {
@@ -354,25 +365,9 @@ impl Run<'_> {
             let request = &self.host.pool[id];
             let pages = request.pages;
             self.recorder.complete(request, self.now_ns);
-            // A request that was refused, or cut, may never have been in the device's queue.
-            let whole = !request.failed && request.whole == NONE;
-            let of_device = if whole { self.device.batch_of(id) } else { None };
-            let (batch, channel_batch) = of_device.unwrap_or((request.batch, 0));
-            observer.complete(&Completion {
-                id: request.id,
-                arrival_ns: request.arrival_ns,
-                dispatch_ns: request.dispatch_ns,
-                complete_ns: self.now_ns,
-                failed: request.failed,
-                op: request.op,
-                offset: request.offset,
-                size: request.size,
-                mapping_misses: request.misses,
-                prioritized: request.prioritized,
-                expired: request.expired,
-                batch,
-                channel_batch: u64::from(channel_batch),
-            });
+            if self.reports_completions {
+                observer.complete(&self.completion(id));
+            }
             if self.check.is_some()
                 && let Some(files) = self.arrivals.files()
             {
@@ -391,6 +386,30 @@ impl Run<'_> {
         }
         self.done.clear();
         Ok(())
+    }
+
+    /// What is reported of a request that completes now.
+    fn completion(&self, id: u32) -> Completion {
+        let request = &self.host.pool[id];
+        // A request that was refused, or cut, may never have been in the device's queue.
+        let whole = !request.failed && request.whole == NONE;
+        let of_device = if whole { self.device.batch_of(id) } else { None };
+        let (batch, channel_batch) = of_device.unwrap_or((request.batch, 0));
+        Completion {
+            id: request.id,
+            arrival_ns: request.arrival_ns,
+            dispatch_ns: request.dispatch_ns,
+            complete_ns: self.now_ns,
+            failed: request.failed,
+            op: request.op,
+            offset: request.offset,
+            size: request.size,
+            mapping_misses: request.misses,
+            prioritized: request.prioritized,
+            expired: request.expired,
+            batch,
+            channel_batch: u64::from(channel_batch),
+        }
     }
 
     fn verify(&mut self, pages: crate::ftl::Request) -> Result<(), RunError> {
