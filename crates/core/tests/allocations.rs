@@ -179,12 +179,14 @@ fn the_generator_allocates_nothing() {
     for (pattern, arrival) in [
         (Pattern::Random, Arrival::Exponential),
         (Pattern::Zipf { theta: 1.1 }, Arrival::Constant),
-        (Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000 }, single),
+        (Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: Some(2 << 20) }, single),
     ] {
         let synthetic = Synthetic {
             requests: 50_000,
             pattern,
             sequential_ppm: 100_000,
+            near_ppm: 200_000,
+            near_range: 2 << 20,
             read_ppm: 400_000,
             trim_ppm: 10_000,
             exact_mix: true,

@@ -36,6 +36,61 @@ def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
     return Bursts(length, within, between)
 
 
+def seen_length(found: Bursts) -> float:
+    """Requests for each gap above the mean gap, the measure of burstiness: in a process with these
+    bursts a little more than their length where gaps within are short."""
+    p = 1 / found.length
+    mean = (1 - p) * found.within_ns + p * found.between_ns
+    above = p * math.exp(-mean / found.between_ns) if found.between_ns else 0.0
+    above += (1 - p) * math.exp(-mean / found.within_ns) if found.within_ns else 0.0
+    return 1 / above if above else math.inf
+
+
+def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
+    """The bursts with this mean gap, coefficient of variation and requests for each gap above the mean.
+
+    Where no mixture of two exponentials has all three, the one that has the first two and is nearest
+    in the third. Bisection over the length: the longer the bursts with the same spread, the longer the
+    gaps within them, and the more of those are above the mean.
+    """
+    low, high = math.log((cv**2 + 1) / 2 * 1.02), math.log(1e9)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if seen_length(bursts(mean_ns, cv, math.exp(middle))) > seen:
+            low = middle
+        else:
+            high = middle
+    return bursts(mean_ns, cv, math.exp(low))
+
+
+def median_bursts(mean_ns: float, median_ns: float, seen: float) -> Bursts:
+    """The bursts with this mean gap, median gap and requests for each gap above the mean.
+
+    Better conditioned than by the spread, which hardly depends on the gap within bursts where that is
+    short. Bisections: the gap within for each length by the median, the length by the third.
+    """
+
+    def of_length(length: float) -> Bursts:
+        p = 1 / length
+        low, high = 0.0, mean_ns
+        for _ in range(100):
+            within = (low + high) / 2
+            between = (mean_ns - (1 - p) * within) / p
+            longer = p * math.exp(-median_ns / between)
+            longer += (1 - p) * math.exp(-median_ns / within) if within else 0.0
+            low, high = (within, high) if longer < 0.5 else (low, within)
+        return Bursts(length, low, (mean_ns - (1 - p) * low) / p)
+
+    low, high = math.log(1.0001), math.log(1e9)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if seen_length(of_length(math.exp(middle))) < seen:
+            low = middle
+        else:
+            high = middle
+    return of_length(math.exp(low))
+
+
 class Lengths(NamedTuple):
     """Mean requests in a burst of reads, and in one of other operations."""
 

@@ -88,7 +88,13 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
             # One fitter, so that its device is prepared once.
             fitter.report_to(reporter.callback(targets.name))
             fit = fitter.fit(targets)
-            _write(fit, output, fitter.config, device=targets.read_conflicts is not None)
+            _write(
+                fit,
+                output,
+                fitter.config,
+                device=targets.read_conflicts is not None,
+                keeps_preset=True,
+            )
             reporter.finish(targets.name)
             yield fit, output.name
 
@@ -118,13 +124,13 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
         found = fitter.conflicts_of(trace, flags) if request.config is not None else None
         targets: Targets = targets_of_trace(trace, name, found)
         fit = fitter.fit(targets)
-        _write(fit, output, fitter.config, device=found is not None)
+        _write(fit, output, fitter.config, device=found is not None, keeps_preset=found is not None)
     return fit, output.name
 
 
-def _write(fit: Fit, output: Output, config: Config, *, device: bool) -> None:
+def _write(fit: Fit, output: Output, config: Config, *, device: bool, keeps_preset: bool) -> None:
     resolved = json.loads(config.json())
-    preset = resolved.get("preset") if device else None
+    preset = resolved.get("preset") if keeps_preset else None
     described = None
     if device:
         described = (

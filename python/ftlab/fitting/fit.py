@@ -1,7 +1,9 @@
 """From targets to a generator's parameters.
 
-What a share, a size or a rate states is set directly. The miss ratio is met by how hot the hot part is
-(bisection), conflicts by two properties of the arrival process (Broyden's method):
+What a share, a size or a rate states is set directly; the process of bursts has a closed form, corrected
+by what the draws of the seed make of it. The miss ratio is met by how hot the hot part is (bisection), in
+turns with the share of requests near those before and the region, which all depend on each other;
+conflicts by two properties of the arrival process (Broyden's method):
 
 - where the rate is not a target: the time between bursts, and the length of bursts of reads or of
   writes, one of which stays at 1. A longer burst of one operation adds conflicts to that operation;
@@ -23,8 +25,8 @@ from typing import NamedTuple
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import ConfigLike, Override, load
-from ftlab.fitting import arrivals, sizes, solve
-from ftlab.fitting.measure import Workload, conflicts, measure, miss_ratio
+from ftlab.fitting import arrivals, processes, quantity, sizes, solve
+from ftlab.fitting.measure import NEAR_RANGE, Workload, conflicts, measure, miss_ratio
 from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
@@ -37,21 +39,40 @@ COARSE_RUNS, FINE_RUNS = 60, 80
 BISECTIONS = 14
 """Most runs for a miss ratio."""
 
-REGION_TURNS = 4
-"""Most corrections of a region that is not touched whole."""
+PLACE_TURNS = 6
+"""Most corrections of a region that is not touched whole, and of the near share."""
+
+LARGEST_DEVICE = {
+    "flash": {"blocks_per_plane": 16_777_216, "pages_per_block": 127},
+    "ftl": {"over_provisioning": "1%"},
+}
+"""On which any region lies (about 8 TiB)."""
+
+PLACES = (
+    (False, "2MiB"),
+    *(
+        (True, size)
+        for size in ("2MiB", "512KiB", "256KiB", "128KiB", "64KiB", "32KiB", "16KiB", "8KiB", "4KiB")
+    ),
+)
+"""What is tried for a near ratio beside a miss ratio, in this order: whether the hot part is scattered, and
+the near range. In one hot part requests meet by chance, in a scattered one hardly; and requests nearer to
+those before miss less."""
+
+HOT_PIECES = 256
+"""Most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
+
+ARRIVAL_TURNS = 16
+"""Most corrections of the arrival process by its draws."""
 
 GOOD = 0.25
 """Part of the tolerance at which a search ends."""
 
-WITHIN_BURST_NS = 20_000
-"""Mean gap within bursts where nothing states it."""
-
-START_GAP_NS = 3e6
-_SHORTEST_GAP_NS, _LONGEST_GAP_NS = 1e3, 1e11
-_LONGEST_BURST = 6.0
-_LARGEST_REGION = 4
+_LARGEST_REGION = 64
 _HOT_REGION = 0.2
 _MOST_HOT = 0.95
+_KOLMOGOROV, _NORMAL = 1.63, 2.58
+"""What draws exceed once in a hundred times: differences of distributions, of means in standard errors."""
 
 
 Progress = Callable[[int], "bool | None"]
@@ -115,7 +136,8 @@ class Fitter:
 
         ``load_state`` is a saved state of the device.
         """
-        self._config = load(config if config is not None else {}, overrides or [])
+        # Without a device nothing runs but the measure of misses, on one as large as the region.
+        self._config = load(config if config is not None else LARGEST_DEVICE, overrides or [])
         self._tolerance = tolerance
         self._progress = progress
         self._load_state = load_state
@@ -149,10 +171,13 @@ class Fitter:
         """The generator for ``targets``."""
         self._runs = 0
         keys = _given(targets)
-        self._places(targets, keys)
+        # Arrivals first, since the draws of addresses follow theirs.
         _arrivals(targets, keys)
+        self._places(targets, keys)
         if targets.read_conflicts is not None:
             self._conflicts(targets, keys)
+        elif targets.mean_interarrival_ns is not None and keys.get("arrival") == "bursts":
+            self._as_drawn(targets, keys)
         fit = Fit(targets, keys)
         fit.characteristics = self._reached(targets, keys)
         fit.runs = self._runs
@@ -177,55 +202,120 @@ class Fitter:
         return conflicts(config, self._device, progress=advance)
 
     def _places(self, targets: Targets, keys: dict[str, str]) -> None:
-        """Region and locality. A region that is drawn from is not touched whole, and how much of it
-        depends on the locality, so they take turns."""
-        if targets.footprint_bytes is None:
+        """Region, near share and locality. They depend on each other (how much of a region is touched
+        depends on the locality, so does how often two requests meet by chance), so they take turns."""
+        if targets.footprint_bytes is None and targets.near_ratio is None:
             self._locality(targets, keys)
             return
-        region = first = parse(keys["region"])
-        for _ in range(REGION_TURNS):
-            self._locality(targets, keys)
-            touched = _footprint(self._generator(keys))
-            if abs(touched / targets.footprint_bytes - 1) <= self._tolerance * GOOD:
-                return
-            region *= targets.footprint_bytes / touched
-            region = min(max(region, first), first * _LARGEST_REGION) // 4096 * 4096
-            keys["region"] = f"{round(region)}B"
-        self._locality(targets, keys)
+        before, best, least = dict(keys), dict(keys), math.inf
+        for scattered, near_range in PLACES if targets.near_ratio is not None else PLACES[:1]:
+            keys.clear()
+            keys.update(before)
+            if scattered:
+                share = parse(self._region_of(keys)) / HOT_PIECES
+                keys["hot_piece"] = f"{max(math.ceil(share / NEAR_RANGE), 1) * (NEAR_RANGE >> 20)}MiB"
+            keys["near_range"] = near_range
+            distance = self._turns(targets, keys)
+            if distance < least:
+                best, least = dict(keys), distance
+            if distance <= self._tolerance:
+                break
+        keys.clear()
+        keys.update(best)
 
-    def _locality(self, targets: Targets, keys: dict[str, str]) -> None:
-        """How hot the hot part is, such that the miss ratio is met.
+    def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
+        """Corrects the near share and the region in turns with the locality; the largest difference."""
+        first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
+        distance = math.inf
+        for turn in range(PLACE_TURNS):
+            distance = self._locality(targets, keys)
+            config = self._generator(keys)
+            if targets.near_ratio is not None:
+                found = measure(config)
+                distance = max(distance, abs(found.near_ratio - targets.near_ratio))
+            if targets.footprint_bytes is not None:
+                touched = _footprint(config)
+                distance = max(distance, abs(touched / targets.footprint_bytes - 1))
+            if distance <= self._tolerance * GOOD or turn == PLACE_TURNS - 1:
+                break
+            corrected = dict(keys)
+            if targets.near_ratio is not None:
+                corrected["near_share"] = _nearer(keys["near_share"], found.near_ratio, targets.near_ratio)
+                if targets.sequential_ratio:
+                    share = quantity.share_of(keys["sequential_share"])
+                    share *= targets.sequential_ratio / max(found.sequential_ratio, 1e-6)
+                    corrected["sequential_share"] = quantity.percent(min(share, 1.0))
+            if targets.footprint_bytes is not None:
+                corrected["region"] = _region(keys["region"], targets.footprint_bytes / touched, first)
+            if corrected == keys:
+                break
+            keys.update(corrected)
+        return distance
+
+    def _as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
+        """Corrects the process of bursts by what its draws make of it, which for a heavy tail is far from
+        the expectation; the nearest found is kept."""
+        asked = wanted = _Gaps.of(targets)
+        best, least = dict(keys), math.inf
+        for _ in range(ARRIVAL_TURNS):
+            found = measure(self._generator(keys))
+            reached = _Gaps(found.mean_gap_ns, found.gap_cv, found.median_gap_ns, found.burst_length)
+            off = [
+                goal / got if goal is not None and got else None
+                for goal, got in zip(wanted, reached, strict=True)
+            ]
+            distance = max(abs(1 / each - 1) for each in off if each is not None)
+            if distance < least:
+                best, least = dict(keys), distance
+            if distance <= self._tolerance * GOOD:
+                break
+            asked = asked.times(off)
+            _set_bursts(keys, asked.bursts())
+        keys.clear()
+        keys.update(best)
+
+    def _locality(self, targets: Targets, keys: dict[str, str]) -> float:
+        """How hot the hot part is, such that the miss ratio is met; what is missed.
 
         One variable: up to 1 the share of requests to the hot fifth grows from a fifth (uniform) to
         95 %, from there to 2 the hot part shrinks to a ten-thousandth.
         """
         if targets.miss_ratio is None:
-            return
-        wanted = targets.miss_ratio
+            return 0.0
+        wanted, least = targets.miss_ratio, math.inf
 
         def place(at: float) -> None:
             share = _HOT_REGION + (_MOST_HOT - _HOT_REGION) * min(at, 1.0)
             region = _HOT_REGION * 10 ** (-3.3 * max(at - 1.0, 0.0))
-            keys.update(pattern="hot-cold", hot_share=_percent(share), hot_region=_percent(region))
+            keys.update(
+                pattern="hot-cold", hot_share=quantity.percent(share), hot_region=quantity.percent(region)
+            )
 
         def excess(at: float) -> float:
+            nonlocal least
             place(at)
             self._runs += 1
-            return wanted - self._misses(keys)
+            gap = wanted - self._misses(keys)
+            least = min(least, abs(gap))
+            return gap
 
         place(solve.bisect(excess, 0.0, 2.0, self._tolerance * GOOD, BISECTIONS))
+        return least
 
     def _misses(self, keys: dict[str, str]) -> float:
+        return miss_ratio(self._generator(keys), round(parse(self._region_of(keys))))
+
+    def _region_of(self, keys: dict[str, str]) -> str:
         config = self._generator(keys)
-        region = json.loads(config.json())["workload"]["synthetic"]["region"]
+        region: str = json.loads(config.json())["workload"]["synthetic"]["region"]
         if region == "device":
-            raise UserError('a miss ratio depends on the region: give [synthetic] region, "8GiB" say')
-        return miss_ratio(config, round(parse(region)))
+            raise UserError('locality depends on the region: give [synthetic] region, "8GiB" say')
+        return region
 
     def _conflicts(self, targets: Targets, keys: dict[str, str]) -> None:
         """The arrival process, such that conflicts are met: of those there are, the nearest."""
         before, best = dict(keys), math.inf
-        for process in _processes(targets):
+        for process in processes.of(targets):
             tried = dict(before)
             distance = self._search(targets, tried, process)
             if distance < best:
@@ -235,7 +325,7 @@ class Fitter:
             if best <= self._tolerance * GOOD:
                 break
 
-    def _search(self, targets: Targets, keys: dict[str, str], process: _Process) -> float:
+    def _search(self, targets: Targets, keys: dict[str, str], process: processes.Process) -> float:
         """Sets the variables of a process; first on a part of the requests. What is missed."""
         assert targets.read_conflicts is not None and targets.write_conflicts is not None
         wanted = (
@@ -282,13 +372,18 @@ class Fitter:
             ("reads", targets.reads, found.counts[0], False),
             ("writes", targets.writes, found.counts[1], False),
             ("trims", targets.trims or None, found.counts[2], False),
+            ("write_ratio", targets.write_ratio, found.write_ratio, True),
+            ("mean_size", targets.mean_size, found.mean_size, False),
             ("mean_read_size", targets.mean_read_size, found.mean_read_size, False),
             ("mean_write_size", targets.mean_write_size, found.mean_write_size, False),
             ("read_size_mix", *_mix(targets.read_sizes, found, True), True),
             ("write_size_mix", *_mix(targets.write_sizes, found, False), True),
             ("sequential_ratio", targets.sequential_ratio, found.sequential_ratio, True),
+            ("near_ratio", targets.near_ratio, found.near_ratio, True),
             ("mean_interarrival_ns", targets.mean_interarrival_ns, found.mean_gap_ns, False),
+            ("median_interarrival_ns", targets.median_interarrival_ns, found.median_gap_ns, False),
             ("interarrival_cv", targets.interarrival_cv, found.gap_cv, False),
+            ("burst_length", targets.burst_length, found.burst_length, False),
         ]
         if targets.footprint_bytes is not None:
             values.append(("footprint_bytes", targets.footprint_bytes, _footprint(config), False))
@@ -302,26 +397,45 @@ class Fitter:
                 ("write_conflicts", targets.write_conflicts, write, False),
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
+        spread = _spread(targets, found)
         return [
-            Characteristic(name, target, reached, ratio, self._tolerance)
+            Characteristic(name, target, reached, ratio, max(self._tolerance, spread.get(name, 0.0)))
             for name, target, reached, ratio in values
             if target is not None and reached is not None
         ]
+
+
+def _nearer(share: str, reached: float, wanted: float) -> str:
+    """The near share corrected by the near ratio it gave."""
+    now = quantity.share_of(share)
+    # What is near to none before it by chance or in a sequence; the share takes its part of that.
+    free = (1 - reached) / max(1 - now, 1e-6)
+    return quantity.percent(min(max(now + (wanted - reached) / max(free, 1e-6), 0.0), 0.999999))
+
+
+def _region(region: str, factor: float, first: float) -> str:
+    """A region corrected by the footprint it gave; at least ``first`` bytes."""
+    corrected = min(max(parse(region) * factor, first), first * _LARGEST_REGION) // 4096 * 4096
+    return f"{round(corrected)}B"
 
 
 def _given(targets: Targets) -> dict[str, str]:
     """What the targets state themselves."""
     keys = {
         "requests": str(targets.requests),
-        "read_share": _percent(targets.reads / targets.requests),
-        "trim_share": _percent(targets.trims / targets.requests),
+        "read_share": quantity.percent(targets.reads / targets.requests),
+        "trim_share": quantity.percent(targets.trims / targets.requests),
         "exact_mix": "true",
     }
     for name in ("read_sizes", "write_sizes"):
         if mix := getattr(targets, name):
             keys[name] = sizes.text(mix)
     if targets.sequential_ratio is not None:
-        keys["sequential_share"] = _percent(targets.sequential_ratio)
+        keys["sequential_share"] = quantity.percent(targets.sequential_ratio)
+    if targets.near_ratio is not None:
+        # A first guess, without the chance of meeting.
+        left = 1 - (targets.sequential_ratio or 0.0)
+        keys["near_share"] = quantity.percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic
 
 
@@ -330,84 +444,72 @@ def _arrivals(targets: Targets, keys: dict[str, str]) -> None:
     mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
     if mean is None:
         return
-    keys["interarrival"] = _ns(mean)
-    if cv is None or arrivals.STEADY_CV < cv <= arrivals.POISSON_CV:
-        keys["arrival"] = "exponential"
-    elif cv <= arrivals.STEADY_CV:
+    keys["interarrival"] = quantity.ns(mean)
+    if targets.median_interarrival_ns is not None or (cv is not None and cv > arrivals.POISSON_CV):
+        keys["arrival"] = "bursts"
+        _set_bursts(keys, _Gaps.of(targets).bursts())
+    elif cv is not None and cv <= arrivals.STEADY_CV:
         keys["arrival"] = "constant"
     else:
-        found = arrivals.bursts(mean, cv, targets.burst_length or 10.0)
-        keys.update(
-            arrival="bursts",
-            interarrival=_ns(found.within_ns),
-            burst_gap=_ns(found.between_ns),
-            burst_length=_real(found.length),
+        keys["arrival"] = "exponential"
+
+
+class _Gaps(NamedTuple):
+    """Figures of the gaps between arrivals; None is not asked for."""
+
+    mean_ns: float | None
+    cv: float | None
+    median_ns: float | None
+    seen: float | None
+    """Requests for each gap above the mean."""
+
+    @classmethod
+    def of(cls, targets: Targets) -> _Gaps:
+        return cls(
+            targets.mean_interarrival_ns,
+            targets.interarrival_cv,
+            targets.median_interarrival_ns,
+            targets.burst_length,
         )
 
-
-class _Process(NamedTuple):
-    """An arrival process with two variables: what sets them, where searches start, their limits."""
-
-    apply: Callable[[solve.Pair, dict[str, str]], None]
-    starts: list[solve.Pair]
-    low: solve.Pair
-    high: solve.Pair
-
-
-def _processes(targets: Targets) -> list[_Process]:
-    """The arrival processes that may give the conflicts, the likelier first."""
-    if targets.mean_interarrival_ns is None:
-        return [_of_any_rate()]
-    return [_of_rate(targets, single=False), _of_rate(targets, single=True)]
-
-
-def _of_any_rate() -> _Process:
-    """Bursts of one operation. Variables: logarithms of the gap between them, and of the length of read
-    bursts (above 0) or of write bursts (below)."""
-
-    def apply(at: solve.Pair, keys: dict[str, str]) -> None:
-        keys.update(arrival="bursts", burst_ops="single", burst_gap=_ns(math.exp(at[0])))
-        keys.setdefault("interarrival", _ns(WITHIN_BURST_NS))
-        keys["read_burst_length"] = _real(math.exp(max(at[1], 0.0)))
-        keys["burst_length"] = _real(math.exp(max(-at[1], 0.0)))
-
-    low = (math.log(_SHORTEST_GAP_NS), -_LONGEST_BURST)
-    high = (math.log(_LONGEST_GAP_NS), _LONGEST_BURST)
-    gap = math.log(START_GAP_NS)
-    # The slopes differ on both sides of 0, so a search may need to start on the right one.
-    return _Process(apply, [(gap, 0.0), (gap, -1.0), (gap, 1.0)], low, high)
-
-
-def _of_rate(targets: Targets, *, single: bool) -> _Process:
-    """Bursts at the rate of the targets, the gap between them following.
-
-    Variables: the logarithm of their length; the logarithm of the gap within them, over the first
-    guess, or for bursts of one operation that of the length of read over write bursts.
-    """
-    mean = targets.mean_interarrival_ns
-    assert mean is not None
-    cv = max(targets.interarrival_cv or 1.0, 1.0)
-    guess = arrivals.bursts(mean, cv, targets.burst_length or 10.0)
-    within = max(guess.within_ns, 1000.0)
-
-    def apply(at: solve.Pair, keys: dict[str, str]) -> None:
-        tight = 1.0 if single else math.exp(at[1])
-        ratio = at[1] if single else 0.0
-        lengths = arrivals.Lengths(math.exp(at[0] + max(ratio, 0.0)), math.exp(at[0] + max(-ratio, 0.0)))
-        ops = (targets.reads, targets.writes + targets.trims)
-        found = arrivals.of_rate(mean, within * tight, ops, lengths)
-        keys.update(
-            arrival="bursts",
-            burst_ops="single" if single else "mixed",
-            interarrival=_ns(found.within_ns),
-            burst_gap=_ns(found.between_ns),
-            read_burst_length=_real(lengths.reads),
-            burst_length=_real(lengths.others),
+    def times(self, factors: list[float | None]) -> _Gaps:
+        """Each figure corrected, by half at most; a spread stays one of bursts."""
+        mean, cv, median, seen = (
+            value if value is None or by is None else value * min(max(by, 0.5), 2.0)
+            for value, by in zip(self, factors, strict=True)
         )
+        return _Gaps(mean, None if cv is None else max(cv, 1.0), median, seen)
 
-    longest = math.log(max(targets.requests / 20, 2.0))
-    start = (min(math.log(guess.length), longest), 0.0)
-    return _Process(apply, [start], (0.0, -_LONGEST_BURST), (longest, _LONGEST_BURST))
+    def bursts(self) -> arrivals.Bursts:
+        """The process in closed form."""
+        assert self.mean_ns is not None
+        if self.median_ns is not None and self.seen is not None:
+            return arrivals.median_bursts(self.mean_ns, self.median_ns, self.seen)
+        assert self.cv is not None
+        if self.seen is not None:
+            return arrivals.seen_bursts(self.mean_ns, self.cv, self.seen)
+        return arrivals.bursts(self.mean_ns, self.cv, 10.0)
+
+
+def _set_bursts(keys: dict[str, str], found: arrivals.Bursts) -> None:
+    keys.update(
+        interarrival=quantity.ns(found.within_ns),
+        burst_gap=quantity.ns(found.between_ns),
+        burst_length=quantity.length(found.length),
+    )
+
+
+def _spread(targets: Targets, found: Workload) -> dict[str, float]:
+    """How far off the sizes may be by the draws alone: of few requests, more than a tolerance."""
+    spread = {}
+    for op, counts in (("read", found.read_sizes), ("write", found.write_sizes)):
+        total, mean = counts.total(), getattr(found, f"mean_{op}_size")
+        if not total:
+            continue
+        square = sum(size**2 * number for size, number in counts.items()) / total
+        spread[f"{op}_size_mix"] = _KOLMOGOROV / math.sqrt(total)
+        spread[f"mean_{op}_size"] = _NORMAL * math.sqrt(square / mean**2 - 1) / math.sqrt(total)
+    return spread
 
 
 def _share(count: int, of: int) -> float:
@@ -439,17 +541,3 @@ def _footprint(config: Config) -> int:
         for step in range(int((last - first).max()) + 1 if first.size else 0):
             touched.update((first[first + step <= last] + step).tolist())
     return len(touched) << 12
-
-
-def _percent(share: float) -> str:
-    # Parts per million; at least one where there is any.
-    ppm = round(share * 1e6)
-    return f"{ppm / 1e4:.4f}%"
-
-
-def _ns(value: float) -> str:
-    return f"{round(value)}ns"
-
-
-def _real(value: float) -> str:
-    return f"{max(value, 1.0):.6f}"

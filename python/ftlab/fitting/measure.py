@@ -14,6 +14,12 @@ from ftlab.configs import Override, load_text
 MAPPING_CACHE = "16KiB"
 """Mapping cache under which the miss ratio is taken."""
 
+NEAR_RANGE = 2 << 20
+"""Bytes of a range: what a translation page of 512 entries maps (``near_range`` of the generator)."""
+
+NEAR_REQUESTS = 8
+"""Requests looked back at, as the generator does."""
+
 _BLOCK = 256 << 10
 _TRIM = 2
 
@@ -28,9 +34,11 @@ class Workload:
     write_sizes: Counter[int] = field(default_factory=Counter)
     """Of writes and trims."""
     sequential: int = 0
+    near: int = 0
     mean_gap_ns: float = 0.0
     gap_cv: float = 0.0
     """Standard deviation of the gaps between arrivals over their mean."""
+    median_gap_ns: float = 0.0
     burst_length: float = 1.0
     """Requests for each gap above the mean."""
 
@@ -43,6 +51,22 @@ class Workload:
     def sequential_ratio(self) -> float:
         """Share of requests that begin where the one before ended."""
         return self.sequential / self.requests if self.requests else 0.0
+
+    @property
+    def near_ratio(self) -> float:
+        """Share of requests that begin in the range of 2 MiB in which one of the 8 before them began."""
+        return self.near / self.requests if self.requests else 0.0
+
+    @property
+    def write_ratio(self) -> float:
+        """Share of writes among reads and writes."""
+        both = self.counts[0] + self.counts[1]
+        return self.counts[1] / both if both else 0.0
+
+    @property
+    def mean_size(self) -> float | None:
+        """Bytes, of all requests."""
+        return _mean(self.read_sizes + self.write_sizes)
 
     @property
     def mean_read_size(self) -> float | None:
@@ -68,7 +92,7 @@ def measure(config: Config) -> Workload:
 
     found = Workload()
     end, previous = -1, None
-    gaps = [np.empty(0)]
+    gaps, before = [np.empty(0)], np.full(NEAR_REQUESTS, -1)
     for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
         times, ops, offsets, sizes = (np.asarray(column) for column in columns)
         kept = ops <= _TRIM
@@ -83,12 +107,19 @@ def measure(config: Config) -> Workload:
         ends = offsets + sizes
         found.sequential += int((offsets[1:] == ends[:-1]).sum()) + int(int(offsets[0]) == end)
         end = int(ends[-1])
+        ranges = np.concatenate([before, offsets.astype(np.int64) // NEAR_RANGE])
+        again = np.zeros(times.size, dtype=bool)
+        for back in range(1, NEAR_REQUESTS + 1):
+            again |= ranges[NEAR_REQUESTS:] == ranges[NEAR_REQUESTS - back : -back]
+        found.near += int(again.sum())
+        before = ranges[-NEAR_REQUESTS:]
         first = times[0] if previous is None else previous
         gaps.append(np.diff(times, prepend=first)[0 if previous is not None else 1 :].astype(float))
         previous = times[-1]
     all_gaps = np.concatenate(gaps)
     if all_gaps.size and (mean := float(all_gaps.mean())) > 0:
         found.mean_gap_ns = mean
+        found.median_gap_ns = float(np.median(all_gaps))
         found.gap_cv = float(all_gaps.std()) / mean
         found.burst_length = all_gaps.size / max(int((all_gaps > mean).sum()), 1)
     return found

@@ -1,4 +1,4 @@
-"""Quantities as a resolved configuration writes them."""
+"""Quantities as a configuration writes them."""
 
 from __future__ import annotations
 
@@ -15,3 +15,23 @@ def parse(text: str) -> float:
     found = re.fullmatch(r"([0-9.]+)([a-zA-Z]+)", text)
     assert found is not None, "a resolved configuration writes a number and a unit"
     return float(found[1]) * _UNITS[found[2]]
+
+
+def share_of(text: str) -> float:
+    """The share of a percentage."""
+    return float(text.removesuffix("%")) / 100
+
+
+def percent(share: float) -> str:
+    """A share, to parts per million."""
+    return f"{round(share * 1e6) / 1e4:.4f}%"
+
+
+def ns(value: float) -> str:
+    """A time in whole nanoseconds."""
+    return f"{round(value)}ns"
+
+
+def length(value: float) -> str:
+    """Requests in a burst, at least one."""
+    return f"{max(value, 1.0):.6f}"

@@ -14,18 +14,24 @@ from typing import Any
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import to_text
-from ftlab.fitting import sizes
+from ftlab.fitting import arrivals, sizes
 from ftlab.fitting.measure import measure, miss_ratio
 from ftlab.fitting.quantity import parse
 
-COUNTS = ("reads", "writes", "trims", "read_conflicts", "write_conflicts")
+COUNTS = ("requests", "reads", "writes", "trims", "read_conflicts", "write_conflicts")
 """Targets that are whole numbers of requests."""
 
-RATIOS = ("sequential_ratio", "miss_ratio")
+RATIOS = ("write_ratio", "sequential_ratio", "near_ratio", "miss_ratio")
 """Targets between 0 and 1."""
 
-SIZES = ("mean_read_size", "mean_write_size")
+SIZES = ("mean_size", "mean_read_size", "mean_write_size")
 """Targets that are sizes."""
+
+TIMES = ("mean_interarrival", "median_interarrival")
+"""Targets that are times."""
+
+NUMBERS = {"interarrival_cv": (0.0, 1e3), "burst_length": (1.0, 1e6)}
+"""Targets that are other numbers, with their limits."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
@@ -41,19 +47,26 @@ class Targets:
     reads: int
     writes: int
     trims: int = 0
+    write_ratio: float | None = None
+    """Of reads and writes, where it was stated instead of their counts."""
     read_sizes: sizes.Mix | None = None
     write_sizes: sizes.Mix | None = None
+    mean_size: float | None = None
     mean_read_size: float | None = None
     mean_write_size: float | None = None
     sequential_ratio: float | None = None
+    near_ratio: float | None = None
+    """Share of requests that begin in the range of 2 MiB of one of the 8 before."""
     mean_interarrival_ns: float | None = None
+    median_interarrival_ns: float | None = None
+    """With ``burst_length`` and without ``interarrival_cv``."""
     interarrival_cv: float | None = None
+    burst_length: float | None = None
+    """Requests for each gap above the mean gap."""
     footprint_bytes: int | None = None
     miss_ratio: float | None = None
     read_conflicts: int | None = None
     write_conflicts: int | None = None
-    burst_length: float | None = None
-    """A first guess of the requests in a burst."""
     synthetic: dict[str, str] = field(default_factory=dict)
     """Keys of the generator that are given, not fitted."""
     notes: list[str] = field(default_factory=list)
@@ -108,6 +121,7 @@ class _Reader:
         if not isinstance(table, dict):
             raise UserError(f"{place}: a table is expected")
         values = self._values(place, table)
+        _operations(place, values)
         targets = Targets(
             name=name,
             source=", ".join(part for part in (self.source, str(table.get("source", name))) if part),
@@ -124,8 +138,7 @@ class _Reader:
 
     def _values(self, place: str, table: Mapping[str, Any]) -> dict[str, Any]:
         """The targets of a table that are numbers."""
-        known = {"source", "sizes", "synthetic", "mean_interarrival", "interarrival_cv", *COUNTS}
-        known |= {*RATIOS, *SIZES}
+        known = {"source", "sizes", "synthetic", *TIMES, *NUMBERS, *COUNTS, *RATIOS, *SIZES}
         values: dict[str, Any] = {}
         for key, value in table.items():
             if key not in known:
@@ -133,11 +146,11 @@ class _Reader:
             if key in COUNTS:
                 values[key] = self._count(place, key, value)
             elif key in RATIOS:
-                values[key] = self._number(place, key, value, 1.0)
-            elif key == "interarrival_cv":
-                values[key] = self._number(place, key, value, 1e3)
-            elif key == "mean_interarrival":
-                values["mean_interarrival_ns"] = _quantity(place, "interarrival", value)
+                values[key] = self._number(place, key, value, 0.0, 1.0)
+            elif key in NUMBERS:
+                values[key] = self._number(place, key, value, *NUMBERS[key])
+            elif key in TIMES:
+                values[f"{key}_ns"] = _quantity(place, "interarrival", value)
             elif key in SIZES:
                 values[key] = _quantity(place, "size", value)
         return values
@@ -149,13 +162,14 @@ class _Reader:
             [round(_quantity(place, "size", size)) for size in given] if given is not None else _DEFAULT_SIZES
         )
         for op in ("read", "write"):
-            mean: float | None = getattr(targets, f"mean_{op}_size")
+            key = "mean_size" if targets.mean_size is not None else f"mean_{op}_size"
+            mean: float | None = getattr(targets, key)
             if mean is None:
                 continue
             mix = sizes.of_mean(allowed, mean)
             if mix is None:
                 raise UserError(
-                    f"{place}.mean_{op}_size: {mean:,.0f} B is no mean of sizes from {min(allowed):,} to"
+                    f"{place}.{key}: {mean:,.0f} B is no mean of sizes from {min(allowed):,} to"
                     f" {max(allowed):,} B; give others (sizes = [...])"
                 )
             setattr(targets, f"{op}_sizes", mix)
@@ -167,10 +181,26 @@ class _Reader:
         return value
 
     @staticmethod
-    def _number(place: str, key: str, value: Any, most: float) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
-            raise UserError(f"{place}.{key}: {value}: expected a number from 0 to {most:g}")
+    def _number(place: str, key: str, value: Any, least: float, most: float) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+            raise UserError(f"{place}.{key}: {value}: expected a number from {least:g} to {most:g}")
         return float(value)
+
+
+def _operations(place: str, values: dict[str, Any]) -> None:
+    """Counts of reads and writes from ``requests`` and ``write_ratio``, if those are what is stated."""
+    requests, ratio = values.pop("requests", None), values.get("write_ratio")
+    if requests is None and ratio is None:
+        return
+    if requests is None or ratio is None:
+        raise UserError(f"{place}: requests and write_ratio come together")
+    if "reads" in values or "writes" in values:
+        raise UserError(f"{place}: reads and writes, or requests and write_ratio; not both")
+    moved = requests - values.get("trims", 0)
+    if moved < 0:
+        raise UserError(f"{place}: more trims than requests")
+    values["writes"] = round(moved * ratio)
+    values["reads"] = moved - values["writes"]
 
 
 def _check(place: str, targets: Targets) -> None:
@@ -178,9 +208,30 @@ def _check(place: str, targets: Targets) -> None:
         raise UserError(f"{place}: no reads and no writes; give their counts")
     if (targets.read_conflicts is None) != (targets.write_conflicts is None):
         raise UserError(f"{place}: read_conflicts and write_conflicts come together")
+    if targets.mean_size is not None and (targets.mean_read_size or targets.mean_write_size):
+        raise UserError(f"{place}: mean_size, or mean_read_size and mean_write_size; not both")
+    _check_arrivals(place, targets)
     for ops, conflicts in (("reads", targets.read_conflicts), ("writes", targets.write_conflicts)):
         if (conflicts or 0) > getattr(targets, ops):
             raise UserError(f"{place}: more conflicts than {ops}")
+
+
+def _check_arrivals(place: str, targets: Targets) -> None:
+    """Which figures of the gaps go together."""
+    mean, median = targets.mean_interarrival_ns, targets.median_interarrival_ns
+    cv, length = targets.interarrival_cv, targets.burst_length
+    for key, value in (("interarrival_cv", cv), ("burst_length", length), ("median_interarrival", median)):
+        if value is not None and mean is None:
+            raise UserError(f"{place}: {key} needs mean_interarrival")
+    if median is not None and cv is not None:
+        raise UserError(f"{place}: interarrival_cv or median_interarrival; not both")
+    if length is not None and cv is None and median is None:
+        raise UserError(f"{place}: burst_length needs interarrival_cv or median_interarrival")
+    if median is not None and length is None:
+        raise UserError(f"{place}: median_interarrival needs burst_length")
+    if median is not None and mean is not None and not 0 < median < mean * 0.69:
+        # Of a mixture of exponentials; that of one is ln 2 of the mean.
+        raise UserError(f"{place}: median_interarrival: expected less than 0.69 of mean_interarrival")
 
 
 def _quantity(place: str, key: str, value: Any) -> float:
@@ -217,13 +268,15 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
         mean_read_size=workload.mean_read_size,
         mean_write_size=workload.mean_write_size,
         sequential_ratio=workload.sequential_ratio,
+        near_ratio=workload.near_ratio,
         footprint_bytes=found["footprint_bytes"],
         miss_ratio=miss_ratio(config, found["footprint_bytes"]),
     )
     if workload.mean_gap_ns:
         targets.mean_interarrival_ns = workload.mean_gap_ns
         targets.interarrival_cv = workload.gap_cv
-        targets.burst_length = workload.burst_length
+        if workload.gap_cv > arrivals.POISSON_CV:
+            targets.burst_length = workload.burst_length
     if conflicts is not None:
         targets.read_conflicts, targets.write_conflicts = conflicts
     align = min(max(found["alignment_bytes"] or sizes.SECTOR, sizes.SECTOR), 4096)

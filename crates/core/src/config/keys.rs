@@ -214,11 +214,30 @@ pub const GENERAL: &[Key] = &[
         "20%",
         "Pattern hot-cold: share of the region that is hot, its beginning.",
     ),
+    or_word(
+        "workload.synthetic.hot_piece",
+        Kind::Bytes { min: 512, max: 1 << 60 },
+        &["region"],
+        "region",
+        "Pattern hot-cold: the beginning of each piece of this size is hot instead, so that hot data is scattered.",
+    ),
     key(
         "workload.synthetic.sequential_share",
         Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
         "0%",
         "Share of requests that begin where the one before ended, whatever the pattern.",
+    ),
+    key(
+        "workload.synthetic.near_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Of the requests that are not sequential, the share that begin in the range of one of the 8 before.",
+    ),
+    key(
+        "workload.synthetic.near_range",
+        Kind::Bytes { min: 512, max: 1 << 60 },
+        "2MiB",
+        "Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.",
     ),
     key("workload.synthetic.arrival", Kind::Choice(arrival), "exponential", "Process of arrivals."),
     key(

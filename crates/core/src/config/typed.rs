@@ -305,6 +305,8 @@ impl Reader<'_> {
             requests,
             pattern: self.pattern(),
             sequential_ppm: self.u64("workload.synthetic.sequential_share"),
+            near_ppm: self.u64("workload.synthetic.near_share"),
+            near_range: self.u64("workload.synthetic.near_range"),
             read_ppm: self.u64("workload.synthetic.read_share"),
             trim_ppm: self.u64("workload.synthetic.trim_share"),
             exact_mix: self.flag("workload.synthetic.exact_mix"),
@@ -346,6 +348,7 @@ impl Reader<'_> {
             "hot-cold" => Pattern::HotCold {
                 share_ppm: self.u64("workload.synthetic.hot_share"),
                 region_ppm: self.u64("workload.synthetic.hot_region"),
+                piece: self.whole("workload.synthetic.hot_piece"),
             },
             _ => Pattern::Random,
         }

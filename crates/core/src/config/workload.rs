@@ -43,6 +43,10 @@ pub struct Synthetic {
     pub pattern: Pattern,
     /// Share of requests that begin where the one before ended, ppm.
     pub sequential_ppm: u64,
+    /// Of the others, the share that begin in the range of a request shortly before, ppm.
+    pub near_ppm: u64,
+    /// Bytes of such a range.
+    pub near_range: u64,
     /// Share of reads, ppm.
     pub read_ppm: u64,
     /// Share of trims, ppm.
@@ -94,6 +98,8 @@ pub enum Pattern {
         share_ppm: u64,
         /// Share of the region, ppm.
         region_ppm: u64,
+        /// Bytes of a piece whose beginning is hot; `None`: the region.
+        piece: Option<u64>,
     },
 }
 

@@ -22,10 +22,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// A million: a share of all in parts per million.
 const ALL: u64 = 1_000_000;
 
+/// Requests whose ranges the near share returns to.
+const REMEMBERED: usize = 8;
+
 /// Requests drawn at random: when (arrivals), which operation (mix), how large, where.
 ///
-/// A request begins where the one before it ended (with the sequential share), or at an address of
-/// the pattern, a multiple of the alignment within the region. What is left of the region after the
+/// A request begins where the one before it ended (with the sequential share), or else in the range of
+/// one of the [`REMEMBERED`] requests before it (with the near share, uniform), or at an address of the
+/// pattern, a multiple of the alignment within the region. What is left of the region after the
 /// last place that holds the largest request is not drawn. The first request arrives at 0. The same
 /// settings and seed give the same requests.
 #[derive(Clone, Debug)]
@@ -130,6 +134,11 @@ struct Places {
     /// Aligned addresses at which the largest request fits in the region.
     slots: u64,
     sequential_ppm: u64,
+    near_ppm: u64,
+    near_range: u64,
+    /// Ranges in which the last requests began, number `drawn % REMEMBERED` the oldest.
+    recent: [u64; REMEMBERED],
+    drawn: usize,
     order: Order,
     /// Where the request before ended; `None` before the first.
     end: Option<u64>,
@@ -140,7 +149,42 @@ enum Order {
     Random,
     Sequential,
     Zipf { ranks: Zipf<f64>, scatter: Scatter },
-    HotCold { hot_slots: u64, share_ppm: u64 },
+    HotCold { parts: HotCold, share_ppm: u64 },
+}
+
+/// Slots in pieces whose beginnings are hot; what is left after the last whole piece is cold.
+#[derive(Clone, Copy, Debug)]
+struct HotCold {
+    pieces: u64,
+    /// Slots of a piece, and the hot ones of them.
+    slots: u64,
+    hot: u64,
+    all_slots: u64,
+}
+
+impl HotCold {
+    fn new(all_slots: u64, piece_slots: Option<u64>, region_ppm: u64) -> HotCold {
+        let slots = piece_slots.unwrap_or(all_slots).clamp(1, all_slots);
+        let hot = (u128::from(slots) * u128::from(region_ppm) / u128::from(ALL)) as u64;
+        HotCold { pieces: all_slots / slots, slots, hot: hot.max(1), all_slots }
+    }
+
+    #[inline]
+    fn draw(&self, hot: bool, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        let hot_slots = self.pieces * self.hot;
+        if hot || hot_slots == self.all_slots {
+            let at = below(rng.next_u64(), hot_slots);
+            return at / self.hot * self.slots + at % self.hot;
+        }
+        let at = below(rng.next_u64(), self.all_slots - hot_slots);
+        let cold = self.slots - self.hot;
+        if at < self.pieces * cold {
+            at / cold * self.slots + self.hot + at % cold
+        } else {
+            // After the last piece.
+            hot_slots + at
+        }
+    }
 }
 
 impl Places {
@@ -156,16 +200,27 @@ impl Places {
                 ranks: Zipf::new(slots as f64, theta).expect("theta is a positive number"),
                 scatter: Scatter::new(slots, rng),
             },
-            Pattern::HotCold { share_ppm, region_ppm } => {
-                let hot = u128::from(slots) * u128::from(region_ppm) / u128::from(ALL);
-                Order::HotCold { hot_slots: (hot as u64).max(1), share_ppm }
+            Pattern::HotCold { share_ppm, region_ppm, piece } => {
+                let piece_slots = piece.map(|bytes| bytes / align);
+                Order::HotCold { parts: HotCold::new(slots, piece_slots, region_ppm), share_ppm }
             }
         };
         let sequential_ppm = match order {
             Order::Sequential => ALL,
             _ => synthetic.sequential_ppm,
         };
-        Places { region, align, slots, sequential_ppm, order, end: None }
+        Places {
+            region,
+            align,
+            slots,
+            sequential_ppm,
+            near_ppm: synthetic.near_ppm,
+            near_range: synthetic.near_range,
+            recent: [0; REMEMBERED],
+            drawn: 0,
+            order,
+            end: None,
+        }
     }
 
     #[inline]
@@ -177,10 +232,28 @@ impl Places {
         };
         let offset = match self.end {
             Some(end) if follows && end + size <= self.region => end,
-            _ => self.slot(rng) * self.align,
+            _ => self.near(rng).unwrap_or_else(|| self.slot(rng)) * self.align,
         };
+        if self.near_ppm > 0 {
+            self.recent[self.drawn % REMEMBERED] = offset / self.near_range;
+            self.drawn += 1;
+        }
         self.end = Some(offset + size);
         offset
+    }
+
+    /// With the near share, a slot in the range of a request shortly before; none if nothing can begin
+    /// there.
+    #[inline]
+    fn near(&self, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
+        let known = self.drawn.min(REMEMBERED) as u64;
+        if known == 0 || below(rng.next_u64(), ALL) >= self.near_ppm {
+            return None;
+        }
+        let start = self.recent[below(rng.next_u64(), known) as usize] * self.near_range;
+        let first = start.div_ceil(self.align);
+        let last = ((start + self.near_range - 1) / self.align).min(self.slots - 1);
+        (first <= last).then(|| first + below(rng.next_u64(), last - first + 1))
     }
 
     #[inline]
@@ -193,14 +266,9 @@ impl Places {
                 // From 1 to slots, but floats are not trusted with the ends.
                 scatter.place(rank.clamp(1, self.slots) - 1)
             }
-            &Order::HotCold { hot_slots, share_ppm } => {
-                let hot = below(rng.next_u64(), ALL) < share_ppm;
-                let (first, slots) = if hot || hot_slots == self.slots {
-                    (0, hot_slots)
-                } else {
-                    (hot_slots, self.slots - hot_slots)
-                };
-                first + below(rng.next_u64(), slots)
+            Order::HotCold { parts, share_ppm } => {
+                let hot = below(rng.next_u64(), ALL) < *share_ppm;
+                parts.draw(hot, rng)
             }
         }
     }

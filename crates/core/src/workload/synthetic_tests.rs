@@ -9,6 +9,8 @@ fn settings(pattern: Pattern) -> Synthetic {
         requests: 200_000,
         pattern,
         sequential_ppm: 0,
+        near_ppm: 0,
+        near_range: 2 << 20,
         read_ppm: 300_000,
         trim_ppm: 50_000,
         exact_mix: false,
@@ -22,7 +24,7 @@ fn settings(pattern: Pattern) -> Synthetic {
 }
 
 const ZIPF: Pattern = Pattern::Zipf { theta: 1.1 };
-const EIGHTY_TWENTY: Pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000 };
+const EIGHTY_TWENTY: Pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: None };
 
 fn random() -> Synthetic {
     settings(Pattern::Random)
@@ -116,6 +118,29 @@ fn seeds_decide() {
     assert_ne!(make(1), make(2));
 }
 
+#[test]
+fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
+    let range = 1 << 20;
+    let near = |near_ppm| {
+        let records = run(&Synthetic { near_ppm, near_range: range, ..random() });
+        let ranges: Vec<_> = records.iter().map(|record| record.offset / range).collect();
+        let again = (8..ranges.len()).filter(|&at| ranges[at - 8..at].contains(&ranges[at])).count();
+        again as f64 / (ranges.len() - 8) as f64
+    };
+    // By chance: one of at most eight of 1,024 ranges.
+    assert!(near(0) < 8.5 / 1024.0, "{}", near(0));
+    for share in [0.25, 0.7] {
+        let found = near((share * 1e6) as u64);
+        assert!((found - share).abs() < 0.01, "{share}: {found}");
+    }
+    // All of them: nothing leaves the first range, and every slot of it is drawn.
+    let records = run(&Synthetic { near_ppm: ALL, near_range: range, ..random() });
+    let first = records[0].offset / range;
+    assert!(records.iter().all(|record| record.offset / range == first));
+    let slots: std::collections::HashSet<_> = records.iter().map(|record| record.offset).collect();
+    assert_eq!(slots.len(), 128);
+}
+
 /// The exact requests of a seed: a change here changes every published run. Made with
 /// rand_distr 0.5 without its `std_math`, so that its floats are the same on every machine.
 #[test]
@@ -176,7 +201,7 @@ fn a_share_begins_where_the_one_before_ended() {
 #[test]
 fn hot_and_cold_divide_requests_and_space() {
     for hot_ppm in [900_000, 800_000, 700_000, 600_000, 500_000] {
-        let pattern = Pattern::HotCold { share_ppm: hot_ppm, region_ppm: 1_000_000 - hot_ppm };
+        let pattern = Pattern::HotCold { share_ppm: hot_ppm, region_ppm: 1_000_000 - hot_ppm, piece: None };
         let region = 1000 * 8192;
         let records = run(&Synthetic { region: Some(region), ..settings(pattern) });
         let border = region * (1_000_000 - hot_ppm) / 1_000_000;
@@ -188,10 +213,27 @@ fn hot_and_cold_divide_requests_and_space() {
 }
 
 #[test]
+fn hot_pieces_scatter_the_hot_part() {
+    // Ten pieces of 100 slots with 20 hot ones each, and 5 slots after the last.
+    let region = Some(1005 * 8192);
+    let pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: Some(100 * 8192) };
+    let records = run(&Synthetic { region, ..settings(pattern) });
+    let mut counts = [0u32; 1005];
+    for record in &records {
+        counts[(record.offset / 8192) as usize] += 1;
+    }
+    // 800 a hot slot and 50 a cold one (40,000 / 805); six deviations.
+    for (slot, &count) in counts.iter().enumerate() {
+        let (expected, deviation) = if slot < 1000 && slot % 100 < 20 { (800.0, 28.3) } else { (49.7, 7.05) };
+        assert!((f64::from(count) - expected).abs() < 6.0 * deviation, "{slot}: {count}");
+    }
+}
+
+#[test]
 fn all_hot_or_all_requests_to_the_hot_part() {
-    let everything = Pattern::HotCold { share_ppm: 0, region_ppm: 1_000_000 };
+    let everything = Pattern::HotCold { share_ppm: 0, region_ppm: 1_000_000, piece: None };
     assert!(run(&settings(everything)).iter().any(|r| r.offset > 1 << 29));
-    let only_hot = Pattern::HotCold { share_ppm: 1_000_000, region_ppm: 1 };
+    let only_hot = Pattern::HotCold { share_ppm: 1_000_000, region_ppm: 1, piece: None };
     let most = run(&settings(only_hot)).iter().map(|r| r.offset).max().unwrap();
     assert_eq!(most, 0, "one slot in a million of 131,072 is the first");
 }
@@ -296,11 +338,12 @@ fn golden_of_every_option() {
         digest(&Synthetic { arrival: Arrival::Constant, exact_mix: true, ..random() }),
         digest(&Synthetic { arrival: burst(false), ..random() }),
         digest(&Synthetic { arrival: burst(true), exact_mix: true, ..random() }),
+        digest(&Synthetic { near_ppm: 600_000, sequential_ppm: 100_000, ..settings(EIGHTY_TWENTY) }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
 
-const DIGESTS: [u64; 8] = [
+const DIGESTS: [u64; 9] = [
     0xb99a_cce1_289b_9e39,
     0x4982_298d_250d_4e47,
     0x9925_e367_916f_9f2f,
@@ -309,6 +352,7 @@ const DIGESTS: [u64; 8] = [
     0xfaf6_282c_0f19_be26,
     0xea4b_a53e_f354_27e3,
     0x2825_27fa_ea4f_2111,
+    0x9ba1_02b5_d90a_877e,
 ];
 
 proptest! {
@@ -317,20 +361,20 @@ proptest! {
         pattern in prop::sample::select(vec!["random", "sequential", "zipf", "hot-cold"]),
         size in 512u64..1 << 20, larger in 0u64..1 << 16, extra in 0u64..1 << 22, seed in any::<u64>(),
         theta in 0.01f64..10.0, share_ppm in 0u64..=ALL, region_ppm in 1u64..=ALL, sequential_ppm in 0u64..=ALL,
-        single in any::<bool>(), exact_mix in any::<bool>(), read_length in 1f64..100.0,
+        near_ppm in 0u64..=ALL, near_range in 512u64..1 << 22, single in any::<bool>(), exact_mix in any::<bool>(), read_length in 1f64..100.0,
     ) {
         let region = size + larger + extra;
         let pattern = match pattern {
             "random" => Pattern::Random,
             "sequential" => Pattern::Sequential,
             "zipf" => Pattern::Zipf { theta },
-            _ => Pattern::HotCold { share_ppm, region_ppm },
+            _ => Pattern::HotCold { share_ppm, region_ppm, piece: (extra % 2 == 0).then_some(near_range) },
         };
         let write_sizes = SizeMix::new(vec![(size, 1), (size + larger, 1)]);
         let arrival = Arrival::Bursts { length: 1.5, read_length, gap_ns: 100, single };
         let synthetic = Synthetic {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
-            sequential_ppm, arrival, exact_mix, ..settings(pattern)
+            sequential_ppm, near_ppm, near_range, arrival, exact_mix, ..settings(pattern)
         };
         let records = all(Generator::new(&synthetic, 1 << 40, seed));
         prop_assert_eq!(records.len(), 50);
