@@ -416,7 +416,11 @@ def _axis(name: str, table: _Table) -> Axis:
         for label, keys in sets.items():
             if not isinstance(keys, dict):
                 raise table.wrong(f"sets.{label}", "must be a table of configuration keys")
-        choices = tuple(Choice(label, set=dict(_flat(keys, ""))) for label, keys in sets.items())
+        pattern = table.text("config", "")
+        choices = tuple(
+            Choice(label, config=pattern.replace("{}", label) or None, set=dict(_flat(keys, "")))
+            for label, keys in sets.items()
+        )
     else:
         labels = table.texts("labels")
         values = [to_text(value) for value in table.get("values", list, labels)]
