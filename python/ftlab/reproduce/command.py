@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ftlab._core import UserError
 from ftlab.outputs import Output
@@ -81,8 +82,8 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
             for figure in selected[paper.name]
         }
         parts.append(_write(paper, studies, out))
-    title = "Reproduction: " + ", ".join(part.paper.short for part in parts)
-    target = _page(out, title, parts, done.results, options.quick)
+    said = " ".join(["ftlab reproduce", which, *wanted, *(["--quick"] if options.quick else [])])
+    target = _page(out, parts, done.results, options.quick, said)
     return Outcome(target, parts, done.reused, done.run)
 
 
@@ -140,12 +141,34 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
 
 
 def _page(
-    out: Path, title: str, parts: Sequence[page.Part], results: Mapping[str, dict[str, object]], quick: bool
+    out: Path, parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]], quick: bool, said: str
 ) -> Path:
+    """The page: what was claimed and drawn, and under it the runs of some figures to choose from."""
+    from ftlab.html import write_report
+
     target = out / "index.html"
+    title = "Reproduction: " + ", ".join(part.paper.short for part in parts)
     body = page.preface(parts, quick=quick)
-    Output("--out", target).write(page.standalone(title, body).encode())
+    if runs := _report_runs(parts, results):
+        write_report(target, title=title, runs=runs, preface=body, command=said)
+    else:
+        Output("--out", target).write(page.standalone(title, body).encode())
     return target
+
+
+def _report_runs(
+    parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]]
+) -> list[tuple[dict[str, str], dict[str, Any]]]:
+    """Runs of the figures that want a report: by paper, workload and policy, each once."""
+    runs = {}
+    for part in parts:
+        for each in part.studies.values():
+            if each.figure.report:
+                for run in each.runs:
+                    first, *rest = run.labels
+                    labels = {"paper": part.paper.short, "workload": first, "policy": " ".join(rest) or "-"}
+                    runs.setdefault(run.key, (labels, results[run.key]))
+    return list(runs.values())
 
 
 def summary(outcome: Outcome) -> str:

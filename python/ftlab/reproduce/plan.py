@@ -15,6 +15,7 @@ from typing import Any
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import Override, load
+from ftlab.html import KEYS
 from ftlab.reproduce.papers import Figure, Paper, Trace
 
 FORMAT = 1
@@ -121,6 +122,9 @@ class Planner:
         trace = keys.get("workload.trace")
         if trace is not None and not os.path.isabs(trace):  # noqa: PTH117
             keys["workload.trace"] = str(self.base / trace)
+        if figure.report:
+            # What the page's charts draw from.
+            keys = {**keys, **dict.fromkeys(KEYS, "true")}
         try:
             config = load(base, _overrides({**first, **keys}))
             sequence = tuple(
