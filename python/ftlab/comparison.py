@@ -180,6 +180,22 @@ class Comparison:
         output.check(SUFFIXES)
         output.write(draw(self, output.suffix))
 
+    def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
+        """Writes a report to read in a browser, one file without a need of others.
+
+        It shows what the results hold: all of it with the keys of `ftlab.html.KEYS` set to true.
+        ``command`` is what made it, to be stated.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        from ftlab.html import of_comparison, write_report
+
+        trace = self.config["workload"].get("trace")
+        source = f", {os.path.basename(trace)}" if trace else ""  # noqa: PTH119
+        heading = f"Comparison by {' and '.join(self.vary)}{source}"
+        write_report(path, title=title or heading, runs=of_comparison(self), command=command)
+
     def __str__(self) -> str:
         """The table that ``ftlab compare`` prints, 100 columns wide."""
         from ftlab.table import render

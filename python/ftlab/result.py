@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,6 +133,27 @@ class Result(Section):
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""
         return json.dumps(self._data, indent=2) + "\n"
+
+    def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
+        """Writes a report to read in a browser, one file without a need of others.
+
+        It shows what the result holds: all of it with the keys of `ftlab.html.KEYS` set to true.
+        ``command`` is what made it, to be stated.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        from ftlab.html import write_report
+
+        config = self._data["config"]
+        trace = config["workload"].get("trace")
+        labels = {
+            "workload": os.path.basename(trace) if trace else "generated",  # noqa: PTH119
+            "host.scheduler": config["host"]["scheduler"],
+            "ftl.kind": config["ftl"]["kind"],
+        }
+        heading = f"{config.get('preset') or 'configuration'}: {', '.join(labels.values())}"
+        write_report(path, title=title or heading, runs=[(labels, self)], command=command)
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """A per-request column as a NumPy array, in order of id.

@@ -261,7 +261,7 @@ def test_standard_output_and_pipes_by_name(cli: Cli) -> None:
         (["run", "map-plus", "extra"], "unexpected extra argument", "extra"),
         (["compare", "map-plus"], "missing option '--vary'", "ftlab compare --help"),
         (["compare", "map-plus", "--vary", "seed=1", "--jobs", "0"], "--jobs", "x>=1"),
-        (["run", "map-plus", "--html", "x.html"], "no such option '--html'", ""),
+        (["run", "map-plus", "--htlm", "x.html"], "no such option '--htlm'", ""),
         (["reproduce", "map-plus"], "no such command 'reproduce'", ""),
         (["trace", "head", "a.csv", "-n", "x"], "'-n'", "not a valid integer"),
         (["presets", "map-pluss"], "map-pluss", "map-plus"),

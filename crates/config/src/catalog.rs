@@ -90,6 +90,7 @@ mod tests {
             "ftl",
             "flash",
             "flash.variation",
+            "results",
         ];
         assert_eq!(catalog().tables, tables);
         assert_eq!(catalog().keys[0].path, "seed");

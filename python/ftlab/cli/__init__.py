@@ -62,7 +62,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         if _COMPLETION in os.environ:
             cli.main(given, prog_name="ftlab", complete_var=_COMPLETION)
         # Not cli.main, which takes a closed pipe for a failure.
-        with cli.make_context("ftlab", given) as context:
+        with cli.make_context("ftlab", list(given), obj=given[1:]) as context:
             cli.invoke(context)
         return 0
     except click.exceptions.Exit as done:

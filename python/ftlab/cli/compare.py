@@ -30,6 +30,7 @@ from ftlab.outputs import Output, check_distinct, write_stdout
     metavar="FILE",
     help="Draw mean latency with its wait and access parts, as .png or .svg. Repeatable.",
 )
+@options.html_option
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Variants at a time.  [default: all cores]"
 )
@@ -41,6 +42,7 @@ def compare(
     settings: tuple[str, ...],
     json_path: str | None,
     plots: tuple[str, ...],
+    html_path: str | None,
     jobs: int | None,
     load_state: str | None,
     check: bool,
@@ -53,7 +55,8 @@ def compare(
     """
     from ftlab.comparison import prepare
 
-    plan = prepare(config, _values(vary), options.overrides(settings, flags), "--vary")
+    overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
+    plan = prepare(config, _values(vary), overrides, "--vary")
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     pictures = [Output("--plot", plot) for plot in plots]
     if json_output:
@@ -63,8 +66,11 @@ def compare(
 
         for picture in pictures:
             picture.check(SUFFIXES)
+    html = Output("--html", html_path) if html_path is not None else None
+    if html:
+        html.check()
     inputs = [*plan.traces, *([load_state] if load_state else [])]
-    check_distinct([*([json_output] if json_output else []), *pictures], inputs)
+    check_distinct([output for output in (json_output, html, *pictures) if output], inputs)
 
     from ftlab.progress import Reporter
 
@@ -77,6 +83,8 @@ def compare(
 
         for picture in pictures:
             picture.write(draw(comparison, picture.suffix))
+    if html:
+        comparison.html(html.name, command=options.command_line())
     if json_path == "-":
         write_stdout(comparison.to_json())
     else:

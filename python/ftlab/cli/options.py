@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -49,6 +50,32 @@ def json_option(command: Decorated) -> Decorated:
         callback=lambda _context, _option, path: "-" if path == "/dev/stdout" else path,
         help="Write the result as JSON to a file, or to standard output instead of the text.",
     )(command)
+
+
+def html_option(command: Decorated) -> Decorated:
+    """``--html FILE``."""
+    return click.option(
+        "--html",
+        "html_path",
+        metavar="FILE",
+        help="Write a report to read offline in a browser: charts, tables and settings in one file. Results"
+        " then hold what it draws (keys of [results]).",
+    )(command)
+
+
+def measured_for(html_path: str | None) -> list[Override]:
+    """The overrides that have results hold what an HTML report draws; `--set` comes after them."""
+    if html_path is None:
+        return []
+    from ftlab.html import KEYS
+
+    return [Override("--html", key, "true") for key in KEYS]
+
+
+def command_line() -> str:
+    """The command line as it was typed, for a report to state."""
+    context = click.get_current_context()
+    return shlex.join([*context.command_path.split(), *context.obj]) if context.obj else ""
 
 
 def check_option(command: Decorated) -> Decorated:

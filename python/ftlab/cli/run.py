@@ -20,6 +20,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
 @options.shorthands()
 @options.set_option
 @options.json_option
+@options.html_option
 @click.option(
     "--requests",
     "requests_path",
@@ -49,6 +50,7 @@ def run(
     config: str,
     settings: tuple[str, ...],
     json_path: str | None,
+    html_path: str | None,
     requests_path: str | None,
     state_path: str | None,
     load_state: str | None,
@@ -62,7 +64,7 @@ def run(
     CONFIG is a preset's name (see `ftlab presets`) or a TOML file; write ./NAME for a file that is
     called like a preset.
     """
-    resolved = load(config, options.overrides(settings, flags))
+    resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, flags)])
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     requests = Output("--requests", requests_path) if requests_path is not None else None
     timeline = Output("--timeline", timeline_path) if timeline_path is not None else None
@@ -77,7 +79,10 @@ def run(
         state.check()
     if timeline:
         timeline.check()
-    outputs = [output for output in (json_output, requests, state, timeline) if output]
+    html = Output("--html", html_path) if html_path is not None else None
+    if html:
+        html.check()
+    outputs = [output for output in (json_output, requests, state, timeline, html) if output]
     check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
 
     from ftlab.progress import Reporter
@@ -99,6 +104,8 @@ def run(
         _note(timeline, result.timeline, timeline_window)
     if json_output:
         json_output.write(result.to_json().encode())
+    if html:
+        result.html(html.name, command=options.command_line())
     write_stdout(result.to_json() if json_path == "-" else str(result))
 
 

@@ -463,6 +463,7 @@ pub fn all() -> Vec<Key> {
     keys.extend(crate::ftl::keys());
     keys.extend_from_slice(crate::flash::parallel::KEYS);
     keys.extend_from_slice(crate::flash::variation::KEYS);
+    keys.extend_from_slice(super::results::KEYS);
     keys
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod files;
 mod geometry;
 mod keys;
+mod results;
 mod size_mix;
 mod typed;
 pub mod units;
@@ -15,6 +16,7 @@ mod workload;
 
 pub use files::Files;
 pub use keys::{GENERAL, all, shapes_state};
+pub use results::Results;
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{
     Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, Precondition, PreconditionKind,

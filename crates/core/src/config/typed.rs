@@ -1,7 +1,7 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
 use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
-use super::{Files, SizeMix, Value, Values};
+use super::{Files, Results, SizeMix, Value, Values};
 use crate::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use crate::flash::variation::Variation;
 pub use crate::ftl::background::GcBackground;
@@ -34,6 +34,8 @@ pub struct Settings {
     pub ftl: Ftl,
     /// Geometry and timing.
     pub flash: Flash,
+    /// What the result holds.
+    pub results: Results,
 }
 
 /// `[host]`.
@@ -241,6 +243,7 @@ impl Settings {
             device: get.device(),
             ftl: get.ftl(page_bytes),
             flash: get.flash(page_bytes),
+            results: get.results(),
         };
         super::check::check(&settings, values)?;
         Ok(settings)
@@ -298,6 +301,15 @@ impl Reader<'_> {
 
     pub(super) fn flag(&self, key: &str) -> bool {
         matches!(self.0.get(key), Some(Value::Bool(true)))
+    }
+
+    fn results(&self) -> Results {
+        Results {
+            histograms: self.flag("results.histograms"),
+            series: self.flag("results.series"),
+            erase_map: self.flag("results.erase_map"),
+            miss_curve: self.flag("results.miss_curve"),
+        }
     }
 
     fn workload(&self) -> Workload {

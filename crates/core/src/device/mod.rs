@@ -16,6 +16,7 @@ mod background;
 mod bus;
 pub mod dies;
 mod engine;
+mod lookups;
 pub mod sched;
 mod steps;
 
@@ -31,6 +32,7 @@ use crate::workload::Op;
 pub use array::Array;
 pub use dies::Overlaps;
 pub use engine::Engine;
+pub use lookups::Lookups;
 use sched::Sched;
 pub use steps::{Part, Span};
 
@@ -86,6 +88,8 @@ pub struct Device {
     conflicts: Conflicts,
     /// Hears of every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
+    /// Follows the mapping's lookups, if a result is to show how another cache had done.
+    lookups: Option<Box<Lookups>>,
 }
 
 impl Device {
@@ -116,6 +120,7 @@ impl Device {
             refused: 0,
             conflicts: Conflicts::default(),
             tape: None,
+            lookups: None,
         }
     }
 
@@ -181,6 +186,16 @@ impl Device {
     /// From now on a tape hears of every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.tape = Some(tape);
+    }
+
+    /// From now on the mapping's lookups are followed, where the FTL has a mapping cache.
+    pub fn keep_lookups(&mut self, ftl: &Ftl) {
+        self.lookups = Lookups::new(ftl).map(Box::new);
+    }
+
+    /// The lookups, if they are followed.
+    pub fn lookups(&self) -> Option<&Lookups> {
+        self.lookups.as_deref()
     }
 
     /// Hands out what chips and buses have done since the last call, each span with its request
@@ -278,6 +293,9 @@ impl Device {
         let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
         if let Some(tape) = &self.tape {
             tape.issue(pool[id].id, now_ns);
+        }
+        if let Some(lookups) = &mut self.lookups {
+            lookups.request(pages, ftl);
         }
         self.waiting -= 1;
         self.flushes -= u32::from(op == Op::Flush);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::report::{ByCause, Summary};
+use super::report::ByCause;
 use super::series::SeriesReport;
+use super::summary::Summary;
 
 /// `benchmark`: what the clients saw.
 #[derive(Clone, Debug, Serialize)]

@@ -31,14 +31,14 @@ fn bin_of(value: u64) -> usize {
     (shift as usize + 1) * SUB + ((value >> shift) as usize & (SUB - 1))
 }
 
+/// Least value of a bin.
+fn lower_of(bin: usize) -> u64 {
+    if bin < SUB { bin as u64 } else { ((SUB + bin % SUB) as u64) << (bin / SUB - 1) }
+}
+
 /// Midpoint of a bin.
 fn value_of(bin: usize) -> u64 {
-    if bin < SUB {
-        return bin as u64;
-    }
-    let shift = (bin / SUB - 1) as u32;
-    let low = ((SUB + bin % SUB) as u64) << shift;
-    low + ((1u64 << shift) >> 1)
+    if bin < SUB { bin as u64 } else { lower_of(bin) + ((1u64 << (bin / SUB - 1)) >> 1) }
 }
 
 impl Histogram {
@@ -82,6 +82,11 @@ impl Histogram {
         self.count
     }
 
+    /// Sum of the values.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// Exact mean; 0 without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
@@ -109,6 +114,12 @@ impl Histogram {
     /// Greatest value.
     pub fn max(&self) -> u64 {
         self.max
+    }
+
+    /// Least value and count of each bin that holds a value, in ascending order.
+    pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let held = self.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
+        held.map(|(bin, &count)| (lower_of(bin), count))
     }
 
     /// The value below or at which `percent` of the values lie, within 1/128.
@@ -156,6 +167,14 @@ mod tests {
                 let got = left.percentile(percent);
                 prop_assert!(got.abs_diff(exact) * 128 <= exact, "{} against {}", got, exact);
             }
+            // A bin reaches from its least value up to the width that results state.
+            let mut at = sorted.iter().peekable();
+            for (lower, count) in left.bins() {
+                let width = if lower < 128 { 1 } else { 1 << (lower.ilog2() - 6) };
+                let within = std::iter::from_fn(|| at.next_if(|&&value| value < lower + width)).collect::<Vec<_>>();
+                prop_assert!(within.iter().all(|&&value| value >= lower) && within.len() as u64 == count);
+            }
+            prop_assert!(at.next().is_none());
             let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
             let variance = values.iter().map(|&v| (v as f64 - mean).powi(2)).sum::<f64>() / values.len() as f64;
             prop_assert!((left.mean() - mean).abs() <= 1e-9 * mean);

@@ -3,19 +3,25 @@
 mod files;
 mod health;
 mod histogram;
+mod intervals;
+mod maps;
 mod precondition;
 mod report;
 mod series;
+mod summary;
 
 pub use files::{Benchmark, FileSystem, Operations, PageCache, Run};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
+pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport, SeriesByCause};
+pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
-    Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Parts, Report, Scheduler,
-    Sources, Summary, Trace, Utilization, Waf, Wear,
+    Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Report, Scheduler, Sources,
+    Trace, Utilization, Waf, Wear,
 };
 pub use series::{Series, SeriesReport};
+pub use summary::{Bins, Parts, Percentiles, Summary};
 
 use crate::request::Request;
 use crate::util::Bits;
@@ -50,6 +56,12 @@ impl Recorder {
             prioritized: 0,
             expired: 0,
         }
+    }
+
+    /// Reads and writes served so far, and the sums of their latencies, ns.
+    pub fn latencies(&self) -> ([u64; 2], [u128; 2]) {
+        let [latency, ..] = &self.times;
+        ([0, 1].map(|half: usize| latency[half].count()), [0, 1].map(|half: usize| latency[half].sum()))
     }
 
     /// A request completed.

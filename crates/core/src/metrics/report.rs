@@ -4,17 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Health, Histogram, Preconditioning, Recorder};
+use super::{Health, Histogram, Parts, Preconditioning, Recorder, Summary};
 use crate::device::{Device, Overlaps};
 use crate::flash::{Cause, Counts};
 use crate::ftl::merges::{MergeCount, MergeKind};
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::workload::SourceSummary;
-
-/// Percentiles of a summary: fio's list.
-const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// The measured part of a result: all fields of the contract but `schema`, `config` and `engine`.
 #[derive(Clone, Debug, Serialize)]
@@ -64,6 +60,15 @@ pub struct Report {
     /// The file system, of runs with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<super::FileSystem>,
+    /// What happened in each interval of simulated time (`results.series`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<super::IntervalsReport>,
+    /// Erase counts by block (`results.erase_map`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erase_map: Option<super::EraseMap>,
+    /// Misses of the mapping cache by its size (`results.miss_curve`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub miss_curve: Option<super::MissCurves>,
 }
 
 /// `trace`.
@@ -89,44 +94,6 @@ pub struct Trace {
     pub out_of_order: u64,
     /// Records dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-}
-
-/// A time of reads, of writes, and of both.
-#[derive(Clone, Debug, Serialize)]
-pub struct Parts {
-    /// Reads.
-    pub read: Summary,
-    /// Writes.
-    pub write: Summary,
-    /// Reads and writes.
-    pub all: Summary,
-}
-
-/// A distribution.
-#[derive(Clone, Debug, Serialize)]
-pub struct Summary {
-    /// Requests.
-    pub count: u64,
-    /// Mean, ns.
-    pub mean_ns: f64,
-    /// Standard deviation of the population, ns.
-    pub stddev_ns: f64,
-    /// Least, ns.
-    pub min_ns: u64,
-    /// Greatest, ns.
-    pub max_ns: u64,
-    /// Value at each percentile, ns, within 1/128; absent without requests.
-    pub percentile_ns: Percentiles,
-}
-
-/// Percentile (fio's notation, "99.000000") to value, in ascending order.
-#[derive(Clone, Debug)]
-pub struct Percentiles(pub Vec<(f64, u64)>);
-
-impl Serialize for Percentiles {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(percent, ns)| (format!("{percent:.6}"), ns)))
-    }
 }
 
 /// `mapping`.
@@ -402,40 +369,15 @@ fn program_time(ftl: &Ftl, counts: &Counts, program_ns: u64) -> Summary {
         Some(speeds) => speeds.programs().for_each(|(ns, pages)| histogram.add_many(ns, pages)),
         None => histogram.add_many(program_ns, counts.programs.iter().sum()),
     }
-    Summary::new(&histogram)
+    Summary::new(&histogram, false)
 }
 
-fn by_cause(counts: &[u64; 8]) -> ByCause {
+pub(super) fn by_cause(counts: &[u64; 8]) -> ByCause {
     Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
-}
-
-impl Summary {
-    /// The figures of a histogram.
-    pub fn new(histogram: &Histogram) -> Summary {
-        let percentiles = if histogram.count() == 0 { &[][..] } else { &PERCENTILES[..] };
-        Summary {
-            count: histogram.count(),
-            mean_ns: histogram.mean(),
-            stddev_ns: histogram.stddev(),
-            min_ns: histogram.min(),
-            max_ns: histogram.max(),
-            percentile_ns: Percentiles(
-                percentiles.iter().map(|&percent| (percent, histogram.percentile(percent))).collect(),
-            ),
-        }
-    }
-}
-
-impl Parts {
-    fn new([read, write]: &[Histogram; 2]) -> Parts {
-        let mut all = read.clone();
-        all.merge(write);
-        Parts { read: Summary::new(read), write: Summary::new(write), all: Summary::new(&all) }
-    }
 }
 
 impl Mapping {
@@ -522,6 +464,8 @@ pub struct Sources<'a> {
     pub program_ns: u64,
     /// `ftl.spare_threshold`, ppm.
     pub spare_threshold_ppm: u64,
+    /// `results.histograms`.
+    pub histograms: bool,
 }
 
 impl Report {
@@ -545,9 +489,9 @@ impl Report {
                 out_of_order: sources.source.out_of_order,
                 dropped: sources.source.dropped.clone(),
             },
-            latency: Parts::new(latency),
-            wait: Parts::new(wait),
-            access: Parts::new(access),
+            latency: Parts::new(latency, sources.histograms),
+            wait: Parts::new(wait, sources.histograms),
+            access: Parts::new(access, sources.histograms),
             mapping: Mapping::new(ftl, counts, sources.page_bytes.0),
             scheduler: Scheduler {
                 name: sources.scheduler.0.to_string(),
@@ -588,6 +532,9 @@ impl Report {
             benchmark: None,
             page_cache: None,
             file_system: None,
+            series: None,
+            erase_map: None,
+            miss_curve: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod arrivals;
 mod blocks;
 pub mod crash;
+mod extras;
 pub mod files;
 mod host;
 mod merge;
@@ -22,6 +23,7 @@ use crate::util::NONE;
 use crate::workload::bench::Clients;
 use crate::workload::{Op, Source, SourceError};
 use arrivals::Arrivals;
+use extras::Sampler;
 use files::FileHost;
 use host::Host;
 pub use prepare::Prepared;
@@ -198,6 +200,7 @@ fn run_fed(
         check: check.then_some(Checker { lpns, next_whole: 1 }),
         reported_ns: observer.wants_activity().then_some(0),
         reports_completions: observer.wants_completions(),
+        sampler: Sampler::new(settings, 0),
     };
     if run.device.array().overlaps_steps() {
         run.work.keep_apart();
@@ -210,7 +213,11 @@ fn run_fed(
     if let Some(tape) = tape {
         run.device.keep_tape(tape);
     }
+    if settings.results.miss_curve {
+        run.device.keep_lookups(&run.ftl);
+    }
     let first_ns = run.arrivals.next_ns().unwrap_or(0);
+    run.sampler = Sampler::new(settings, first_ns);
     run.drive(observer)?;
     let page = u64::from(settings.flash.page_bytes);
     let mut report = Report::new(&Sources {
@@ -227,6 +234,7 @@ fn run_fed(
         dies_per_chip: settings.flash.dies_per_chip,
         program_ns: settings.flash.program_ns,
         spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
+        histograms: settings.results.histograms,
     });
     if let Some(files) = run.arrivals.files() {
         let sections = files.sections(run.work.counts(), run.host.merged());
@@ -234,6 +242,7 @@ fn run_fed(
         report.page_cache = sections.page_cache;
         report.file_system = sections.file_system;
     }
+    run.add_extras(settings, &mut report);
     Ok(report)
 }
 
@@ -262,11 +271,15 @@ struct Run<'a> {
     /// When activity was reported last, if it is.
     reported_ns: Option<u64>,
     reports_completions: bool,
+    sampler: Sampler,
 }
 
 impl Run<'_> {
     fn drive(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         loop {
+            if self.now_ns >= self.sampler.due_ns {
+                self.sample();
+            }
             self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
             if self.reported_ns.is_some() {
                 self.report_activity(observer);

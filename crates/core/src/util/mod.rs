@@ -6,12 +6,14 @@ mod divider;
 mod heap;
 mod lru;
 mod random;
+mod stack_distance;
 
 pub use bits::Bits;
 pub use divider::Divider;
 pub use heap::LazyHeap;
 pub use lru::{List, Lru};
 pub use random::{below, stream};
+pub use stack_distance::{Curve, StackDistances};
 
 /// The absent id in every `u32` link.
 pub const NONE: u32 = u32::MAX;

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::{
-    Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Settings, Workload,
+    Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Results, Settings, Workload,
 };
 use ftlab_core::flash::parallel::{Allocation, Parallel};
 use ftlab_core::metrics::Report;
@@ -92,6 +92,7 @@ pub fn settings() -> Settings {
             endurance: Endurance::Unlimited,
             variation: None,
         },
+        results: Results::default(),
     }
 }
 

@@ -186,7 +186,7 @@ impl FileHost {
             steps: 0,
             scratch: Vec::new(),
             check: check.then(|| Check::new(settings.user_bytes() / PAGE)),
-            stats: Stats::new(&clients),
+            stats: Stats::new(&clients, settings.results.histograms),
             clients: (0..)
                 .zip(clients.clients)
                 .map(|(directory, client)| ClientState {

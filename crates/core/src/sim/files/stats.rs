@@ -65,10 +65,12 @@ pub(super) struct Stats {
     pub(super) checkpoint_blocks: u64,
     pub(super) discarded_blocks: u64,
     failed_ns: Option<u64>,
+    histograms: bool,
 }
 
 impl Stats {
-    pub(super) fn new(clients: &Clients) -> Stats {
+    /// With `histograms` the bins of the operations' latencies are shown.
+    pub(super) fn new(clients: &Clients, histograms: bool) -> Stats {
         Stats {
             name: clients.name,
             parameters: clients.parameters.clone(),
@@ -90,6 +92,7 @@ impl Stats {
             checkpoint_blocks: 0,
             discarded_blocks: 0,
             failed_ns: None,
+            histograms,
         }
     }
 
@@ -187,7 +190,7 @@ impl Stats {
             throughput_stddev: variance.sqrt(),
             elapsed_ns: sum(|run| run.elapsed_ns),
             failed_ns: self.failed_ns,
-            latency: kinds.map(|(&kind, times)| (kind, Summary::new(times))).collect(),
+            latency: kinds.map(|(&kind, times)| (kind, Summary::new(times, self.histograms))).collect(),
             write_latency: series.report(),
             write_latency_mean_ns: series.mean(),
             flash: since(counts, self.base.as_ref()),

@@ -1,0 +1,37 @@
+//! What requests look up in the mapping, if a result is to show how a cache of another size had done.
+
+use crate::ftl::{FlashTranslation, Ftl, Request, with_ftl};
+use crate::util::StackDistances;
+
+/// Entries, or units, that are all followed; of more a sample is.
+const EXACT: u32 = 1 << 20;
+
+/// The run's lookups: one for each logical page of a request, in the order in which requests issue.
+#[derive(Clone, Debug)]
+pub struct Lookups {
+    /// Of mapping entries.
+    pub entries: StackDistances,
+    /// Of the translation units that hold them.
+    pub units: StackDistances,
+}
+
+impl Lookups {
+    /// No lookups yet; `None` where the map is in RAM whole.
+    pub fn new(ftl: &Ftl) -> Option<Lookups> {
+        let (lpns, on_flash) = with_ftl!(ftl, ftl => (ftl.logical_pages(), ftl.units().unit_bytes > 0));
+        let units = || with_ftl!(ftl, ftl => ftl.translation_page(lpns - 1)) + 1;
+        on_flash.then(|| Lookups {
+            entries: StackDistances::new(lpns, EXACT),
+            units: StackDistances::new(units(), EXACT),
+        })
+    }
+
+    /// A request issues.
+    #[cold]
+    pub fn request(&mut self, pages: Request, ftl: &Ftl) {
+        for lpn in pages.first..pages.first + pages.pages {
+            self.entries.reference(lpn);
+            self.units.reference(with_ftl!(ftl, ftl => ftl.translation_page(lpn)));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Result sections that are asked for: `erase_map`, `miss_curve`.
+
+use serde::Serialize;
+
+use crate::device::Lookups;
+use crate::ftl::{FlashTranslation, Ftl, with_ftl};
+use crate::util::StackDistances;
+
+/// Most cells of a map, unless there are more chips.
+const CELLS: u64 = 4096;
+
+/// `erase_map`: how often the blocks of each chip (die or plane, where those work on their own) were
+/// erased, in their order; `flash.pe_cycles` and preconditioning included.
+#[derive(Clone, Debug, Serialize)]
+pub struct EraseMap {
+    /// What has a row: chip, die or plane.
+    pub unit: &'static str,
+    /// Erase blocks of each.
+    pub blocks_per_unit: u64,
+    /// Neighbouring blocks of a cell; the last of a row may have fewer.
+    pub blocks_per_cell: u64,
+    /// Mean erase count of each cell, by row.
+    pub mean: Vec<Vec<f64>>,
+    /// Greatest erase count of each cell, by row.
+    pub max: Vec<Vec<u32>>,
+}
+
+impl EraseMap {
+    /// The map of a device of so many units, each of which is called `unit`.
+    pub fn new(ftl: &Ftl, units: u32, unit: &'static str) -> EraseMap {
+        let mut erases = Vec::new();
+        with_ftl!(ftl, ftl => ftl.erases(&mut |count| erases.push(count)));
+        EraseMap::of(&erases, u64::from(units), unit)
+    }
+
+    fn of(erases: &[u32], units: u64, unit: &'static str) -> EraseMap {
+        let blocks_per_unit = erases.len() as u64 / units;
+        let cells = (CELLS / units).clamp(1, blocks_per_unit);
+        let blocks_per_cell = blocks_per_unit.div_ceil(cells);
+        let rows = || erases.chunks(blocks_per_unit as usize);
+        let mean = |cell: &[u32]| cell.iter().copied().map(u64::from).sum::<u64>() as f64 / cell.len() as f64;
+        let most = |cell: &[u32]| cell.iter().copied().max().expect("a cell has blocks");
+        EraseMap {
+            unit,
+            blocks_per_unit,
+            blocks_per_cell,
+            mean: rows().map(|row| row.chunks(blocks_per_cell as usize).map(mean).collect()).collect(),
+            max: rows().map(|row| row.chunks(blocks_per_cell as usize).map(most).collect()).collect(),
+        }
+    }
+}
+
+/// `miss_curve`: the mapping cache's misses at every size, were it LRU, over the run's own lookups.
+#[derive(Clone, Debug, Serialize)]
+pub struct MissCurves {
+    /// Lookups, one for each logical page of a request.
+    pub lookups: u64,
+    /// Of a cache of mapping entries.
+    pub entries: MissCurve,
+    /// Of a cache of whole translation units.
+    pub units: MissCurve,
+}
+
+/// Miss ratio by capacity.
+#[derive(Clone, Debug, Serialize)]
+pub struct MissCurve {
+    /// Bytes of an item of the cache.
+    pub item_bytes: u64,
+    /// Different items looked up; an estimate where they were sampled.
+    pub items: u64,
+    /// Rate at which items were sampled; at 1 the curve is exact.
+    pub sampling_rate: f64,
+    /// Capacities, bytes.
+    pub capacity_bytes: Vec<u64>,
+    /// Misses / lookups of a cache that starts empty.
+    pub miss_ratio: Vec<f64>,
+}
+
+impl MissCurve {
+    fn new(distances: &StackDistances, item_bytes: u64) -> MissCurve {
+        let curve = distances.curve();
+        MissCurve {
+            item_bytes,
+            items: curve.items,
+            sampling_rate: curve.rate,
+            capacity_bytes: curve.capacity.iter().map(|items| items * item_bytes).collect(),
+            miss_ratio: curve.miss_ratio,
+        }
+    }
+}
+
+impl MissCurves {
+    /// The curves of these lookups.
+    pub fn new(lookups: &Lookups, entry_bytes: u64, unit_bytes: u64) -> MissCurves {
+        MissCurves {
+            lookups: lookups.entries.references(),
+            entries: MissCurve::new(&lookups.entries, entry_bytes),
+            units: MissCurve::new(&lookups.units, unit_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_bounded_and_lose_no_block() {
+        let erases: Vec<u32> = (0..2 * 5_001).map(|block| block % 7).collect();
+        let map = EraseMap::of(&erases, 2, "chip");
+        assert_eq!((map.blocks_per_unit, map.blocks_per_cell), (5_001, 3));
+        assert!(map.max.iter().map(Vec::len).sum::<usize>() as u64 <= CELLS);
+        let counted: f64 = map.mean.iter().flatten().sum::<f64>() * 3.0;
+        assert_eq!(counted.round() as u32, erases.iter().sum::<u32>());
+        let small = EraseMap::of(&[3, 1, 4, 1], 2, "die");
+        assert_eq!((small.blocks_per_cell, small.max), (1, vec![vec![3, 1], vec![4, 1]]));
+    }
+}

@@ -1,0 +1,86 @@
+//! Distributions as results show them.
+
+use serde::Serialize;
+
+use super::Histogram;
+
+/// Percentiles of a summary: fio's list.
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// A time of reads, of writes, and of both.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parts {
+    /// Reads.
+    pub read: Summary,
+    /// Writes.
+    pub write: Summary,
+    /// Reads and writes.
+    pub all: Summary,
+}
+
+/// A distribution.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Requests.
+    pub count: u64,
+    /// Mean, ns.
+    pub mean_ns: f64,
+    /// Standard deviation of the population, ns.
+    pub stddev_ns: f64,
+    /// Least, ns.
+    pub min_ns: u64,
+    /// Greatest, ns.
+    pub max_ns: u64,
+    /// Value at each percentile, ns, within 1/128; absent without requests.
+    pub percentile_ns: Percentiles,
+    /// What they come from (`results.histograms`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Bins>,
+}
+
+/// Percentile (fio's notation, "99.000000") to value, in ascending order.
+#[derive(Clone, Debug)]
+pub struct Percentiles(pub Vec<(f64, u64)>);
+
+impl Serialize for Percentiles {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(percent, ns)| (format!("{percent:.6}"), ns)))
+    }
+}
+
+/// A histogram as results show it; those of two runs add up bin by bin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bins {
+    /// Least value of each bin that holds one, ns, and how many it holds, in ascending order. A bin that
+    /// begins at `v` is 1 ns wide up to 127, and above 2^(floor(log2 v) - 6).
+    pub bins: Vec<(u64, u64)>,
+}
+
+impl Summary {
+    /// The figures of a histogram; with `bins` the histogram too.
+    pub fn new(histogram: &Histogram, bins: bool) -> Summary {
+        let percentiles = if histogram.count() == 0 { &[][..] } else { &PERCENTILES[..] };
+        Summary {
+            count: histogram.count(),
+            mean_ns: histogram.mean(),
+            stddev_ns: histogram.stddev(),
+            min_ns: histogram.min(),
+            max_ns: histogram.max(),
+            percentile_ns: Percentiles(
+                percentiles.iter().map(|&percent| (percent, histogram.percentile(percent))).collect(),
+            ),
+            histogram: bins.then(|| Bins { bins: histogram.bins().collect() }),
+        }
+    }
+}
+
+impl Parts {
+    /// The figures of reads, of writes, and of both.
+    pub fn new([read, write]: &[Histogram; 2], bins: bool) -> Parts {
+        let mut all = read.clone();
+        all.merge(write);
+        let [read, write, all] = [read, write, &all].map(|histogram| Summary::new(histogram, bins));
+        Parts { read, write, all }
+    }
+}

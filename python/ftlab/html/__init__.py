@@ -1,0 +1,66 @@
+"""A report as one HTML file: charts, tables and settings of runs, readable offline, without a server.
+
+The charts are drawn in the reader's browser by Vega, which stands in the file; nothing is fetched, and the
+page's content security policy forbids it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ftlab.html.data import Labels, Measured, payload
+from ftlab.outputs import Output
+
+if TYPE_CHECKING:
+    from ftlab.comparison import Comparison
+
+KEYS = ("results.histograms", "results.series", "results.erase_map", "results.miss_curve")
+"""Keys that have a result hold what the report draws; without them it draws what there is."""
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    runs: Sequence[tuple[Labels, Measured]],
+    preface: str = "",
+    command: str = "",
+) -> None:
+    """Writes the report of some runs.
+
+    Args:
+        path: the file.
+        title: its heading.
+        runs: each with its labels: what tells it from the others, by name: ``{"workload": "a.csv",
+            "host.scheduler": "map+"}``. Runs with an equal label ``figure`` (or ``study``) are looked at together, and
+            have labels of their own; without it, runs with the same names of labels are. A result may stand in
+            several, it is embedded once. Results are `Result` objects or their dictionaries; run them with
+            `KEYS` set to true, or charts that need more than summaries are left out.
+        preface: HTML placed before the charts as it is: whoever makes it escapes what is in it.
+        command: what made it, shown as text.
+
+    Raises:
+        ValueError: no runs.
+        UserError: the file cannot be written.
+    """
+    Output("--html", path).write(render(title=title, runs=runs, preface=preface, command=command).encode())
+
+
+def render(
+    *,
+    title: str,
+    runs: Sequence[tuple[Labels, Measured]],
+    preface: str = "",
+    command: str = "",
+) -> str:
+    """The report's text; deterministic for equal results, whatever their ``engine``."""
+    from ftlab.html.page import page
+
+    return page(title=title, data=payload(runs), preface=preface, command=command)
+
+
+def of_comparison(comparison: Comparison) -> list[tuple[Labels, Measured]]:
+    """The runs of a comparison, labelled with the varied keys."""
+    return [(dict(variant.set), variant.result) for variant in comparison.variants]

@@ -1,0 +1,234 @@
+"""What the page's script draws from: of each run what is shown, no finer than a screen shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from ftlab import _core
+
+Labels: TypeAlias = dict[str, str]
+"""What tells a run from the others, by name."""
+
+Measured: TypeAlias = Mapping[str, Any]
+"""A result: `Result`, or the dictionary of its JSON."""
+
+_POLICIES = (
+    *("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc"),
+    *("scheduler", "policy", "ftl", "variant"),
+)
+"""What is told apart by colour, the first of these that differs between runs."""
+
+_STUDIES = ("figure", "study")
+"""Labels that, where all runs have one, say which runs are looked at together."""
+
+_PARTS = ("latency", "wait", "access")
+_OPS = ("read", "write")
+_SECTIONS = (
+    *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "wear", "health"),
+    *("elapsed_ns", "throughput_bytes_per_s"),
+)
+_SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
+
+# Results up to which bins and cells are as fine, and how fine: bins to a power of two, cells of a map.
+_FINENESS = ((24, 32, 4096), (100, 16, 1024), (10**9, 8, 256))
+
+
+def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
+    """The data of the page: studies of runs, and the results that runs point to, each of them once.
+
+    Raises:
+        ValueError: no runs.
+    """
+    if not runs:
+        raise ValueError("a report needs at least one run")
+    plain = [_plain(result) for _, result in runs]
+    places: dict[str, int] = {}
+    numbers = [places.setdefault(_identity(result), len(places)) for result in plain]
+    results = [plain[numbers.index(number)] for number in range(len(places))]
+    per_octave, cells = next((bins, cells) for most, bins, cells in _FINENESS if len(results) <= most)
+    settings = [dict(_leaves(result["config"], "")) for result in results]
+    keys = list(dict.fromkeys(key for values in settings for key in values))
+    common = {
+        key: settings[0].get(key)
+        for key in keys
+        if all(key in values and values[key] == settings[0].get(key) for values in settings)
+    }
+    return {
+        "studies": [_study(name, members) for name, members in _studies(runs, numbers).items()],
+        "settings": {"keys": keys, "common": common},
+        "results": [
+            {
+                "settings": {key: value for key, value in values.items() if key not in common},
+                **_run(result, per_octave, cells),
+            }
+            for values, result in zip(settings, results, strict=True)
+        ],
+    }
+
+
+def _identity(result: Mapping[str, Any]) -> str:
+    """A text that equal results share; how fast the engine was does not count."""
+    return json.dumps({name: value for name, value in result.items() if name != "engine"}, sort_keys=True)
+
+
+_Members: TypeAlias = list[tuple[Labels, int]]
+
+
+def _studies(runs: Sequence[tuple[Labels, Measured]], numbers: Sequence[int]) -> dict[str, _Members]:
+    """Runs by the study they belong to: the figure they say, or else what they are labelled by."""
+    label = next((name for name in _STUDIES if all(name in given for given, _ in runs)), None)
+    studies: dict[str, _Members] = {}
+    for (given, _), number in zip(runs, numbers, strict=True):
+        own = {name: value for name, value in given.items() if name != label}
+        name = given[label] if label else f"by {', '.join(own)}" if own else "runs"
+        studies.setdefault(name, []).append((own, number))
+    return studies
+
+
+def _study(name: str, members: _Members) -> dict[str, Any]:
+    labels = _distinct([given for given, _ in members])
+    dimensions = _dimensions(labels)
+    runs = [{"labels": given, "result": number} for given, (_, number) in zip(labels, members, strict=True)]
+    return {"name": name, "dimensions": dimensions, "colour": _colour(dimensions), "runs": runs}
+
+
+def _plain(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _distinct(labels: list[Labels]) -> list[Labels]:
+    """Labels that tell all runs apart: where they do not, the run's number joins them."""
+    names = dict.fromkeys(name for given in labels for name in given)
+    complete = [{name: given.get(name, "-") for name in names} for given in labels]
+    if not names or len({tuple(given.values()) for given in complete}) < len(complete):
+        return [{**given, "run": str(number)} for number, given in enumerate(complete, 1)]
+    return complete
+
+
+def _dimensions(labels: list[Labels]) -> list[dict[str, Any]]:
+    """Names and values of the labels; each value with its place, of which its colour is made.
+
+    A registered policy keeps its place in all reports; others count by their order in this one.
+    """
+    dimensions = []
+    for name in labels[0]:
+        values = list(dict.fromkeys(given[name] for given in labels))
+        known = _registered(name, values)
+        rest = [value for value in values if value.lower() not in known]
+        order = {name: place for place, name in enumerate([*known, *rest])}
+        places = {value: order.get(value, order.get(value.lower())) for value in values}
+        dimensions.append({"name": name, "values": values, "places": places})
+    return dimensions
+
+
+@cache
+def _components() -> dict[str, list[str]]:
+    return {key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()}
+
+
+def _registered(name: str, values: Sequence[str]) -> list[str]:
+    """The registered names that a dimension is about: those of its key, or where a name of its own stands
+    for it, of the policies that all its values are (in papers' capitals, perhaps)."""
+    if name in _components():
+        return _components()[name]
+    for key in _POLICIES:
+        known = _components().get(key, [])
+        if all(value.lower() in known for value in values):
+            return known
+    return []
+
+
+def _colour(dimensions: list[dict[str, Any]]) -> str:
+    differing = [dimension["name"] for dimension in dimensions if len(dimension["values"]) > 1]
+    for name in _POLICIES:
+        if name in differing:
+            return name
+    return str((differing or [dimensions[-1]["name"]])[-1])
+
+
+def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, Any]:
+    run = {name: result[name] for name in _SECTIONS if name in result}
+    run["bottleneck"] = result["utilization"]["bottleneck"]
+    run["flash"] = {
+        name: {cause: n for cause, n in result["flash"][name].items() if n}
+        for name in ("reads", "programs", "erases", "busy_ns")
+    }
+    for part in _PARTS:
+        run[part] = {op: {field: result[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
+        # Those of both are the sum of the two.
+        for op in _OPS:
+            if "histogram" in result[part][op]:
+                run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)
+    if result.get("series"):
+        run["series"] = _without_zeros(_rounded(result["series"]))
+    if result.get("erase_map"):
+        run["erase_map"] = fewer_cells(result["erase_map"], cells)
+    if result.get("miss_curve"):
+        run["miss_curve"] = _rounded(result["miss_curve"])
+    return run
+
+
+def coarser(bins: Iterable[Sequence[int]], per_octave: int) -> list[list[int]]:
+    """Bins of at most ``per_octave`` to a power of two: the least value of each, and its count."""
+    bits = per_octave.bit_length() - 1
+    joined: dict[int, int] = {}
+    for lower, count in bins:
+        shift = max(lower.bit_length() - 1 - bits, 0)
+        bin_ = lower >> shift << shift
+        joined[bin_] = joined.get(bin_, 0) + count
+    return [[lower, count] for lower, count in joined.items()]
+
+
+def _without_zeros(series: Mapping[str, Any]) -> dict[str, Any]:
+    """The series without causes that never occurred."""
+    causes = {
+        name: {cause: values for cause, values in series[name].items() if any(values)}
+        for name in ("reads", "programs", "erases")
+    }
+    return {**series, **causes}
+
+
+def fewer_cells(map_: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """An erase map of at most ``most`` cells, but one for each chip at least."""
+    mean: list[list[float]] = map_["mean"]
+    highest: list[list[int]] = map_["max"]
+    step = -(-len(mean) * len(mean[0]) // most)
+    per_cell, blocks = map_["blocks_per_cell"], map_["blocks_per_unit"]
+    spans = range(0, len(mean[0]), step)
+
+    def mean_of(row: list[float], at: int) -> float:
+        # The last cell of a row may have fewer blocks.
+        weights = [min(per_cell, blocks - cell * per_cell) for cell in range(at, min(at + step, len(row)))]
+        cells = zip(row[at : at + step], weights, strict=True)
+        mean: float = sum(value * weight for value, weight in cells) / sum(weights)
+        return round(mean, 2)
+
+    few = {
+        **map_,
+        "blocks_per_cell": per_cell * step,
+        "mean": [[mean_of(row, at) for at in spans] for row in mean],
+        "max": [[max(row[at : at + step]) for at in spans] for row in highest],
+    }
+    if per_cell * step == 1:
+        del few["mean"]
+    return few
+
+
+def _rounded(value: Any) -> Any:
+    """Ratios with six decimals: a screen shows no more."""
+    if isinstance(value, Mapping):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [round(inner, 6) if isinstance(inner, float) else inner for inner in value]
+    return value

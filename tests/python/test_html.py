@@ -1,0 +1,519 @@
+"""HTML reports: what the file holds, and what a browser makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ftlab
+from front import Cli
+from ftlab import html
+from ftlab.html.data import coarser, fewer_cells, payload
+
+MEASURED = dict.fromkeys(html.KEYS, "true")
+WORKLOAD = {
+    "workload.synthetic.requests": 4000,
+    "workload.synthetic.region": "4MiB",
+    "workload.synthetic.read_share": "40%",
+    "workload.synthetic.interarrival": "900us",
+    "workload.synthetic.pattern": "zipf",
+    "flash.blocks_per_plane": 40,
+    "ftl.over_provisioning": "30%",
+}
+HOSTILE = '</script><script>window.broken = 1</script><img src="x" onerror="window.broken = 2">'
+SECTIONS = (
+    *(
+        "overview",
+        "distribution",
+        "percentiles",
+        "parts",
+        "time",
+        "waf",
+        "waf-time",
+        "merges",
+        "misses",
+        "wear",
+    ),
+    *("flash", "figures", "settings"),
+)
+
+Runs = list[tuple[dict[str, str], Any]]
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    """Two schedulers with two caches each, and garbage collected."""
+    vary = {"host.scheduler": ["noop", "map+"], "ftl.mapping_cache": ["1KiB", "4KiB"]}
+    return html.of_comparison(ftlab.compare("map-plus", vary, set={**WORKLOAD, **MEASURED}))
+
+
+class Structure(HTMLParser):
+    """Elements, whether they are balanced, and what they point to."""
+
+    VOID = frozenset({"meta", "link", "input", "img", "br", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.text[self.open[-1]] = self.text.get(self.open[-1], "") + data
+
+
+def parsed(text: str) -> Structure:
+    structure = Structure()
+    structure.feed(text)
+    structure.close()
+    assert structure.open == []
+    return structure
+
+
+def data_of(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
+    text = html.render(
+        title="A report", runs=runs, preface="<p id='claims'>first</p>", command="ftlab compare x"
+    )
+    page = parsed(text)
+    assert text.startswith("<!DOCTYPE html>")
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids)) and {*SECTIONS, "data", "claims"} <= set(ids)
+    assert text.index("id='claims'") < text.index('id="overview"')
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "action", "data", "srcset", "poster"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:")), (tag, attributes)
+    policies = [a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert len(policies) == 1 and (policies[0] or "").startswith("default-src 'none';")
+    # No word of the machine it was made on but the command.
+    assert "ftlab compare x" in text and str(Path.cwd()) not in text
+    assert {"lang": "en"} in [attributes for tag, attributes in page.elements if tag == "html"]
+    # Every control has a label around it.
+    for control in re.finditer(r"<(select|input)\b", re.sub(r"<script.*?</script>", "", text, flags=re.S)):
+        before = text[: text.index(control[0])]
+        assert before.count("<label") >= before.count("</label")
+
+
+def test_whatever_stands_in_names_is_text(runs: Runs) -> None:
+    named = [({**labels, "workload": HOSTILE}, result) for labels, result in runs]
+    text = html.render(title=HOSTILE, runs=named, command=HOSTILE)
+    page = parsed(text)
+    assert [tag for tag, _ in page.elements].count("img") == 0
+    assert page.text["title"] == HOSTILE and page.text["code"] == HOSTILE
+    assert data_of(text)["studies"][0]["runs"][0]["labels"]["workload"] == HOSTILE
+    assert [tag for tag, _ in page.elements].count("script") == 3
+
+
+def test_the_engine_is_not_in_it(runs: Runs) -> None:
+    def other(result: Any) -> dict[str, Any]:
+        plain: dict[str, Any] = json.loads(json.dumps(result.to_dict()))
+        plain["engine"] = {"wall_s": 1e9, "version": "other"}
+        return plain
+
+    again = [(labels, other(result)) for labels, result in runs]
+    assert html.render(title="x", runs=runs) == html.render(title="x", runs=again)
+
+
+def test_every_setting_and_label_is_in_it(runs: Runs) -> None:
+    data = payload(runs)
+    settings = data["settings"]
+    (study,) = data["studies"]
+    for run, (labels, result) in zip(study["runs"], runs, strict=True):
+        assert run["labels"] == labels
+        whole = {**settings["common"], **data["results"][run["result"]]["settings"]}
+        assert set(whole) == set(settings["keys"])
+        config = result["config"]
+        assert whole["host.scheduler"] == config["host"]["scheduler"] == labels["host.scheduler"]
+        assert whole["workload.synthetic.region"] == "4MiB" and whole["seed"] == 1
+    assert study["colour"] == "host.scheduler"
+    places = {d["name"]: d["places"] for d in study["dimensions"]}
+    names = [part["name"] for part in ftlab.components()["host.scheduler"]]
+    # The same policy has the same colour in every report.
+    assert places["host.scheduler"] == {name: names.index(name) for name in ("noop", "map+")}
+
+
+def test_runs_that_their_labels_do_not_tell_apart_are_numbered(runs: Runs) -> None:
+    result = runs[0][1]
+
+    def labels(*given_labels: dict[str, str]) -> list[list[dict[str, str]]]:
+        studies = payload([(given_label, result) for given_label in given_labels])["studies"]
+        return [[run["labels"] for run in study["runs"]] for study in studies]
+
+    assert labels({}) == [[{"run": "1"}]]
+    assert labels({"a": "x"}, {"a": "x"}) == [[{"a": "x", "run": "1"}, {"a": "x", "run": "2"}]]
+    with pytest.raises(ValueError, match="at least one run"):
+        payload([])
+
+
+def test_runs_of_a_figure_are_a_study(runs: Runs) -> None:
+    """Figures have labels of their own; a result that several of them show is there once."""
+    (_, noop), (_, other), (_, map_plus), _ = runs
+    papers = [
+        ({"figure": "Fig. 10", "workload": "FB", "scheduler": "MAP+"}, map_plus),
+        ({"figure": "Fig. 10", "workload": "FB", "scheduler": "NoOp"}, noop),
+        ({"figure": "Fig. 14", "deadline": "10ms"}, map_plus),
+        ({"figure": "Fig. 14", "deadline": "20ms"}, other),
+    ]
+    data = payload(papers)
+    assert [study["name"] for study in data["studies"]] == ["Fig. 10", "Fig. 14"]
+    assert [run["result"] for study in data["studies"] for run in study["runs"]] == [0, 1, 0, 2]
+    first, second = data["studies"]
+    assert (first["colour"], second["colour"]) == ("scheduler", "deadline")
+    names = [part["name"] for part in ftlab.components()["host.scheduler"]]
+    scheduler = next(d for d in first["dimensions"] if d["name"] == "scheduler")
+    assert scheduler["places"] == {"MAP+": names.index("map+"), "NoOp": names.index("noop")}
+    # Without figures, runs with the same labels are a study.
+    ragged = payload([({"a": "x"}, noop), ({"b": "y"}, noop)])["studies"]
+    assert [study["name"] for study in ragged] == ["by a", "by b"]
+
+
+@given(st.dictionaries(st.integers(0, 2**40), st.integers(1, 10**6)), st.sampled_from([8, 16, 32]))
+def test_coarser_bins_keep_every_request(bins: dict[int, int], per_octave: int) -> None:
+    given_bins = sorted([lower, count] for lower, count in bins.items())
+    joined = coarser(given_bins, per_octave)
+    assert sum(count for _, count in joined) == sum(bins.values())
+    lowers = [lower for lower, _ in joined]
+    assert lowers == sorted(set(lowers))
+    for lower, count in joined:
+        width = max(1, (1 << lower.bit_length() >> 1) // per_octave)
+        assert count == sum(n for value, n in given_bins if lower <= value < lower + width)
+
+
+@given(st.integers(1, 5), st.integers(1, 40), st.integers(1, 3), st.integers(1, 64), st.randoms())
+def test_fewer_cells_keep_the_mean(rows: int, blocks: int, per_cell: int, most: int, random: Any) -> None:
+    erases = [[random.randrange(100) for _ in range(blocks)] for _ in range(rows)]
+
+    def cells(row: list[int], of: Any) -> list[Any]:
+        return [of(row[at : at + per_cell]) for at in range(0, blocks, per_cell)]
+
+    given_map = {
+        "unit": "chip",
+        "blocks_per_unit": blocks,
+        "blocks_per_cell": per_cell,
+        "mean": [cells(row, lambda cell: sum(cell) / len(cell)) for row in erases],
+        "max": [cells(row, max) for row in erases],
+    }
+    few = fewer_cells(given_map, most)
+    step = few["blocks_per_cell"]
+    assert sum(map(len, few["max"])) <= max(most, rows) + rows
+    for row, highest, number in zip(erases, few["max"], range(rows), strict=True):
+        spans = [row[at : at + step] for at in range(0, blocks, step)]
+        assert highest == [max(span) for span in spans]
+        if step > 1:
+            mean = [sum(span) / len(span) for span in spans]
+            assert few["mean"][number] == pytest.approx(mean, abs=0.006)
+
+
+def test_html_of_the_command_line(cli: Cli) -> None:
+    sets = [f"--set={key}={value}" for key, value in WORKLOAD.items()]
+    cli.ok(
+        "compare",
+        "map-plus",
+        *sets,
+        "--vary",
+        "host.scheduler=noop,map+",
+        "--html",
+        "a b.html",
+        "--json",
+        "a.json",
+    )
+    text = (cli.directory / "a b.html").read_text(encoding="utf-8")
+    assert "--vary host.scheduler=noop,map+ --html &#39;a b.html&#39;" in text
+    first = data_of(text)["results"][0]
+    assert first["latency"]["read"]["bins"] and first["series"] and first["erase_map"] and first["miss_curve"]
+    # The JSON beside it holds the same parts.
+    variants = json.loads((cli.directory / "a.json").read_text())["variants"]
+    assert variants[0]["result"]["latency"]["all"]["mean_ns"] == first["latency"]["all"]["mean_ns"]
+    assert "histogram" in variants[0]["result"]["latency"]["all"]
+    cli.ok("run", "map-plus", *sets, "--html", "run.html")
+    assert len(data_of((cli.directory / "run.html").read_text(encoding="utf-8"))["results"]) == 1
+
+
+def test_html_that_cannot_be_written(cli: Cli) -> None:
+    sets = ["--set", "workload.synthetic.requests=10"]
+    for command in (["run", "map-plus"], ["compare", "map-plus", "--vary", "seed=1,2"]):
+        done = cli(*command, *sets, "--html", "no/such/x.html")
+        assert done.returncode == 2 and "--html no/such/x.html: cannot write: no directory" in done.stderr
+        done = cli(*command, *sets, "--html", "x", "--json", "x")
+        assert done.returncode == 2 and "names the same file" in done.stderr
+        assert not (cli.directory / "x").exists()
+
+
+# In a browser.
+
+CHROMIUM = os.environ.get("FTLAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    if CHROMIUM is None and not os.environ.get("CI"):
+        pytest.skip("no Chromium; on Debian: apt install chromium, elsewhere name it in FTLAB_CHROMIUM")
+    assert CHROMIUM, "CI has Chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Page:
+    """A report in a tab. Whatever the console says, and every request, is a fault."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
+        self.faults: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.tab = self.context.new_page()
+        self.tab.on("console", lambda message: self.faults.append(f"console: {message.text}"))
+        self.tab.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.tab.on("request", lambda request: self.requested(request.url, path))
+        self.tab.goto(path.as_uri())
+        self.wait()
+
+    def requested(self, url: str, path: Path) -> None:
+        if url != path.as_uri() and not url.startswith("data:"):
+            self.faults.append(f"request: {url}")
+
+    def wait(self) -> None:
+        """Until everything is drawn."""
+        self.tab.wait_for_function("document.documentElement.dataset.drawn", timeout=60_000)
+
+    def choose(self, selector: str, value: str) -> None:
+        self.tab.select_option(selector, value)
+        self.wait()
+
+    def marks(self, section: str) -> str:
+        """What the charts of a section consist of."""
+        drawn: str = self.tab.eval_on_selector_all(
+            f"#{section} .chart svg.marks, #{section} .chart canvas.marks",
+            "found => found.map(one => one.tagName === 'CANVAS' ? one.toDataURL() : one.outerHTML).join()",
+        )
+        return drawn
+
+    def texts(self, selector: str) -> list[str]:
+        found: list[str] = self.tab.eval_on_selector_all(selector, "all => all.map(one => one.textContent)")
+        return found
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.faults == []
+
+
+@pytest.fixture(scope="module")
+def report(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("html") / "report.html"
+    html.write_report(path, title="Report", runs=runs, preface="<h2>Claims</h2>", command="ftlab x")
+    return path
+
+
+def shown(value: float) -> str:
+    """A number as the page writes it."""
+    digits = max(0, 4 - len(str(int(value))))
+    return f"{value:,.{digits}f}"
+
+
+def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
+    page = Page(browser, report)
+    drawn = {name: page.marks(name) for name in SECTIONS}
+    for name in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
+        assert drawn[name].count("<path") > 3, name
+    # A panel for each policy.
+    assert drawn["waf-time"].count("<svg") == 2
+    assert drawn["wear"].count("data:image/png") == 2
+    assert page.texts("#merges .missing") == ["No merges: only the hybrid FTLs (bast, fast) merge blocks."]
+    # Its numbers are the results'.
+    means = [result["latency"]["all"]["mean_ns"] for _, result in runs]
+    unit = 1e6 if max(means) >= 1e7 else 1e3
+    texts = page.texts("#overview .role-mark.layer_1_marks text")
+    assert sorted(texts) == sorted(shown(mean / unit) for mean in means)
+    small = [result for labels, result in runs if labels["ftl.mapping_cache"] == "1KiB"]
+    ninety_ninth = [result["latency"]["all"]["percentile_ns"]["99.000000"] for result in small]
+    row = page.texts("#percentiles tbody tr:nth-child(13) > *")
+    assert row[0] == "99.00th" and [float(cell.replace(",", "")) for cell in row[1:]] == pytest.approx(
+        [
+            value / (1e6 if max(r["latency"]["all"]["max_ns"] for r in small) >= 1e7 else 1e3)
+            for value in ninety_ninth
+        ],
+        rel=1e-3,
+    )
+    keys = page.texts("#settings tbody th")
+    assert "ftl.cache_policy" in keys and len(keys) == len(payload(runs)["settings"]["keys"])
+    page.close()
+
+
+def test_every_axis_has_a_title(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    for chart in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
+        charts = page.tab.query_selector_all(f"#{chart} svg.marks")
+        for svg in charts:
+            titles = svg.eval_on_selector_all(
+                ".role-axis-title text", "all => all.map(one => one.textContent)"
+            )
+            assert len(titles) == 2 and all(titles), (chart, titles)
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("control", "value", "changed"),
+    [
+        ("#metric", "waf", {"overview"}),
+        ("#metric", "p99", {"overview"}),
+        ("#part", "access", {"distribution"}),
+        ("#curve", "cdf", {"distribution"}),
+        ("#unit", "units", {"misses"}),
+        ("#operations", "erases", {"flash"}),
+        ("#op", "write", {"overview", "distribution", "parts", "time"}),
+        ("#cases select", "4KiB", {"distribution", "parts", "time", "flash"}),
+        (
+            "#colour",
+            "ftl.mapping_cache",
+            {"overview", "distribution", "parts", "time", "waf", "misses", "flash"},
+        ),
+    ],
+)
+def test_a_choice_changes_what_it_is_about(
+    browser: Any, report: Path, control: str, value: str, changed: set[str]
+) -> None:
+    page = Page(browser, report)
+    charts = ("overview", "distribution", "parts", "time", "waf", "misses", "flash")
+    before = {name: page.marks(name) for name in charts}
+    page.choose(control, value)
+    after = {name: page.marks(name) for name in charts}
+    assert changed <= {name for name in charts if before[name] != after[name]}
+    if control in ("#metric", "#part", "#curve", "#unit", "#operations"):
+        assert changed == {name for name in charts if before[name] != after[name]}
+    page.close()
+
+
+def test_policies_can_be_hidden_and_found_by_keyboard(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    assert page.texts("#figures thead th") == ["metric", "noop", "map+"]
+    page.tab.focus("#policies input[value='noop']")
+    page.tab.keyboard.press("Space")
+    page.wait()
+    assert page.texts("#figures thead th") == ["metric", "map+"]
+    assert page.marks("waf-time").count("<svg") == 1
+    page.tab.keyboard.press("Tab")
+    page.tab.keyboard.press("Space")
+    page.wait()
+    assert page.texts("#overview .missing, #parts .missing") == ["No run is chosen."] * 2
+    page.close()
+
+
+def test_settings_are_found(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    page.tab.fill("#find", "mapping_cache")
+    page.wait()
+    assert page.texts("#settings tbody tr") == ["ftl.mapping_cache1KiB1KiB"]
+    page.tab.fill("#find", "")
+    page.tab.check("#differing")
+    page.wait()
+    assert (
+        page.texts("#settings tbody tr.differs th") == page.texts("#settings tbody th") == ["host.scheduler"]
+    )
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_fits_and_follows_the_scheme(browser: Any, report: Path, width: int, scheme: str) -> None:
+    page = Page(browser, report, width, scheme)
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.tab.evaluate("document.documentElement.dataset.theme") == scheme
+    dark = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.tab.click("#theme")
+    page.wait()
+    assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    # No chart is wider than its frame.
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.parentNode.id)"
+    assert page.tab.eval_on_selector_all(".chart", wide) == []
+    page.close()
+
+
+def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> None:
+    """Merges are drawn; distributions come from percentiles; what was not measured is said."""
+    vary = {"ftl.kind": ["bast", "fast"]}
+    comparison = ftlab.compare(
+        "coop-fast", vary, set={"workload.synthetic.requests": 6000, "workload.synthetic.region": "48MiB"}
+    )
+    comparison.html(tmp_path / "x.html")
+    page = Page(browser, tmp_path / "x.html")
+    before = page.marks("merges")
+    assert before.count("<path") > 3
+    page.choose("#merge", "busy_ns")
+    assert page.marks("merges") != before
+    assert page.marks("distribution").count("<path") > 3
+    assert all("results." in text for name in ("time", "wear") for text in page.texts(f"#{name} .missing"))
+    assert len(page.texts("#time .missing, #wear .missing")) == 2
+    page.close()
+
+
+def test_hostile_names_do_nothing(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    named = [({**labels, HOSTILE: HOSTILE + labels["host.scheduler"]}, result) for labels, result in runs]
+    html.write_report(tmp_path / "x.html", title=HOSTILE, runs=named, command=HOSTILE)
+    page = Page(browser, tmp_path / "x.html")
+    page.choose("#colour", HOSTILE)
+    assert page.tab.evaluate("window.broken") is None
+    assert HOSTILE + "noop" in page.texts("#policies label")
+    page.close()
+
+
+def test_each_study_has_its_own_choices(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    figures = [({"figure": "Fig. 8", **labels}, result) for labels, result in runs]
+    figures += [
+        ({"figure": "Fig. 9", "cache": labels["ftl.mapping_cache"]}, result) for labels, result in runs[:2]
+    ]
+    html.write_report(tmp_path / "x.html", title="figures", runs=figures)
+    page = Page(browser, tmp_path / "x.html")
+    assert page.texts("#study option") == ["Fig. 8", "Fig. 9"]
+    assert page.texts("#policies legend") == ["host.scheduler"]
+    page.choose("#metric", "waf")
+    page.choose("#study", "1")
+    assert page.texts("#policies legend") == ["cache"] and page.texts("#cases label") == []
+    assert page.texts("#figures thead th") == ["metric", "1KiB", "4KiB"]
+    assert page.tab.input_value("#metric") == "waf"
+    page.choose("#study", "0")
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 4
+    page.close()
+
+
+def test_a_page_with_very_many_cases_stays_readable(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    many = [
+        ({"workload": f"w{number}", "size": f"s{size}", **labels}, result)
+        for number in range(20)
+        for size in range(2)
+        for labels, result in runs
+    ]
+    html.write_report(tmp_path / "x.html", title="many", runs=many)
+    page = Page(browser, tmp_path / "x.html")
+    # Of 80 cases those of the first workload.
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
+    page.choose("#cases select[data-dimension='workload']", "w7")
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
+    page.close()
