@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := out
 TRACE := traces/phone-mix.csv.gz
+# Recorded traces that are not the project's to ship.
+TRACES := $(or $(FTLAB_TRACES),../shared/traces)
 SCHEDULERS := noop,row,amphibian,hp,rb,map,map+
 COMPARE := $(BIN)/ftlab compare map-plus --trace $(TRACE) --vary host.scheduler=$(SCHEDULERS)
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -90,6 +92,18 @@ picture: demo
 workloads: $(VENV)/.built
 	$(BIN)/ftlab trace fit workloads/vios/targets.toml --out workloads/vios
 	$(BIN)/ftlab trace fit workloads/map-plus/targets.toml --out workloads/map-plus
+	$(BIN)/ftlab trace fit workloads/msftl/targets.toml --out workloads/msftl
+	@for model in messaging:nexus5-messaging-notimes.txt tieba:baidutieba-4h-notimes.txt; do \
+	  trace=$(TRACES)/$${model#*:}; \
+	  [ -f $$trace ] || { echo "make: no $$trace; the model stays (FTLAB_TRACES names the folder)"; continue; }; \
+	  $(BIN)/ftlab trace fit $$trace --preset msftl --out workloads/msftl/$${model%%:*}.toml || exit; \
+	done
+	@for app in cod pubg slideshow telegram; do \
+	  trace=$(TRACES)/pixel6a-$$app-exec.csv.gz; \
+	  [ -f $$trace ] || { echo "make: no $$trace; the model stays (FTLAB_TRACES names the folder)"; continue; }; \
+	  $(BIN)/ftlab trace fit $$trace --dedup 50ms --max-gap 60s --preset msftl \
+	    --out workloads/msftl/pixel6a-$$app.toml || exit; \
+	done
 
 # `make test` checks three of vios, whose conflicts take a device of 128 GiB.
 check-workloads: $(VENV)/.built

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from front import Cli
-from ftlab.fitting import arrivals, measure, sizes, solve
+from ftlab.fitting import Fitter, Targets, arrivals, measure, sizes, solve
 from ftlab.traces import generator_config
 
 TARGETS = """source = "made up"
@@ -49,6 +49,28 @@ def test_bursts_have_the_mean_and_the_spread(mean_ns: float, cv: float, length: 
     assert mean == pytest.approx(mean_ns, rel=1e-9)
     assert math.sqrt(second / mean**2 - 1) == pytest.approx(cv, rel=1e-6)
     assert found.within_ns >= 0
+
+
+@pytest.mark.parametrize(
+    ("mean_ns", "median_ns", "seen", "cv"),
+    [(2.8e6, 7e4, 10.3, 13.9), (2.1e8, 5.5e4, 27.3, 8.2), (3.4e7, 2.6e5, 9.0, None), (8.6e6, 0.0, 12.8, 6.0)],
+)
+def test_bursts_with_pauses_have_mean_median_length_and_spread(
+    mean_ns: float, median_ns: float, seen: float, cv: float | None
+) -> None:
+    found = arrivals.median_bursts(mean_ns, median_ns, seen, cv)
+    p, q = 1 / found.length, found.pause_share
+    parts = [
+        (1 - p, found.within_ns), (p * (1 - q), found.between_ns), (p * q, found.pause_ns),
+    ]  # fmt: skip
+    mean = sum(share * each for share, each in parts)
+    assert mean == pytest.approx(mean_ns, rel=1e-6)
+    if median_ns:
+        assert arrivals.longer(found, median_ns) == pytest.approx(0.5, abs=1e-6)
+    assert 1 / arrivals.longer(found, mean_ns) == pytest.approx(seen, rel=1e-6)
+    if cv is not None:
+        second = 2 * sum(share * each**2 for share, each in parts)
+        assert math.sqrt(second / mean**2 - 1) == pytest.approx(cv, rel=1e-3)
 
 
 def test_bursts_of_one_operation_keep_the_rate() -> None:
@@ -197,6 +219,97 @@ def test_a_trace_with_a_device_keeps_its_conflicts(cli: Cli) -> None:
     assert abs(found["mean_interarrival_ns"]["difference"]) < 0.05
 
 
+FIGURES = """source = "a table"
+[config]
+preset = "map-plus"
+[synthetic]
+region = "64MiB"
+align = "4KiB"
+[targets.app]
+requests = 20000
+write_ratio = 0.9
+mean_size = "9kB"
+sequential_ratio = 0.1
+stream_ratio = 0.2
+near_ratio = 0.7
+miss_ratio = 0.55
+mean_interarrival = "10ms"
+median_interarrival = "100us"
+interarrival_cv = 8
+burst_length = 9
+"""
+
+
+def test_figures_of_a_table_are_reached(cli: Cli) -> None:
+    """As a paper prints them: requests, shares, one mean size, locality, bursts."""
+    (cli.directory / "t.toml").write_text(FIGURES)
+    cli.ok("trace", "fit", "t.toml", "--out", "m", "--json", "f.json")
+    (fitted,) = json.loads((cli.directory / "f.json").read_text())
+    found = fitted["characteristics"]
+    missed = {name: each for name, each in found.items() if not each["met"]}
+    assert not missed
+    stated = {"write_ratio", "mean_size", "stream_ratio", "near_ratio", "miss_ratio"}
+    assert stated | {"median_interarrival_ns", "interarrival_cv", "burst_length"} <= set(found)
+    assert found["writes"]["reached"] == 18_000
+    # The file alone has them, and names its device: its miss ratio is that of a run.
+    written = model(cli.directory / "m" / "app.toml")
+    assert written["preset"] == "map-plus"
+    alone = ("--set", "workload.replay=closed", "--set", "host.queue_depth=1", "--set", "host.scheduler=noop")
+    mapping = json.loads(cli.ok("run", "m/app.toml", *alone, "--json", "-"))["mapping"]
+    assert mapping["misses"] / (mapping["hits"] + mapping["misses"]) == pytest.approx(0.55, abs=0.01)
+
+
+def test_a_share_of_updated_mappings_is_reached_by_the_region(cli: Cli) -> None:
+    text = (
+        FIGURES.partition("mean_interarrival")[0]
+        .replace("miss_ratio", "updated_ratio")
+        .replace("0.55", "0.2")
+    )
+    text = text.replace(
+        '"map-plus"', '"msftl"\n[config.ftl]\nkind = "dftl"\n[config.flash]\nblocks_per_plane = 64'
+    )
+    (cli.directory / "t.toml").write_text(text)
+    cli.ok("trace", "fit", "t.toml", "--out", "m", "--json", "f.json")
+    (fitted,) = json.loads((cli.directory / "f.json").read_text())
+    assert fitted["characteristics"]["updated_ratio"]["reached"] == pytest.approx(0.2, abs=0.02)
+
+
+def test_a_model_has_no_place_and_no_time_of_its_trace(cli: Cli) -> None:
+    """A confidential trace is passed on as a model: sizes and shares, but no address and no moment."""
+    rows, time, state = ["time_ns,op,offset,size"], 1_234_567_891, 1
+    offsets = []
+    for at in range(3000):
+        state = state * 6364136223846793005 % 2**64
+        place = state >> 33
+        offsets.append(((place % 500) * 7919 + 7_777_777) << 12)
+        time += 1_000_003 if place % 5 else 50_000_017
+        rows.append(f"{time},{'W' if at % 4 else 'R'},{offsets[-1]},{65_536 if place % 3 else 4096}")
+    (cli.directory / "secret.csv").write_text("\n".join(rows) + "\n")
+    cli.ok("trace", "fit", "secret.csv", "--out", "m.toml", "--preset", "msftl", "--json", "f.json")
+    (fitted,) = json.loads((cli.directory / "f.json").read_text())
+    found = fitted["characteristics"]
+    asked = {"reads", "writes", "read_size_mix", "write_size_mix", "sequential_ratio", "miss_ratio"}
+    asked |= {"conflict_ratio", "interarrival_cv", "stream_ratio", "near_ratio"}
+    assert asked <= set(found)
+    assert not found["conflict_ratio"]["fitted"]
+    text = (cli.directory / "m.toml").read_text()
+    assert not any(str(offset >> shift) in text for offset in set(offsets) for shift in (0, 9, 12))
+    assert "1234567891" not in text
+    written = model(cli.directory / "m.toml")
+    assert written["preset"] == "msftl"
+    assert list(written["workload"]) == ["synthetic"]
+    # Dense: a region of what was touched, not of where it lay.
+    assert "7777777" not in text
+    assert found["footprint_bytes"]["target"] < 40 << 20
+
+
+def test_a_region_may_be_larger_than_the_default_device() -> None:
+    """A trace of more than 1 GiB, the phone's too, once could not be fitted: its region was checked
+    against the default device, on which nothing runs."""
+    fit = Fitter(None).fit(Targets("large", "", reads=100, writes=0, synthetic={"region": "3GiB"}))
+    assert fit.characteristics[0].met
+
+
 def test_measures_are_those_of_trace_info(cli: Cli) -> None:
     config = generator_config({"requests": 5000, "sequential_share": "30%", "read_share": "25%"})
     found = measure.measure(config)
@@ -220,6 +333,22 @@ MISTAKES = [
     ('[targets.a]\nreads = 5\nmean_read_size = "8K"', "ambiguous, write 8KiB or 8kB"),
     ("[targets.a]\nreads = 5\nmiss_ratio = 1.5", "expected a number from 0 to 1"),
     ('[config]\npreset = "vois"\n[targets.a]\nreads = 5', "vois"),
+    ("[targets.a]\nrequests = 5", "requests and write_ratio come together"),
+    ("[targets.a]\nrequests = 5\nwrite_ratio = 0.5\nreads = 3", "or requests and write_ratio; not both"),
+    ("[targets.a]\nrequests = 5\nwrite_ratio = 1.1", "expected a number from 0 to 1"),
+    ("[targets.a]\nreads = 5\nburst_length = 0.5", "expected a number from 1 to"),
+    ('[targets.a]\nreads = 5\nmean_size = "8KiB"\nmean_read_size = "8KiB"', "mean_size, or mean_read_size"),
+    ("[targets.a]\nreads = 5\ninterarrival_cv = 2", "interarrival_cv needs mean_interarrival"),
+    ('[targets.a]\nreads = 5\nmean_interarrival = "1ms"\nburst_length = 2', "burst_length needs"),
+    (
+        '[targets.a]\nreads = 5\nmean_interarrival = "1ms"\nmedian_interarrival = "2ms"\nburst_length = 2',
+        "expected less than 0.6 of mean_interarrival",
+    ),
+    ("[targets.a]\nreads = 5\nstream_ratio = 0.5", "stream_ratio needs near_ratio"),
+    (
+        "[targets.a]\nreads = 5\nnear_ratio = 0.5\nsequential_ratio = 0.4\nstream_ratio = 0.3",
+        "less than sequential_ratio",
+    ),
     ("[targets", "not valid TOML"),
     ('[targets.a]\nreads = 5\nsynthetic = { patern = "zipf" }', "workload.synthetic.pattern"),
 ]
@@ -245,6 +374,8 @@ def test_mistakes_on_the_command_line(cli: Cli) -> None:
         (("t.toml", "--out", "m", "--config", "vios"), "table [config]"),
         (("a.csv", "--out", "m.toml", "--tolerance", "1"), "expected a share"),
         (("a.csv", "--out", "m.toml", "--only", "x"), "no targets file"),
+        (("a.csv", "--out", "m.toml", "--preset", "x"), "there are map-plus"),
+        (("t.toml", "--out", "m", "--preset", "msftl"), "table [config]"),
     ]:
         done = cli("trace", "fit", *arguments)
         assert done.returncode == 2, (arguments, done.stderr)

@@ -1,7 +1,8 @@
 """The fitted generators of workloads/ have what the papers' tables have.
 
-workloads/vios, Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts cost a simulation of the 128 GiB device (1.2 GiB
-of memory), so `make test` looks at three; `make check-workloads` at all. workloads/map-plus, Table III of the MAP+ paper: a second for each.
+workloads/vios, Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts cost
+a simulation of the 128 GiB device (1.2 GiB of memory), so `make test` looks at three; `make check-workloads`
+at all. workloads/map-plus, Table III of the MAP+ paper. workloads/msftl: what its models say of themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 
 from ftlab import _core
 from ftlab.configs import Override, load
-from ftlab.fitting.measure import conflicts, measure, miss_ratio
+from ftlab.fitting.measure import conflicts, measure, miss_ratio, updated_ratio
 from ftlab.fitting.quantity import parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "workloads" / "vios"
@@ -120,3 +121,37 @@ def test_map_plus_generators_have_what_table_3_has(name: str) -> None:
     assert found.burst_length == pytest.approx(target["burst_length"], rel=0.01)
     region = tomllib.loads((MAP_PLUS / f"{name}.toml").read_text())["workload"]["synthetic"]["region"]
     assert miss_ratio(config, round(parse(region))) == pytest.approx(target["miss_ratio"], abs=0.01)
+
+
+MSFTL = FOLDER.parent / "msftl"
+MODELS = sorted(path.stem for path in MSFTL.glob("*.toml") if path.stem != "targets")
+
+
+def reached(path: Path) -> dict[str, str]:
+    """The column of what was reached in a model's head, by characteristic."""
+    lines = [line.split() for line in path.read_text().splitlines() if line.startswith("# ")]
+    rows = [[word for word in line[1:] if word != "%"] for line in lines]
+    start = rows.index(["target", "reached", "difference"])
+    return {row[0]: row[2] for row in rows[start + 1 :] if row[0] != "note:"}
+
+
+def test_there_are_models_of_phones() -> None:
+    assert {"nexus5", "messaging", "pixel6a-telegram"} <= set(MODELS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_msftl_models_have_what_they_say(name: str) -> None:
+    config = load(str(MSFTL / f"{name}.toml"))
+    found, said = measure(config), reached(MSFTL / f"{name}.toml")
+    assert [f"{count:,}" for count in found.counts[:2]] == [said["reads"], said["writes"]]
+    for key in ("sequential_ratio", "stream_ratio", "near_ratio"):
+        assert f"{getattr(found, key) * 100:.2f}" == said[key], key
+    if "burst_length" in said:
+        assert found.burst_length == pytest.approx(float(said["burst_length"]), rel=0.001)
+
+
+@pytest.mark.skipif(os.environ.get("FTLAB_WORKLOADS") != "all", reason="make check-workloads has it")
+def test_the_nexus5_model_updates_what_the_paper_says() -> None:
+    """5.8 % of the mappings that Base-DFTL programs (Kim and Lee, section 2)."""
+    config = load(str(MSFTL / "nexus5.toml"), [Override("Base-DFTL", "ftl.kind", "dftl")])
+    assert updated_ratio(config, None) == pytest.approx(0.058, rel=0.03)

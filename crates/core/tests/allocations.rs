@@ -187,6 +187,7 @@ fn the_generator_allocates_nothing() {
             sequential_ppm: 100_000,
             near_ppm: 200_000,
             near_range: 2 << 20,
+            near_sequential_ppm: 300_000,
             read_ppm: 400_000,
             trim_ppm: 10_000,
             exact_mix: true,
@@ -196,6 +197,8 @@ fn the_generator_allocates_nothing() {
             region: None,
             arrival,
             interarrival_ns: 20_000,
+            pause_ppm: 10_000,
+            pause_ns: 1_000_000,
         };
         let mut generator = Generator::new(&synthetic, 1 << 30, 1);
         let before = ALLOCATIONS.load(Ordering::Relaxed);

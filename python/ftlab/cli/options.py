@@ -105,6 +105,7 @@ _GENERATOR = (
     ("sequential-share", "PERCENT", "Requests that begin where the one before ended.  [default: 0%]"),
     ("near-share", "PERCENT", "Of the others, those that begin near one of the 8 before.  [default: 0%]"),
     ("near-range", "BYTES", "How near: in the same aligned range of this size.  [default: 2MiB]"),
+    ("near-sequential", "PERCENT", "Of those, those that go on where that one ended.  [default: 0%]"),
     ("read-share", "PERCENT", "Share of reads.  [default: 50%]"),
     ("trim-share", "PERCENT", "Share of trims.  [default: 0%]"),
     ("exact-mix", "BOOL", "true: the shares hold exactly.  [default: false]"),
@@ -118,6 +119,8 @@ _GENERATOR = (
     ("burst-length", "N", "bursts: mean requests in one.  [default: 10]"),
     ("read-burst-length", "N", "bursts of one operation: mean reads in one.  [default: --burst-length]"),
     ("burst-gap", "TIME", "bursts: mean time between two.  [default: 10ms]"),
+    ("pause-share", "PERCENT", "bursts: those that begin after a pause.  [default: 0%]"),
+    ("pause", "TIME", "bursts: mean length of a pause.  [default: 1s]"),
     ("burst-ops", "NAME", "bursts: operations within one, mixed or single.  [default: mixed]"),
     ("seed", "N", "Seed.  [default: 1]"),
 )

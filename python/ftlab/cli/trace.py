@@ -91,6 +91,7 @@ def generate(target: str, **flags: str | None) -> None:
     help="The model, a .toml file; for a targets file a directory that takes NAME.toml of each.",
 )
 @click.option("--config", metavar="CONFIG", help="For a trace: match its conflicts on this device too.")
+@click.option("--preset", metavar="NAME", help="For a trace: preset the model names, to be run as it is.")
 @click.option("--only", multiple=True, metavar="NAME", help="Of a targets file, fit these. Repeatable.")
 @click.option(
     "--tolerance", metavar="PERCENT", default="1%", show_default=True, help="What counts as reached."
@@ -103,6 +104,7 @@ def fit(
     source: str,
     out: str,
     config: str | None,
+    preset: str | None,
     only: tuple[str, ...],
     tolerance: str,
     settings: tuple[str, ...],
@@ -128,6 +130,7 @@ def fit(
         settings=options.overrides(settings, {}),
         flags={name: value for name, value in flags.items() if value is not None},
         load_state=load_state,
+        preset=preset,
     )
     output = Output("--json", json_path) if json_path not in (None, "-") else None
     if output:

@@ -11,6 +11,9 @@ STEADY_CV = 0.1
 POISSON_CV = 1.05
 """Up to this they are exponential."""
 
+PAUSE_PARTS = (0.5, 0.7, 0.8, 0.9, 0.95)
+"""Mean gap between bursts without pauses over that with them, tried in this order."""
+
 
 class Bursts(NamedTuple):
     """On and off: mean requests in a burst, mean gaps within and between, ns."""
@@ -18,6 +21,9 @@ class Bursts(NamedTuple):
     length: float
     within_ns: float
     between_ns: float
+    pause_share: float = 0.0
+    """Of the gaps between bursts, those that are pauses."""
+    pause_ns: float = 0.0
 
 
 def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
@@ -36,13 +42,23 @@ def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
     return Bursts(length, within, between)
 
 
+def longer(found: Bursts, gap_ns: float) -> float:
+    """Share of the gaps longer than ``gap_ns``."""
+    p = 1 / found.length
+    parts = (
+        (1 - p, found.within_ns),
+        (p * (1 - found.pause_share), found.between_ns),
+        (p * found.pause_share, found.pause_ns),
+    )
+    return sum(share * math.exp(-gap_ns / mean) for share, mean in parts if mean > 0)
+
+
 def seen_length(found: Bursts) -> float:
     """Requests for each gap above the mean gap, the measure of burstiness: in a process with these
     bursts a little more than their length where gaps within are short."""
     p = 1 / found.length
-    mean = (1 - p) * found.within_ns + p * found.between_ns
-    above = p * math.exp(-mean / found.between_ns) if found.between_ns else 0.0
-    above += (1 - p) * math.exp(-mean / found.within_ns) if found.within_ns else 0.0
+    between = (1 - found.pause_share) * found.between_ns + found.pause_share * found.pause_ns
+    above = longer(found, (1 - p) * found.within_ns + p * between)
     return 1 / above if above else math.inf
 
 
@@ -63,32 +79,59 @@ def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
     return bursts(mean_ns, cv, math.exp(low))
 
 
-def median_bursts(mean_ns: float, median_ns: float, seen: float) -> Bursts:
-    """The bursts with this mean gap, median gap and requests for each gap above the mean.
+def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | None = None) -> Bursts:
+    """The bursts with this mean gap, median gap and requests for each gap above the mean; with ``cv`` some
+    of the gaps between them are pauses, so that the gaps have that spread too.
 
-    Better conditioned than by the spread, which hardly depends on the gap within bursts where that is
-    short. Bisections: the gap within for each length by the median, the length by the third.
+    Better conditioned than by the spread alone, which hardly depends on the gap within bursts where that
+    is short. Bisections: the gap within for each length by the median, the length by the third.
     """
 
+    found = [_median_bursts(mean_ns, median_ns, seen, cv, part) for part in PAUSE_PARTS]
+    # The first that does, else the nearest.
+    return min(found, key=lambda each: max(abs(seen_length(each) / seen - 1), 0.001))
+
+
+def _median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | None, part: float) -> Bursts:
     def of_length(length: float) -> Bursts:
-        p = 1 / length
         low, high = 0.0, mean_ns
-        for _ in range(100):
+        for _ in range(60 if median_ns > 0 else 0):
             within = (low + high) / 2
-            between = (mean_ns - (1 - p) * within) / p
-            longer = p * math.exp(-median_ns / between)
-            longer += (1 - p) * math.exp(-median_ns / within) if within else 0.0
-            low, high = (within, high) if longer < 0.5 else (low, within)
-        return Bursts(length, low, (mean_ns - (1 - p) * low) / p)
+            if longer(_with_pauses(mean_ns, cv, length, within, part), median_ns) < 0.5:
+                low = within
+            else:
+                high = within
+        return _with_pauses(mean_ns, cv, length, low, part)
 
     low, high = math.log(1.0001), math.log(1e9)
-    for _ in range(100):
+    for _ in range(60):
         middle = (low + high) / 2
         if seen_length(of_length(math.exp(middle))) < seen:
             low = middle
         else:
             high = middle
     return of_length(math.exp(low))
+
+
+def _with_pauses(mean_ns: float, cv: float | None, length: float, within_ns: float, part: float) -> Bursts:
+    """Bursts with this mean gap and spread. Of the gaps between bursts the mean and the second moment
+    are then known; those that are no pauses have ``part`` of that mean, or more if that does."""
+    p = 1 / length
+    mean = (mean_ns - (1 - p) * within_ns) / p
+    if cv is None:
+        return Bursts(length, within_ns, mean)
+    variance = ((cv**2 + 1) / 2 * mean_ns**2 - (1 - p) * within_ns**2) / p - mean**2
+    if variance <= 0:
+        # Without any pause the spread is larger already.
+        return Bursts(length, within_ns, mean)
+    odds = min(((1 - part) * mean) ** 2 / variance, 1.0)
+    return Bursts(
+        length,
+        within_ns,
+        mean - math.sqrt(odds * variance),
+        odds / (1 + odds),
+        mean + math.sqrt(variance / odds),
+    )
 
 
 class Lengths(NamedTuple):

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from ftlab import traces
 from ftlab._core import Config, UserError
+from ftlab.api import presets
 from ftlab.configs import Override, keyword_overrides
 from ftlab.fitting import report
+from ftlab.fitting.compare import compare
 from ftlab.fitting.fit import Fit, Fitter
 from ftlab.fitting.targets import Targets, read_targets, targets_of_trace
 from ftlab.outputs import Output, check_distinct
@@ -32,6 +34,8 @@ class Request:
     settings: list[Override]
     flags: dict[str, str]
     load_state: str | None
+    preset: str | None = None
+    """What the model of a trace names as its device."""
 
 
 def tolerance_of(text: str) -> float:
@@ -58,6 +62,8 @@ def run(request: Request) -> Iterator[tuple[Fit, str]]:
 
 
 def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
+    if request.preset is not None:
+        raise UserError(f"--preset: the device stands in {request.source}, table [config]")
     given = [name for name in request.flags if name != "seed"]
     if given:
         raise UserError(f"--{given[0].replace('_', '-')}: {request.source} is a targets file, no trace")
@@ -88,13 +94,7 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
             # One fitter, so that its device is prepared once.
             fitter.report_to(reporter.callback(targets.name))
             fit = fitter.fit(targets)
-            _write(
-                fit,
-                output,
-                fitter.config,
-                device=targets.read_conflicts is not None,
-                keeps_preset=True,
-            )
+            _write(fit, output, fitter.config, device=targets.read_conflicts is not None)
             reporter.finish(targets.name)
             yield fit, output.name
 
@@ -107,6 +107,8 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
     output = Output("--out", request.out)
     output.check((SUFFIX,))
     check_distinct([output], [request.source])
+    if request.preset is not None and request.preset not in presets():
+        raise UserError(f"--preset {request.preset}: there are {', '.join(presets())}")
     if not Path(request.source).exists():
         raise UserError(f"{request.source}: No such file or directory")
     flags = keyword_overrides({name: value for name, value in request.flags.items() if name != "seed"})
@@ -124,17 +126,20 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
         found = fitter.conflicts_of(trace, flags) if request.config is not None else None
         targets: Targets = targets_of_trace(trace, name, found)
         fit = fitter.fit(targets)
-        _write(fit, output, fitter.config, device=found is not None, keeps_preset=found is not None)
+        if found is None and targets.mean_interarrival_ns is not None:
+            compare(fit, trace, flags, request.tolerance, reporter.callback(name))
+        _write(fit, output, fitter.config, device=found is not None, preset=request.preset)
     return fit, output.name
 
 
-def _write(fit: Fit, output: Output, config: Config, *, device: bool, keeps_preset: bool) -> None:
+def _write(fit: Fit, output: Output, config: Config, *, device: bool, preset: str | None = None) -> None:
+    """Writes the model; it names ``preset``, or that of the device it was fitted for, if any."""
     resolved = json.loads(config.json())
-    preset = resolved.get("preset") if keeps_preset else None
+    own = resolved.get("preset")
     described = None
     if device:
         described = (
-            f"on {preset or 'the device'}, device.scheduler {resolved['device']['scheduler']},"
+            f"on {own or 'the device'}, device.scheduler {resolved['device']['scheduler']},"
             f" flash.pe_cycles {resolved['flash']['pe_cycles']}, seed {resolved['seed']}"
         )
-    output.write(report.toml(fit, preset, described).encode())
+    output.write(report.toml(fit, preset or own, described).encode())

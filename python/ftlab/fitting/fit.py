@@ -20,13 +20,12 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import ConfigLike, Override, load
-from ftlab.fitting import arrivals, processes, quantity, sizes, solve
-from ftlab.fitting.measure import NEAR_RANGE, Workload, conflicts, measure, miss_ratio
+from ftlab.fitting import gaps, processes, quantity, sizes, solve
+from ftlab.fitting.measure import NEAR_RANGE, Workload, conflicts, measure, miss_ratio, updated_ratio
 from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
@@ -70,6 +69,9 @@ GOOD = 0.25
 
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
+_PROGRESS, _STALLED = 0.9, 2
+"""A correction that leaves more than this part of the largest difference is none; so many end the turns."""
+_REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
 """What draws exceed once in a hundred times: differences of distributions, of means in standard errors."""
@@ -89,6 +91,8 @@ class Characteristic:
     ratio: bool
     """A share, so that the difference counts and not its part of the target."""
     tolerance: float
+    fitted: bool = True
+    """Otherwise it is what the rest made of it, for comparison."""
 
     @property
     def difference(self) -> float:
@@ -117,7 +121,7 @@ class Fit:
     @property
     def missed(self) -> list[Characteristic]:
         """What was not met."""
-        return [each for each in self.characteristics if not each.met]
+        return [each for each in self.characteristics if each.fitted and not each.met]
 
 
 class Fitter:
@@ -167,13 +171,20 @@ class Fitter:
         ]
         return self._run(load(self._config, overrides))
 
+    def conflicts_of_model(self, keys: dict[str, str]) -> tuple[int, int]:
+        """Conflicts of a generator's reads and writes on the device."""
+        return self._run(self._generator(keys))
+
     def fit(self, targets: Targets) -> Fit:
         """The generator for ``targets``."""
         self._runs = 0
         keys = _given(targets)
         # Arrivals first, since the draws of addresses follow theirs.
-        _arrivals(targets, keys)
-        self._places(targets, keys)
+        gaps.given(targets, keys)
+        if targets.updated_ratio is None:
+            self._places(targets, keys)
+        else:
+            self._regions(targets, keys, targets.updated_ratio)
         if targets.read_conflicts is not None:
             self._conflicts(targets, keys)
         elif targets.mean_interarrival_ns is not None and keys.get("arrival") == "bursts":
@@ -201,6 +212,40 @@ class Fitter:
         self._runs += 1
         return conflicts(config, self._device, progress=advance)
 
+    def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
+        """The region with which mapping flushes update this share of what they program: the larger it is,
+        the less of a translation page is updated at a time."""
+        before = dict(keys)
+
+        def place(at: float) -> None:
+            keys.clear()
+            keys.update(before, region=f"{round(math.exp(at)) >> 16 << 6}KiB")
+            self._places(targets, keys)
+
+        def excess(at: float) -> float:
+            place(at)
+            return wanted - self._updated(keys)
+
+        low, high = (math.log(size) for size in _REGIONS)
+        while high > low and not self._fits({**keys, "region": f"{round(math.exp(high))}B"}):
+            high -= math.log(2)
+        place(solve.bisect(excess, low, high, wanted * self._tolerance, BISECTIONS))
+
+    def _fits(self, keys: dict[str, str]) -> bool:
+        """Whether the generator's region lies on the device."""
+        try:
+            self._generator(keys)
+        except UserError:
+            return False
+        return True
+
+    def _updated(self, keys: dict[str, str]) -> float:
+        config = self._generator(keys)
+        if self._device is None:
+            self._device = _core.prepare(config, load_state=self._load_state)
+        self._runs += 1
+        return updated_ratio(config, self._device)
+
     def _places(self, targets: Targets, keys: dict[str, str]) -> None:
         """Region, near share and locality. They depend on each other (how much of a region is touched
         depends on the locality, so does how often two requests meet by chance), so they take turns."""
@@ -208,7 +253,9 @@ class Fitter:
             self._locality(targets, keys)
             return
         before, best, least = dict(keys), dict(keys), math.inf
-        for scattered, near_range in PLACES if targets.near_ratio is not None else PLACES[:1]:
+        given = targets.synthetic.get("near_range")
+        places = PLACES if given is None else ((False, given), (True, given))
+        for scattered, near_range in places if targets.near_ratio is not None else places[:1]:
             keys.clear()
             keys.update(before)
             if scattered:
@@ -226,40 +273,43 @@ class Fitter:
     def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
         """Corrects the near share and the region in turns with the locality; the largest difference."""
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
-        distance = math.inf
-        for turn in range(PLACE_TURNS):
+        best, least, stalled = dict(keys), math.inf, 0
+        for _ in range(PLACE_TURNS):
             distance = self._locality(targets, keys)
             config = self._generator(keys)
-            if targets.near_ratio is not None:
-                found = measure(config)
-                distance = max(distance, abs(found.near_ratio - targets.near_ratio))
+            found = measure(config) if targets.near_ratio is not None else None
+            if found is not None:
+                for name in ("near_ratio", "stream_ratio", "sequential_ratio"):
+                    if (wanted := getattr(targets, name)) is not None:
+                        distance = max(distance, abs(getattr(found, name) - wanted))
             if targets.footprint_bytes is not None:
                 touched = _footprint(config)
                 distance = max(distance, abs(touched / targets.footprint_bytes - 1))
-            if distance <= self._tolerance * GOOD or turn == PLACE_TURNS - 1:
+            stalled += distance > least * _PROGRESS
+            if distance < least:
+                best, least = dict(keys), distance
+            if distance <= self._tolerance * GOOD or stalled == _STALLED:
                 break
             corrected = dict(keys)
-            if targets.near_ratio is not None:
-                corrected["near_share"] = _nearer(keys["near_share"], found.near_ratio, targets.near_ratio)
-                if targets.sequential_ratio:
-                    share = quantity.share_of(keys["sequential_share"])
-                    share *= targets.sequential_ratio / max(found.sequential_ratio, 1e-6)
-                    corrected["sequential_share"] = quantity.percent(min(share, 1.0))
+            if found is not None:
+                _nearer(targets, found, corrected)
             if targets.footprint_bytes is not None:
                 corrected["region"] = _region(keys["region"], targets.footprint_bytes / touched, first)
             if corrected == keys:
                 break
             keys.update(corrected)
-        return distance
+        keys.clear()
+        keys.update(best)
+        return least
 
     def _as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
         """Corrects the process of bursts by what its draws make of it, which for a heavy tail is far from
         the expectation; the nearest found is kept."""
-        asked = wanted = _Gaps.of(targets)
+        asked = wanted = gaps.Gaps.of(targets)
         best, least = dict(keys), math.inf
         for _ in range(ARRIVAL_TURNS):
             found = measure(self._generator(keys))
-            reached = _Gaps(found.mean_gap_ns, found.gap_cv, found.median_gap_ns, found.burst_length)
+            reached = gaps.Gaps(found.mean_gap_ns, found.gap_cv, found.median_gap_ns, found.burst_length)
             off = [
                 goal / got if goal is not None and got else None
                 for goal, got in zip(wanted, reached, strict=True)
@@ -270,7 +320,7 @@ class Fitter:
             if distance <= self._tolerance * GOOD:
                 break
             asked = asked.times(off)
-            _set_bursts(keys, asked.bursts())
+            gaps.set_bursts(keys, asked.bursts())
         keys.clear()
         keys.update(best)
 
@@ -379,6 +429,7 @@ class Fitter:
             ("read_size_mix", *_mix(targets.read_sizes, found, True), True),
             ("write_size_mix", *_mix(targets.write_sizes, found, False), True),
             ("sequential_ratio", targets.sequential_ratio, found.sequential_ratio, True),
+            ("stream_ratio", targets.stream_ratio, found.stream_ratio, True),
             ("near_ratio", targets.near_ratio, found.near_ratio, True),
             ("mean_interarrival_ns", targets.mean_interarrival_ns, found.mean_gap_ns, False),
             ("median_interarrival_ns", targets.median_interarrival_ns, found.median_gap_ns, False),
@@ -389,6 +440,8 @@ class Fitter:
             values.append(("footprint_bytes", targets.footprint_bytes, _footprint(config), False))
         if targets.miss_ratio is not None:
             values.append(("miss_ratio", targets.miss_ratio, self._misses(keys), True))
+        if targets.updated_ratio is not None:
+            values.append(("updated_ratio", targets.updated_ratio, self._updated(keys), True))
         if targets.read_conflicts is not None and targets.write_conflicts is not None:
             read, write = self._run(config)
             both = targets.read_conflicts + targets.write_conflicts
@@ -398,19 +451,39 @@ class Fitter:
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
         spread = _spread(targets, found)
+        # Conflicts take the arrival process, of which the mean alone is kept.
+        taken = (
+            ("median_interarrival_ns", "interarrival_cv", "burst_length")
+            if targets.read_conflicts is not None
+            else ()
+        )
         return [
-            Characteristic(name, target, reached, ratio, max(self._tolerance, spread.get(name, 0.0)))
+            Characteristic(
+                name, target, reached, ratio, max(self._tolerance, spread.get(name, 0.0)), name not in taken
+            )
             for name, target, reached, ratio in values
             if target is not None and reached is not None
         ]
 
 
-def _nearer(share: str, reached: float, wanted: float) -> str:
-    """The near share corrected by the near ratio it gave."""
-    now = quantity.share_of(share)
+def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
+    """Corrects the shares of requests near those before by what they gave."""
+    assert targets.near_ratio is not None
+    share = quantity.share_of(keys["near_share"])
     # What is near to none before it by chance or in a sequence; the share takes its part of that.
-    free = (1 - reached) / max(1 - now, 1e-6)
-    return quantity.percent(min(max(now + (wanted - reached) / max(free, 1e-6), 0.0), 0.999999))
+    free = (1 - found.near_ratio) / max(1 - share, 1e-6)
+    share += (targets.near_ratio - found.near_ratio) / max(free, 1e-6)
+    share = min(max(share, 0.0), 0.999999)
+    keys["near_share"] = quantity.percent(share)
+    if targets.sequential_ratio:
+        runs = quantity.share_of(keys["sequential_share"])
+        runs *= targets.sequential_ratio / max(found.sequential_ratio, 1e-6)
+        keys["sequential_share"] = quantity.percent(min(runs, 1.0))
+    if targets.stream_ratio is not None:
+        part = max((1 - found.sequential_ratio) * share, 1e-3)
+        streams = quantity.share_of(keys.get("near_sequential", "0%"))
+        streams += (targets.stream_ratio - found.stream_ratio) / part
+        keys["near_sequential"] = quantity.percent(min(max(streams, 0.0), 1.0))
 
 
 def _region(region: str, factor: float, first: float) -> str:
@@ -437,66 +510,6 @@ def _given(targets: Targets) -> dict[str, str]:
         left = 1 - (targets.sequential_ratio or 0.0)
         keys["near_share"] = quantity.percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic
-
-
-def _arrivals(targets: Targets, keys: dict[str, str]) -> None:
-    """Mean and spread of the gaps."""
-    mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
-    if mean is None:
-        return
-    keys["interarrival"] = quantity.ns(mean)
-    if targets.median_interarrival_ns is not None or (cv is not None and cv > arrivals.POISSON_CV):
-        keys["arrival"] = "bursts"
-        _set_bursts(keys, _Gaps.of(targets).bursts())
-    elif cv is not None and cv <= arrivals.STEADY_CV:
-        keys["arrival"] = "constant"
-    else:
-        keys["arrival"] = "exponential"
-
-
-class _Gaps(NamedTuple):
-    """Figures of the gaps between arrivals; None is not asked for."""
-
-    mean_ns: float | None
-    cv: float | None
-    median_ns: float | None
-    seen: float | None
-    """Requests for each gap above the mean."""
-
-    @classmethod
-    def of(cls, targets: Targets) -> _Gaps:
-        return cls(
-            targets.mean_interarrival_ns,
-            targets.interarrival_cv,
-            targets.median_interarrival_ns,
-            targets.burst_length,
-        )
-
-    def times(self, factors: list[float | None]) -> _Gaps:
-        """Each figure corrected, by half at most; a spread stays one of bursts."""
-        mean, cv, median, seen = (
-            value if value is None or by is None else value * min(max(by, 0.5), 2.0)
-            for value, by in zip(self, factors, strict=True)
-        )
-        return _Gaps(mean, None if cv is None else max(cv, 1.0), median, seen)
-
-    def bursts(self) -> arrivals.Bursts:
-        """The process in closed form."""
-        assert self.mean_ns is not None
-        if self.median_ns is not None and self.seen is not None:
-            return arrivals.median_bursts(self.mean_ns, self.median_ns, self.seen)
-        assert self.cv is not None
-        if self.seen is not None:
-            return arrivals.seen_bursts(self.mean_ns, self.cv, self.seen)
-        return arrivals.bursts(self.mean_ns, self.cv, 10.0)
-
-
-def _set_bursts(keys: dict[str, str], found: arrivals.Bursts) -> None:
-    keys.update(
-        interarrival=quantity.ns(found.within_ns),
-        burst_gap=quantity.ns(found.between_ns),
-        burst_length=quantity.length(found.length),
-    )
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:

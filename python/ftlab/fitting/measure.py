@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ftlab import _core
-from ftlab._core import Config
+from ftlab._core import Config, UserError
 from ftlab.configs import Override, load_text
 
 MAPPING_CACHE = "16KiB"
@@ -34,6 +34,7 @@ class Workload:
     write_sizes: Counter[int] = field(default_factory=Counter)
     """Of writes and trims."""
     sequential: int = 0
+    streams: int = 0
     near: int = 0
     mean_gap_ns: float = 0.0
     gap_cv: float = 0.0
@@ -51,6 +52,12 @@ class Workload:
     def sequential_ratio(self) -> float:
         """Share of requests that begin where the one before ended."""
         return self.sequential / self.requests if self.requests else 0.0
+
+    @property
+    def stream_ratio(self) -> float:
+        """Share of requests that begin where one of the 8 before them ended: sequential ones, and those of
+        interleaved streams."""
+        return self.streams / self.requests if self.requests else 0.0
 
     @property
     def near_ratio(self) -> float:
@@ -92,7 +99,7 @@ def measure(config: Config) -> Workload:
 
     found = Workload()
     end, previous = -1, None
-    gaps, before = [np.empty(0)], np.full(NEAR_REQUESTS, -1)
+    gaps, before = [np.empty(0)], (np.full(NEAR_REQUESTS, -1), np.full(NEAR_REQUESTS, -1))
     for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
         times, ops, offsets, sizes = (np.asarray(column) for column in columns)
         kept = ops <= _TRIM
@@ -107,12 +114,15 @@ def measure(config: Config) -> Workload:
         ends = offsets + sizes
         found.sequential += int((offsets[1:] == ends[:-1]).sum()) + int(int(offsets[0]) == end)
         end = int(ends[-1])
-        ranges = np.concatenate([before, offsets.astype(np.int64) // NEAR_RANGE])
-        again = np.zeros(times.size, dtype=bool)
+        ranges = np.concatenate([before[0], offsets.astype(np.int64) // NEAR_RANGE])
+        run_ends = np.concatenate([before[1], ends.astype(np.int64)])
+        near, goes_on = np.zeros(times.size, dtype=bool), np.zeros(times.size, dtype=bool)
         for back in range(1, NEAR_REQUESTS + 1):
-            again |= ranges[NEAR_REQUESTS:] == ranges[NEAR_REQUESTS - back : -back]
-        found.near += int(again.sum())
-        before = ranges[-NEAR_REQUESTS:]
+            near |= ranges[NEAR_REQUESTS:] == ranges[NEAR_REQUESTS - back : -back]
+            goes_on |= offsets == run_ends[NEAR_REQUESTS - back : -back]
+        found.near += int(near.sum())
+        found.streams += int(goes_on.sum())
+        before = (ranges[-NEAR_REQUESTS:], run_ends[-NEAR_REQUESTS:])
         first = times[0] if previous is None else previous
         gaps.append(np.diff(times, prepend=first)[0 if previous is not None else 1 :].astype(float))
         previous = times[-1]
@@ -164,6 +174,19 @@ def miss_ratio(config: Config, space: int) -> float:
     mapping = run_config(load_text("workload", text, overrides)).to_dict()["mapping"]
     lookups = mapping["hits"] + mapping["misses"]
     return float(mapping["misses"] / lookups) if lookups else 0.0
+
+
+def updated_ratio(config: Config, device: _core.Device | None) -> float:
+    """Updated entries over mapping entries programmed in a run."""
+    from ftlab.traces import chunks_of
+
+    done = _core.run(config, chunks=chunks_of(config), device=device)
+    found = json.loads(done.json)["mapping"]["updated_ratio"]
+    if found is None:
+        raise UserError(
+            "updated_ratio: nothing was flushed; it needs a device that flushes mappings, msftl say"
+        )
+    return float(found)
 
 
 def conflicts(config: Config, device: _core.Device | None, **options: object) -> tuple[int, int]:

@@ -38,6 +38,7 @@ def _of_any_rate() -> Process:
     bursts (above 0) or of write bursts (below)."""
 
     def apply(at: solve.Pair, keys: dict[str, str]) -> None:
+        _without_pauses(keys)
         keys.update(arrival="bursts", burst_ops="single", burst_gap=quantity.ns(math.exp(at[0])))
         keys.setdefault("interarrival", quantity.ns(WITHIN_BURST_NS))
         keys["read_burst_length"] = quantity.length(math.exp(max(at[1], 0.0)))
@@ -67,6 +68,7 @@ def _of_rate(targets: Targets, *, single: bool) -> Process:
         ratio = at[1] if single else 0.0
         lengths = arrivals.Lengths(math.exp(at[0] + max(ratio, 0.0)), math.exp(at[0] + max(-ratio, 0.0)))
         ops = (targets.reads, targets.writes + targets.trims)
+        _without_pauses(keys)
         found = arrivals.of_rate(mean, within * tight, ops, lengths)
         keys.update(
             arrival="bursts",
@@ -80,3 +82,9 @@ def _of_rate(targets: Targets, *, single: bool) -> Process:
     longest = math.log(max(targets.requests / 20, 2.0))
     start = (min(math.log(guess.length), longest), 0.0)
     return Process(apply, [start], (0.0, -_LONGEST_BURST), (longest, _LONGEST_BURST))
+
+
+def _without_pauses(keys: dict[str, str]) -> None:
+    """The processes here state the rate without them."""
+    for key in ("pause_share", "pause"):
+        keys.pop(key, None)

@@ -24,7 +24,8 @@ def lines(fit: Fit) -> list[str]:
         text = f"{row[0]:{widths[0]}}  " + "  ".join(
             f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)
         )
-        shown.append(text + ("" if each is None or each.met else "  NOT reached"))
+        mark = "" if each is None or each.met else "  NOT reached" if each.fitted else "  not fitted"
+        shown.append(text + mark)
     return shown
 
 
@@ -47,6 +48,7 @@ def as_json(fit: Fit, path: str) -> dict[str, Any]:
                 "reached": each.reached,
                 "difference": each.difference,
                 "met": each.met,
+                "fitted": each.fitted,
             }
             for each in fit.characteristics
         },

@@ -21,7 +21,7 @@ from ftlab.fitting.quantity import parse
 COUNTS = ("requests", "reads", "writes", "trims", "read_conflicts", "write_conflicts")
 """Targets that are whole numbers of requests."""
 
-RATIOS = ("write_ratio", "sequential_ratio", "near_ratio", "miss_ratio")
+RATIOS = ("write_ratio", "sequential_ratio", "stream_ratio", "near_ratio", "miss_ratio", "updated_ratio")
 """Targets between 0 and 1."""
 
 SIZES = ("mean_size", "mean_read_size", "mean_write_size")
@@ -32,6 +32,9 @@ TIMES = ("mean_interarrival", "median_interarrival")
 
 NUMBERS = {"interarrival_cv": (0.0, 1e3), "burst_length": (1.0, 1e6)}
 """Targets that are other numbers, with their limits."""
+
+MOST_MEDIAN = 0.6
+"""Of the mean gap; of one exponential it is 0.69."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
@@ -55,16 +58,20 @@ class Targets:
     mean_read_size: float | None = None
     mean_write_size: float | None = None
     sequential_ratio: float | None = None
+    stream_ratio: float | None = None
+    """Share of requests that begin where one of the 8 before ended."""
     near_ratio: float | None = None
     """Share of requests that begin in the range of 2 MiB of one of the 8 before."""
     mean_interarrival_ns: float | None = None
     median_interarrival_ns: float | None = None
-    """With ``burst_length`` and without ``interarrival_cv``."""
+    """With ``burst_length``."""
     interarrival_cv: float | None = None
     burst_length: float | None = None
     """Requests for each gap above the mean gap."""
     footprint_bytes: int | None = None
     miss_ratio: float | None = None
+    updated_ratio: float | None = None
+    """Updated entries among those programmed by the device's mapping flushes."""
     read_conflicts: int | None = None
     write_conflicts: int | None = None
     synthetic: dict[str, str] = field(default_factory=dict)
@@ -211,6 +218,10 @@ def _check(place: str, targets: Targets) -> None:
     if targets.mean_size is not None and (targets.mean_read_size or targets.mean_write_size):
         raise UserError(f"{place}: mean_size, or mean_read_size and mean_write_size; not both")
     _check_arrivals(place, targets)
+    if targets.stream_ratio is not None and targets.near_ratio is None:
+        raise UserError(f"{place}: stream_ratio needs near_ratio")
+    if not (targets.sequential_ratio or 0.0) <= (targets.stream_ratio or 1.0):
+        raise UserError(f"{place}: stream_ratio: less than sequential_ratio, which it contains")
     for ops, conflicts in (("reads", targets.read_conflicts), ("writes", targets.write_conflicts)):
         if (conflicts or 0) > getattr(targets, ops):
             raise UserError(f"{place}: more conflicts than {ops}")
@@ -223,15 +234,14 @@ def _check_arrivals(place: str, targets: Targets) -> None:
     for key, value in (("interarrival_cv", cv), ("burst_length", length), ("median_interarrival", median)):
         if value is not None and mean is None:
             raise UserError(f"{place}: {key} needs mean_interarrival")
-    if median is not None and cv is not None:
-        raise UserError(f"{place}: interarrival_cv or median_interarrival; not both")
     if length is not None and cv is None and median is None:
         raise UserError(f"{place}: burst_length needs interarrival_cv or median_interarrival")
     if median is not None and length is None:
         raise UserError(f"{place}: median_interarrival needs burst_length")
-    if median is not None and mean is not None and not 0 < median < mean * 0.69:
-        # Of a mixture of exponentials; that of one is ln 2 of the mean.
-        raise UserError(f"{place}: median_interarrival: expected less than 0.69 of mean_interarrival")
+    if median is not None and mean is not None and median >= mean * MOST_MEDIAN:
+        raise UserError(
+            f"{place}: median_interarrival: expected less than {MOST_MEDIAN} of mean_interarrival"
+        )
 
 
 def _quantity(place: str, key: str, value: Any) -> float:
@@ -268,6 +278,7 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
         mean_read_size=workload.mean_read_size,
         mean_write_size=workload.mean_write_size,
         sequential_ratio=workload.sequential_ratio,
+        stream_ratio=workload.stream_ratio,
         near_ratio=workload.near_ratio,
         footprint_bytes=found["footprint_bytes"],
         miss_ratio=miss_ratio(config, found["footprint_bytes"]),
@@ -277,6 +288,8 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
         targets.interarrival_cv = workload.gap_cv
         if workload.gap_cv > arrivals.POISSON_CV:
             targets.burst_length = workload.burst_length
+            if workload.median_gap_ns < MOST_MEDIAN * workload.mean_gap_ns:
+                targets.median_interarrival_ns = workload.median_gap_ns
     if conflicts is not None:
         targets.read_conflicts, targets.write_conflicts = conflicts
     align = min(max(found["alignment_bytes"] or sizes.SECTOR, sizes.SECTOR), 4096)

@@ -220,6 +220,11 @@ fn generator(settings: &Settings, values: &Values) -> Result<(), Contradiction> 
         return fail(if mixed { stated } else { "workload.synthetic.size" }, message);
     }
     let (gap, gap_ns) = match generator.arrival {
+        Arrival::Bursts { gap_ns, .. }
+            if generator.pause_ppm > 0 && generator.pause_ns > gap_ns.max(generator.interarrival_ns) =>
+        {
+            ("workload.synthetic.pause", generator.pause_ns)
+        }
         Arrival::Bursts { gap_ns, .. } if gap_ns > generator.interarrival_ns => {
             ("workload.synthetic.burst_gap", gap_ns)
         }

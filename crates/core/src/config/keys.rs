@@ -239,6 +239,12 @@ pub const GENERAL: &[Key] = &[
         "2MiB",
         "Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.",
     ),
+    key(
+        "workload.synthetic.near_sequential",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Of the near requests, the share that go on where the run of that one ended: interleaved streams.",
+    ),
     key("workload.synthetic.arrival", Kind::Choice(arrival), "exponential", "Process of arrivals."),
     key(
         "workload.synthetic.interarrival",
@@ -265,6 +271,13 @@ pub const GENERAL: &[Key] = &[
         "10ms",
         "Arrival bursts: mean time from the last request of a burst to the next burst (exponential).",
     ),
+    key(
+        "workload.synthetic.pause_share",
+        Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
+        "0%",
+        "Arrival bursts: share of the bursts that begin after a pause instead of burst_gap.",
+    ),
+    key("workload.synthetic.pause", ANY_TIME, "1s", "Mean length of such a pause (exponential)."),
     key("workload.synthetic.burst_ops", Kind::Choice(burst_ops), "mixed", "Operations within a burst."),
     key(
         "workload.fio_job",

@@ -319,6 +319,7 @@ impl Reader<'_> {
             sequential_ppm: self.u64("workload.synthetic.sequential_share"),
             near_ppm: self.u64("workload.synthetic.near_share"),
             near_range: self.u64("workload.synthetic.near_range"),
+            near_sequential_ppm: self.u64("workload.synthetic.near_sequential"),
             read_ppm: self.u64("workload.synthetic.read_share"),
             trim_ppm: self.u64("workload.synthetic.trim_share"),
             exact_mix: self.flag("workload.synthetic.exact_mix"),
@@ -328,6 +329,8 @@ impl Reader<'_> {
             region: self.whole("workload.synthetic.region"),
             arrival: self.arrival(),
             interarrival_ns: self.u64("workload.synthetic.interarrival"),
+            pause_ppm: self.u64("workload.synthetic.pause_share"),
+            pause_ns: self.u64("workload.synthetic.pause"),
         });
         Workload {
             trace: self.text("workload.trace"),

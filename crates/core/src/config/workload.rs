@@ -47,6 +47,8 @@ pub struct Synthetic {
     pub near_ppm: u64,
     /// Bytes of such a range.
     pub near_range: u64,
+    /// Of those, the share that go on where that request's run ended, ppm.
+    pub near_sequential_ppm: u64,
     /// Share of reads, ppm.
     pub read_ppm: u64,
     /// Share of trims, ppm.
@@ -65,6 +67,10 @@ pub struct Synthetic {
     pub arrival: Arrival,
     /// Mean time between arrivals, with bursts within a burst, ns.
     pub interarrival_ns: u64,
+    /// Share of the bursts that begin after a pause, ppm.
+    pub pause_ppm: u64,
+    /// Mean length of a pause, ns.
+    pub pause_ns: u64,
 }
 
 impl Synthetic {

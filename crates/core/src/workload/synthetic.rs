@@ -28,8 +28,8 @@ const REMEMBERED: usize = 8;
 /// Requests drawn at random: when (arrivals), which operation (mix), how large, where.
 ///
 /// A request begins where the one before it ended (with the sequential share), or else in the range of
-/// one of the [`REMEMBERED`] requests before it (with the near share, uniform), or at an address of the
-/// pattern, a multiple of the alignment within the region. What is left of the region after the
+/// one of the [`REMEMBERED`] requests before it (with the near share: uniform, or where a run of them ended),
+/// or at an address of the pattern, a multiple of the alignment within the region. What is left of the region after the
 /// last place that holds the largest request is not drawn. The first request arrives at 0. The same
 /// settings and seed give the same requests.
 #[derive(Clone, Debug)]
@@ -136,8 +136,9 @@ struct Places {
     sequential_ppm: u64,
     near_ppm: u64,
     near_range: u64,
-    /// Ranges in which the last requests began, number `drawn % REMEMBERED` the oldest.
-    recent: [u64; REMEMBERED],
+    near_sequential_ppm: u64,
+    /// Where the last requests began and ended, number `drawn % REMEMBERED` the oldest.
+    recent: [(u64, u64); REMEMBERED],
     drawn: usize,
     order: Order,
     /// Where the request before ended; `None` before the first.
@@ -216,7 +217,8 @@ impl Places {
             sequential_ppm,
             near_ppm: synthetic.near_ppm,
             near_range: synthetic.near_range,
-            recent: [0; REMEMBERED],
+            near_sequential_ppm: synthetic.near_sequential_ppm,
+            recent: [(0, 0); REMEMBERED],
             drawn: 0,
             order,
             end: None,
@@ -232,28 +234,44 @@ impl Places {
         };
         let offset = match self.end {
             Some(end) if follows && end + size <= self.region => end,
-            _ => self.near(rng).unwrap_or_else(|| self.slot(rng)) * self.align,
+            _ => self.near(size, rng).unwrap_or_else(|| self.slot(rng) * self.align),
         };
         if self.near_ppm > 0 {
-            self.recent[self.drawn % REMEMBERED] = offset / self.near_range;
+            self.recent[self.drawn % REMEMBERED] = (offset, offset + size);
             self.drawn += 1;
         }
         self.end = Some(offset + size);
         offset
     }
 
-    /// With the near share, a slot in the range of a request shortly before; none if nothing can begin
-    /// there.
+    /// With the near share, an address near a request shortly before; none if nothing can begin there.
     #[inline]
-    fn near(&self, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
-        let known = self.drawn.min(REMEMBERED) as u64;
+    fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
+        let known = self.drawn.min(REMEMBERED);
         if known == 0 || below(rng.next_u64(), ALL) >= self.near_ppm {
             return None;
         }
-        let start = self.recent[below(rng.next_u64(), known) as usize] * self.near_range;
+        let (begin, end) = self.recent[below(rng.next_u64(), known as u64) as usize];
+        if self.near_sequential_ppm > 0 && below(rng.next_u64(), ALL) < self.near_sequential_ppm {
+            let end = self.end_of_run(end);
+            return (end + size <= self.region).then_some(end);
+        }
+        let start = begin / self.near_range * self.near_range;
         let first = start.div_ceil(self.align);
         let last = ((start + self.near_range - 1) / self.align).min(self.slots - 1);
-        (first <= last).then(|| first + below(rng.next_u64(), last - first + 1))
+        (first <= last).then(|| (first + below(rng.next_u64(), last - first + 1)) * self.align)
+    }
+
+    /// Where the run of remembered requests ends that goes on at `end`.
+    fn end_of_run(&self, mut end: u64) -> u64 {
+        // One step for each request at most: runs do not turn back.
+        for _ in 0..REMEMBERED {
+            match self.recent.iter().find(|next| next.0 == end && next.1 > end) {
+                Some(next) => end = next.1,
+                None => break,
+            }
+        }
+        end
     }
 
     #[inline]

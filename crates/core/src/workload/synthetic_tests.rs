@@ -11,6 +11,7 @@ fn settings(pattern: Pattern) -> Synthetic {
         sequential_ppm: 0,
         near_ppm: 0,
         near_range: 2 << 20,
+        near_sequential_ppm: 0,
         read_ppm: 300_000,
         trim_ppm: 50_000,
         exact_mix: false,
@@ -20,6 +21,8 @@ fn settings(pattern: Pattern) -> Synthetic {
         region: None,
         arrival: Arrival::Exponential,
         interarrival_ns: 1000,
+        pause_ppm: 0,
+        pause_ns: 1_000_000_000,
     }
 }
 
@@ -213,6 +216,24 @@ fn hot_and_cold_divide_requests_and_space() {
 }
 
 #[test]
+fn near_requests_go_on_where_runs_ended() {
+    let near = Synthetic { near_ppm: 600_000, near_sequential_ppm: 500_000, ..random() };
+    let records = run(&near);
+    let (mut on, mut twice) = (0, 0);
+    for at in 8..records.len() {
+        let before = &records[at - 8..at];
+        let goes_on = before.iter().any(|other| other.offset + other.size == records[at].offset);
+        on += usize::from(goes_on);
+        // A run is not gone on with where it has been already.
+        twice += usize::from(goes_on && before.iter().any(|other| other.offset == records[at].offset));
+    }
+    let share = on as f64 / (records.len() - 8) as f64;
+    // Three tenths, and a uniform draw of the range of 256 slots happens on an end now and then.
+    assert!((0.30..0.32).contains(&share), "{share}");
+    assert!(twice * 100 < on, "{twice} of {on}");
+}
+
+#[test]
 fn hot_pieces_scatter_the_hot_part() {
     // Ten pieces of 100 slots with 20 hot ones each, and 5 slots after the last.
     let region = Some(1005 * 8192);
@@ -326,6 +347,19 @@ fn digest(synthetic: &Synthetic) -> u64 {
 }
 
 #[test]
+fn some_bursts_begin_after_a_pause() {
+    let arrival = Arrival::Bursts { length: 5.0, read_length: 5.0, gap_ns: 100_000, single: false };
+    let (pause_ppm, pause_ns) = (100_000, 1_000_000_000);
+    let records = run(&Synthetic { arrival, interarrival_ns: 100, pause_ppm, pause_ns, ..random() });
+    let gaps: Vec<_> = records.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns).collect();
+    // Of 40,000 gaps between bursts a tenth are of a second on average, the others of 0.1 ms.
+    let pauses: Vec<_> = gaps.iter().filter(|&&gap| gap > 2_000_000).collect();
+    assert!((pauses.len() as f64 / 4000.0 - 1.0).abs() < 0.06, "{}", pauses.len());
+    let mean = pauses.iter().map(|&&gap| gap as f64).sum::<f64>() / pauses.len() as f64;
+    assert!((mean / 1e9 - 1.0).abs() < 0.06, "{mean}");
+}
+
+#[test]
 fn golden_of_every_option() {
     let mix = SizeMix::new(vec![(4096, 60), (65_536, 40)]);
     let burst = |single| Arrival::Bursts { length: 3.5, read_length: 6.0, gap_ns: 70_000, single };
@@ -339,11 +373,13 @@ fn golden_of_every_option() {
         digest(&Synthetic { arrival: burst(false), ..random() }),
         digest(&Synthetic { arrival: burst(true), exact_mix: true, ..random() }),
         digest(&Synthetic { near_ppm: 600_000, sequential_ppm: 100_000, ..settings(EIGHTY_TWENTY) }),
+        digest(&Synthetic { arrival: burst(false), pause_ppm: 200_000, ..random() }),
+        digest(&Synthetic { near_ppm: 600_000, near_sequential_ppm: 400_000, ..settings(EIGHTY_TWENTY) }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
 
-const DIGESTS: [u64; 9] = [
+const DIGESTS: [u64; 11] = [
     0xb99a_cce1_289b_9e39,
     0x4982_298d_250d_4e47,
     0x9925_e367_916f_9f2f,
@@ -353,6 +389,8 @@ const DIGESTS: [u64; 9] = [
     0xea4b_a53e_f354_27e3,
     0x2825_27fa_ea4f_2111,
     0x9ba1_02b5_d90a_877e,
+    0xba94_5d3b_eb39_4f66,
+    0x402c_fef5_c119_30f0,
 ];
 
 proptest! {
@@ -374,7 +412,7 @@ proptest! {
         let arrival = Arrival::Bursts { length: 1.5, read_length, gap_ns: 100, single };
         let synthetic = Synthetic {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
-            sequential_ppm, near_ppm, near_range, arrival, exact_mix, ..settings(pattern)
+            sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, arrival, exact_mix, ..settings(pattern)
         };
         let records = all(Generator::new(&synthetic, 1 << 40, seed));
         prop_assert_eq!(records.len(), 50);

@@ -1,6 +1,8 @@
 //! When requests arrive.
 
+use super::ALL;
 use crate::config::{Arrival, Synthetic};
+use crate::util::below;
 use crate::workload::Op;
 use rand::RngCore;
 use rand_distr::{Distribution, Exp1};
@@ -11,6 +13,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(super) struct Arrivals {
     process: Arrival,
     interarrival_ns: u64,
+    pause_ppm: u64,
+    pause_ns: u64,
     /// A burst of this operation (0 reads, 1 the others) ends after a request if a draw of 64 bits is
     /// at most this.
     ends: [u64; 2],
@@ -28,7 +32,8 @@ impl Arrivals {
             _ => [u64::MAX; 2],
         };
         let interarrival_ns = synthetic.interarrival_ns;
-        Arrivals { process: synthetic.arrival, interarrival_ns, ends, rest_ns: 0.0 }
+        let (pause_ppm, pause_ns) = (synthetic.pause_ppm, synthetic.pause_ns);
+        Arrivals { process: synthetic.arrival, interarrival_ns, pause_ppm, pause_ns, ends, rest_ns: 0.0 }
     }
 
     /// Whether all requests of a burst have one operation.
@@ -57,7 +62,14 @@ impl Arrivals {
             Arrival::Exponential => self.interarrival_ns,
             Arrival::Bursts { gap_ns, .. } => {
                 begins = rng.next_u64() <= self.ends[usize::from(op != Op::Read)] || !can_go_on;
-                if begins { gap_ns } else { self.interarrival_ns }
+                match begins {
+                    false => self.interarrival_ns,
+                    // Without pauses nothing is drawn for them.
+                    true if self.pause_ppm > 0 && below(rng.next_u64(), ALL) < self.pause_ppm => {
+                        self.pause_ns
+                    }
+                    true => gap_ns,
+                }
             }
         };
         if mean_ns > 0 {
