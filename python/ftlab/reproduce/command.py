@@ -159,16 +159,17 @@ def _page(
 def _report_runs(
     parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]]
 ) -> list[tuple[dict[str, str], dict[str, Any]]]:
-    """Runs of the figures that want a report: by paper, workload and policy, each once."""
-    runs = {}
+    """Runs of the figures that want to be looked into, each figure a study with its axes as labels."""
+    runs = []
     for part in parts:
         for each in part.studies.values():
             if each.figure.report:
+                figure = f"{part.paper.short}, {page.label(each.figure)}"
+                names = [axis.key or axis.name for axis in each.figure.axes]
                 for run in each.runs:
-                    first, *rest = run.labels
-                    labels = {"paper": part.paper.short, "workload": first, "policy": " ".join(rest) or "-"}
-                    runs.setdefault(run.key, (labels, results[run.key]))
-    return list(runs.values())
+                    labels = dict(zip(names, run.labels, strict=True))
+                    runs.append(({"figure": figure, **labels}, results[run.key]))
+    return runs
 
 
 def summary(outcome: Outcome) -> str:

@@ -29,7 +29,7 @@ def measure(how: str, run: Run, *, device: Device | None, progress: Progress) ->
     if how == "workload":
         return _workload(run.config)
     if how == "shared-entries":
-        return _shared_entries(run.config)
+        return _shared_entries(run.config, progress)
     return _run(run, device, progress)
 
 
@@ -96,7 +96,7 @@ def _workload(config: Config) -> dict[str, Any]:
     }
 
 
-def _shared_entries(config: Config) -> dict[str, Any]:
+def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     """How much a plain LRU cache on the host and DFTL's segmented one hold in common.
 
     Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests the
@@ -119,6 +119,8 @@ def _shared_entries(config: Config) -> dict[str, Any]:
                     slru.touch(lpn)
             requests += 1
             if requests % LOOK_EVERY == 0 and lru.entries:
+                if progress(requests) is False:
+                    raise KeyboardInterrupt
                 looks.append(sum(lpn in slru for lpn in lru.entries) / len(lru.entries))
     lookups = lru.hits + lru.misses
     return {

@@ -81,7 +81,7 @@ def _summary(parts: Sequence[Part]) -> str:
         counts = judging.counts(part.judged)
         cells = "".join(f'<td class="n">{number}</td>' for number in counts.values())
         links = ", ".join(
-            f'<a href="#{part.paper.name}-{figure.id}">{_label(figure)}</a>' for figure in _chosen(part)
+            f'<a href="#{part.paper.name}-{figure.id}">{label(figure)}</a>' for figure in _chosen(part)
         )
         rows.append(
             f'<tr><td><a href="#{part.paper.name}">{_text(part.paper.short)}</a></td>{cells}'
@@ -90,7 +90,7 @@ def _summary(parts: Sequence[Part]) -> str:
     return f'<h2>Verdicts</h2><table id="verdicts">{"".join(rows)}</table>'
 
 
-def _label(figure: Figure) -> str:
+def label(figure: Figure) -> str:
     """As a reader knows it: Fig. 9; Table 1, recorded traces; Sequential."""
     name = re.sub(r"^(fig|table)(.*?)(-.*)?$", _name, figure.id)
     name = name if name != figure.id else name.capitalize()
@@ -129,7 +129,7 @@ def _claim(part: Part, each: Judged) -> str:
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     cells = [
         f"<td>{_text(claim.text)}</td><td>{_text(claim.place)}</td>",
-        f'<td><a href="#{part.paper.name}-{figure.id}">{_label(figure)}</a></td>',
+        f'<td><a href="#{part.paper.name}-{figure.id}">{label(figure)}</a></td>',
         f'<td class="n">{_text(judging.published_text(claim))}</td>',
         f'<td class="n">{_text(judging.measured_text(each))}</td>',
         f'<td class="{_CLASS[each.verdict]}">{each.verdict}</td>',
@@ -149,7 +149,7 @@ def _figure(part: Part, figure: Figure) -> str:
     name = f"{part.paper.name}/{figure.id}"
     pieces = [
         f'<section id="{part.paper.name}-{figure.id}">',
-        f"<h3>{_label(figure)}: {_text(figure.title)}</h3>",
+        f"<h3>{label(figure)}: {_text(figure.title)}</h3>",
         f'<p class="note">{_text(figure.place)}. {_text(figure.about)}</p>',
     ]
     if study.absent:

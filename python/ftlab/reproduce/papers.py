@@ -47,6 +47,13 @@ class Axis:
         """Its labels in order."""
         return [choice.label for choice in self.choices]
 
+    @property
+    def key(self) -> str | None:
+        """The only key that it varies, if there is just one."""
+        keys = {tuple(choice.set) for choice in self.choices if not choice.config}
+        only = next(iter(keys)) if len(keys) == 1 else ()
+        return only[0] if len(only) == 1 else None
+
 
 @dataclass(frozen=True)
 class Value:
