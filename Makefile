@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench crash docs picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench crash docs site picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -36,10 +36,11 @@ help:
 	@echo 'make bench    requests per CPU-second of the engine'
 	@echo 'make crash    lose power 10,000 times with every FTL (CI: a few hundred times)'
 	@echo 'make docs     write docs/configuration.md again, from the code'
+	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
 	@echo 'make picture  draw the picture of README.md again'
 	@echo 'make workloads        fit the generators of workloads/ anew (minutes)'
 	@echo 'make check-workloads  compare all of them with the published tables'
-	@echo 'make lock     choose the versions in requirements.lock anew'
+	@echo 'make lock     choose the versions in requirements.lock and requirements-docs.lock anew'
 	@echo 'make record   record the shipped trace anew (root, Linux)'
 	@echo 'make clean    remove what was built, the environment included'
 	@echo
@@ -78,12 +79,17 @@ format: $(VENV)/.deps
 bench: | require-cargo
 	cargo run --locked --release --package ftlab-bench
 
-# Each test of crash.rs cuts so many times per FTL and device.
+# Each test of crash.rs and hybrid_crash.rs cuts so many times per FTL and device.
 crash: | require-cargo
-	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash -- --nocapture
+	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash --test hybrid_crash -- --nocapture
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
+
+site: $(VENV)/.docs $(VENV)/.built
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet --fresh-env --write-all \
+	  --doctree-dir $(OUT)/.doctrees docs $(OUT)/site
+	@echo 'The site: $(OUT)/site/index.html'
 
 picture: demo
 	mkdir -p docs/images
@@ -116,6 +122,10 @@ lock: $(VENV)/.deps
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-annotate \
 	    --no-header --upgrade pyproject.toml; } > requirements.lock.new
 	mv requirements.lock.new requirements.lock
+	{ sed '/^[^#]/,$$d' requirements-docs.lock; \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra docs --no-annotate \
+	    --no-header --upgrade --constraint requirements.lock pyproject.toml; } > requirements-docs.lock.new
+	mv requirements-docs.lock.new requirements-docs.lock
 
 record: | require-python
 	$(if $(filter 0,$(shell id -u)),,sudo) $(PYTHON) scripts/record_trace.py --out $(TRACE)
@@ -132,6 +142,12 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	@touch $@
+
+# What the site needs beside them.
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
+	@echo '==> Packages of the site into $(VENV)'
+	@$(BIN)/python -m pip install --quiet --requirement requirements-docs.lock
 	@touch $@
 
 # The Rust core, built in release mode into the environment; Python sources are used in place.

@@ -5,8 +5,8 @@ the tables of docs/coop.md.
     python scripts/coop_tables.py --only dbench-4,sysbench-16KiB
     python scripts/coop_tables.py --set host.page_cache=64MiB    # another host or device
 
-Throughput is that of the measured stretch, changes are in per cent of the baseline's; costs of merges
-are of the whole run, as multiples of the time of the host's own flash operations.
+All figures are of the measured stretch; changes are in per cent of the baseline's, costs of merges are
+multiples of the time of the host's own flash operations.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def run(config: _core.Config) -> Run:
     before = time.process_time()
     result = json.loads(_core.run(config, chunks=chunks_of(config)).json)
     cpu_s = time.process_time() - before
-    bench, cache, merges = result["benchmark"], result["page_cache"], result["merges"]
+    bench, cache = result["benchmark"], result["page_cache"]
+    merges = bench["merges"]
     return Run(
         bench["throughput_bytes_per_s"] / 1e6,
         bench["write_latency_mean_ns"],

@@ -16,11 +16,13 @@ measured and compared::
 from ftlab._core import InternalError, UserError, __version__
 from ftlab.api import compare, components, presets, reference, run, schema
 from ftlab.comparison import Comparison, Variant
+from ftlab.histogram import Histogram
 from ftlab.result import Result, Section
 from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
 
 __all__ = [
     "Comparison",
+    "Histogram",
     "InternalError",
     "Result",
     "Section",

@@ -61,10 +61,12 @@ class Plan:
         collect: bool = False,
         check: bool = False,
         load_state: str | os.PathLike[str] | None = None,
+        for_fio: bool = False,
     ) -> Comparison:
         """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
 
-        ``load_state`` is the file that every variant's device comes from.
+        ``load_state`` is the file that every variant's device comes from. ``for_fio`` keeps what
+        `Comparison.to_fio` needs of the requests, without keeping them.
 
         Raises:
             UserError, InternalError: of the first variant (in order) that failed.
@@ -75,12 +77,14 @@ class Plan:
             try:
                 result = run_config(
                     planned.config,
-                    collect=collect,
+                    collect=collect or for_fio,
                     check=check,
                     progress=progress,
                     preconditioning=reporter.preconditioning(planned.label),
                     load_state=load_state,
                 )
+                if for_fio:
+                    result.fio_digest(drop_requests=not collect)
             except (UserError, InternalError) as error:
                 raise type(error)(f"{error}\n  in the variant {planned.label}") from error
             reporter.finish(planned.label)
@@ -166,6 +170,19 @@ class Comparison:
     def to_json(self) -> str:
         """JSON text; deterministic but for the ``engine`` blocks."""
         return json.dumps(self.to_dict(), indent=2) + "\n"
+
+    def to_fio(self, *, plus: bool = False) -> dict[str, Any]:
+        """All variants in the layout of fio's JSON, one job each; needs the requests (``collect=True``).
+
+        Args:
+            plus: with the histograms' bins, as fio's ``json+``.
+
+        Raises:
+            UserError: the requests were not collected.
+        """
+        from ftlab.fio import document
+
+        return document([(variant.label, variant.result) for variant in self.variants], plus=plus)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws mean latency in its wait and access parts, as .png or .svg.

@@ -7,6 +7,7 @@ written in place. A failed write is a user's error that names the option and the
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import stat
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ftlab._core import UserError
 
@@ -140,6 +142,11 @@ def check_distinct(outputs: Sequence[Output], inputs: Sequence[str | os.PathLike
         for name in inputs:
             if output.path == Path(os.path.realpath(name)):
                 raise output.fail("would replace the input")
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """``data`` as JSON text, ended by a line feed."""
+    return json.dumps(data, indent=2) + "\n"
 
 
 def write_stdout(text: str) -> None:

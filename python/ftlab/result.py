@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ftlab._core import Column
+    from ftlab.fio import Digest
+    from ftlab.histogram import Histogram
 
 REQUEST_COLUMNS = (
     "id",
@@ -40,6 +42,14 @@ REFUSED = 2**64 - 1
 
 OPS = ("R", "W", "T", "F")
 """Letters of the operations, by code."""
+
+
+_PARTS = {
+    "latency": ("arrival_ns", "complete_ns"),
+    "wait": ("arrival_ns", "dispatch_ns"),
+    "access": ("dispatch_ns", "complete_ns"),
+}
+_LETTERS = {"read": ["R"], "write": ["W"], "all": ["R", "W"]}
 
 
 class Timeline(NamedTuple):
@@ -110,6 +120,7 @@ class Result(Section):
         super().__init__(data)
         self._columns = columns
         self._timeline = timeline
+        self._fio: Digest | None = None
 
     @property
     def timeline(self) -> Timeline | None:
@@ -133,6 +144,56 @@ class Result(Section):
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""
         return json.dumps(self._data, indent=2) + "\n"
+
+    def histogram(self, part: str = "latency", op: str = "all") -> Histogram:
+        """The histogram of ``latency``, ``wait`` or ``access`` of ``read``, ``write`` or ``all``.
+
+        It comes from the bins in the result (``results.histograms``), or else from the requests.
+
+        Raises:
+            UserError: there is no such part, or the result has neither bins nor requests.
+        """
+        from ftlab.histogram import Histogram
+
+        if part not in _PARTS or op not in _LETTERS:
+            raise UserError(
+                f"no histogram {part}.{op}; there are: {', '.join(_PARTS)}; {', '.join(_LETTERS)}"
+            )
+        if "histogram" in self._data[part][op] or self._columns is None:
+            return Histogram.of_summary(self._data[part][op])
+        import numpy as np
+
+        chosen = np.isin(self.column("op"), _LETTERS[op]) & (self.column("complete_ns") != np.uint64(REFUSED))
+        first, last = _PARTS[part]
+        return Histogram(self.column(last)[chosen] - self.column(first)[chosen])
+
+    def to_fio(self, name: str | None = None, *, plus: bool = False) -> dict[str, Any]:
+        """The result in the layout of fio's JSON, as one job; needs the requests (``collect=True``).
+
+        Args:
+            name: the job's; the preset's by default.
+            plus: with the histograms' bins, as fio's ``json+``.
+
+        Raises:
+            UserError: the requests were not collected.
+        """
+        from ftlab.fio import document
+
+        return document([(name or self._data["config"].get("preset") or "ftlab", self)], plus=plus)
+
+    def fio_digest(self, *, drop_requests: bool = False) -> Digest:
+        """What `to_fio` needs of the requests; reckoned once, after which they may go.
+
+        Raises:
+            UserError: the requests were not collected.
+        """
+        from ftlab.fio import digest
+
+        if self._fio is None:
+            self._fio = digest(self)
+        if drop_requests:
+            self._columns = None
+        return self._fio
 
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
         """Writes a report to read in a browser, one file without a need of others.

@@ -12,13 +12,15 @@ from front import Cli
 from ftlab import _core
 from ftlab import cli as front
 
-KINDS = ("page", "dftl", "cdftl", "tpftl", "minipage", "msftl")
+KINDS = ("page", "dftl", "cdftl", "tpftl", "minipage", "msftl", "bast", "fast")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_ftl_recovers(cli: Cli, kind: str) -> None:
     gathers = kind in ("minipage", "msftl")
     size = ("--set", "flash.page=8KiB", "--set", "ftl.flush=256KiB") if gathers else ()
+    if kind in ("bast", "fast"):
+        size = ("--set", "ftl.log_blocks=12%", "--set", "host.scheduler=coop")
     text = cli.ok("crash", "crash", "--cuts", "60", "--set", f"ftl.kind={kind}", *size, "--json", "-")
     result = json.loads(text)
     assert result["schema"] == "ftlab.crash.v1"

@@ -106,7 +106,7 @@ pub fn components() -> Json {
 /// and the names each choice offers.
 pub fn reference_markdown() -> String {
     let mut text = String::from(
-        "<!-- Made from the key table by ftlab_config::reference_markdown; not edited by hand. -->\n",
+        "<!-- Made from the key table by ftlab_config::reference_markdown; not edited by hand. -->\n\n# All configuration keys\n",
     );
     for table in std::iter::once("").chain(catalog().tables.iter().map(String::as_str)) {
         let heading = if table.is_empty() { "Outside tables".into() } else { format!("`[{table}]`") };

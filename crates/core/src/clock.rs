@@ -11,13 +11,15 @@ pub struct Clock {
     times: Vec<u64>,
     /// `winners[1]` is the resource with the earliest time; children of `n` are `2n` and `2n + 1`.
     winners: Vec<u32>,
+    /// Time of the earliest, and which that is.
+    next: (u64, u32),
 }
 
 impl Clock {
     /// For `resources` resources, none due.
     pub fn new(resources: u32) -> Clock {
         let leaves = resources.next_power_of_two().max(2) as usize;
-        let mut clock = Clock { times: vec![NEVER; leaves], winners: vec![0; leaves] };
+        let mut clock = Clock { times: vec![NEVER; leaves], winners: vec![0; leaves], next: (NEVER, 0) };
         (0..leaves as u32).step_by(2).for_each(|leaf| clock.play(leaf));
         clock
     }
@@ -25,8 +27,7 @@ impl Clock {
     /// The resource due next and its time; [`NEVER`] if none is.
     #[inline]
     pub fn next(&self) -> (u64, u32) {
-        let winner = self.winners[1];
-        (self.times[winner as usize], winner)
+        self.next
     }
 
     /// Sets a resource's due time; [`NEVER`] for none.
@@ -45,6 +46,7 @@ impl Clock {
         loop {
             self.winners[node] = winner;
             if node == 1 {
+                self.next = (self.times[winner as usize], winner);
                 return;
             }
             let (left, right) = (self.winners[node & !1], self.winners[node | 1]);

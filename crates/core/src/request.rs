@@ -136,6 +136,12 @@ impl Pool {
     pub fn behind(&self, id: u32) -> u32 {
         self[id].links[QUEUE][1]
     }
+
+    /// The request that came next after `id`, where ages are kept, or [`NONE`].
+    #[inline]
+    pub fn younger(&self, id: u32) -> u32 {
+        self[id].links[AGE][1]
+    }
 }
 
 impl std::ops::Index<u32> for Pool {

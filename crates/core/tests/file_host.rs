@@ -24,6 +24,36 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
     }
 }
 
+/// Merges are counted for the measured stretch alone, too: what ageing caused is not among them, and their
+/// times are all merging of that stretch.
+#[test]
+fn measured_merges_leave_ageing_out() {
+    for (ftl, kind) in [("bast", Kind::SysBench), ("fast", Kind::SysBench), ("fast", Kind::PostMark)] {
+        let mut settings = phone(256);
+        settings.ftl.kind = ftl.into();
+        let clients = benchmark(&mut settings, small(kind));
+        let (report, _) = run(&settings, clients, false);
+        let of = |merges: &ftlab_core::metrics::Merges| {
+            let ftlab_core::metrics::Merges { full, partial, switched, padded_switch, cooperative } =
+                merges.clone();
+            [full, partial, switched, padded_switch, cooperative]
+        };
+        let measured = report.benchmark.as_ref().unwrap();
+        let (all, part) = (of(&report.merges), of(&measured.merges));
+        assert!(all.iter().zip(&part).all(|(all, part)| all.count >= part.count));
+        let count = |merges: &[ftlab_core::metrics::Merge]| -> u64 { merges.iter().map(|m| m.count).sum() };
+        assert!(count(&part) > 0 && count(&part) < count(&all), "{ftl}: {part:?} of {all:?}");
+        let busy_ns: u64 = part.iter().map(|merge| merge.busy_ns).sum();
+        assert_eq!(busy_ns, measured.flash.busy_ns["merge"]);
+        let copied: u64 = part.iter().map(|merge| merge.pages_copied).sum();
+        assert_eq!(copied, measured.flash.programs["merge"]);
+        let ratio = part[0].busy_ns as f64 / measured.flash.busy_ns["host"] as f64;
+        assert_eq!(part[0].cost_ratio, Some(ratio));
+        let [whole, stretch] = [&report.flash.programs, &measured.flash.programs].map(|by| by["host"]);
+        assert!(stretch < whole);
+    }
+}
+
 /// The paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
 fn phone(blocks: u32) -> Settings {
     let mut settings = settings();
@@ -296,6 +326,34 @@ fn requests_merge_at_the_front_and_by_operation() {
     let (_, log) = common::checked(&settings, records);
     let all: Vec<_> = log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect();
     assert_eq!(all, [(Op::Write, 3, 3), (Op::Read, 6, 1)]);
+}
+
+/// A newer write merged with a request that came before an older write of the same pages, which was then
+/// written over it; a write went so ahead of a trim, a read ahead of a write.
+#[test]
+fn requests_do_not_merge_past_what_they_overlap() {
+    let mut settings = settings();
+    settings.host.merge_limit = Some(512 << 10);
+    let all = |requests: [(Op, u64, u64); 3]| -> Vec<(Op, u64, u64)> {
+        let records: Vec<_> =
+            requests.iter().map(|&(op, first, pages)| common::pages(0, op, PAGE, first, pages)).collect();
+        let (_, log) = common::checked(&settings, records);
+        log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect()
+    };
+    for apart in [
+        [(Op::Write, 10, 1), (Op::Write, 12, 2), (Op::Write, 11, 2)],
+        [(Op::Write, 10, 1), (Op::Trim, 11, 1), (Op::Write, 11, 1)],
+        [(Op::Write, 12, 1), (Op::Trim, 11, 1), (Op::Write, 11, 1)],
+        [(Op::Read, 10, 1), (Op::Write, 11, 1), (Op::Read, 11, 1)],
+        [(Op::Write, 10, 1), (Op::Read, 11, 1), (Op::Write, 11, 1)],
+    ] {
+        assert_eq!(all(apart), apart);
+    }
+    // What is behind something else, or overlaps reads alone, still merges.
+    let merged = all([(Op::Write, 10, 1), (Op::Write, 30, 1), (Op::Write, 11, 2)]);
+    assert_eq!(merged, [(Op::Write, 10, 3), (Op::Write, 30, 1)]);
+    let reads = all([(Op::Read, 10, 1), (Op::Read, 12, 2), (Op::Read, 11, 2)]);
+    assert_eq!(reads, [(Op::Read, 10, 3), (Op::Read, 12, 2)]);
 }
 
 /// In closed replay every request that became part of another lets one arrive, too.

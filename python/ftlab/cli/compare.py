@@ -8,7 +8,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.outputs import Output, check_distinct, json_text, write_stdout
 
 
 @click.command()
@@ -23,6 +23,7 @@ from ftlab.outputs import Output, check_distinct, write_stdout
 @options.shorthands()
 @options.set_option
 @options.json_option
+@options.output_format_option
 @click.option(
     "--plot",
     "plots",
@@ -41,6 +42,7 @@ def compare(
     vary: tuple[str, ...],
     settings: tuple[str, ...],
     json_path: str | None,
+    output_format: str,
     plots: tuple[str, ...],
     html_path: str | None,
     jobs: int | None,
@@ -57,6 +59,7 @@ def compare(
 
     overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
     plan = prepare(config, _values(vary), overrides, "--vary")
+    for_fio = options.check_output_format(output_format, json_path)
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     pictures = [Output("--plot", plot) for plot in plots]
     if json_output:
@@ -75,9 +78,13 @@ def compare(
     from ftlab.progress import Reporter
 
     with Reporter(tasks=len(plan.variants)) as reporter:
-        comparison = plan.run(reporter, jobs=jobs, check=check, load_state=load_state)
+        comparison = plan.run(reporter, jobs=jobs, check=check, load_state=load_state, for_fio=for_fio)
+    text = ""
+    if json_path is not None:
+        plus = output_format == "fio+"
+        text = json_text(comparison.to_fio(plus=plus)) if for_fio else comparison.to_json()
     if json_output:
-        json_output.write(comparison.to_json().encode())
+        json_output.write(text.encode())
     if pictures:
         from ftlab.plot import draw
 
@@ -86,7 +93,7 @@ def compare(
     if html:
         comparison.html(html.name, command=options.command_line())
     if json_path == "-":
-        write_stdout(comparison.to_json())
+        write_stdout(text)
     else:
         from ftlab.table import render_for
 

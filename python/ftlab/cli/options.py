@@ -52,6 +52,32 @@ def json_option(command: Decorated) -> Decorated:
     )(command)
 
 
+OUTPUT_FORMATS = ("json", "fio", "fio+")
+"""Layouts of ``--json``."""
+
+
+def output_format_option(command: Decorated) -> Decorated:
+    """``--output-format``."""
+    return click.option(
+        "--output-format",
+        "output_format",
+        type=click.Choice(OUTPUT_FORMATS),
+        default="json",
+        help="Layout of --json: ftlab's own, fio's, or fio's with histograms (json+).  [default: json]",
+    )(command)
+
+
+def check_output_format(output_format: str, json_path: str | None) -> bool:
+    """Whether fio's layout is asked for.
+
+    Raises:
+        UserError: it is, and nothing says where to.
+    """
+    if output_format != "json" and json_path is None:
+        raise UserError(f"--output-format {output_format} needs --json FILE, or --json - to print it")
+    return output_format != "json"
+
+
 def html_option(command: Decorated) -> Decorated:
     """``--html FILE``."""
     return click.option(

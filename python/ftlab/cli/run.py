@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
-from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.outputs import Output, check_distinct, json_text, write_stdout
 from ftlab.result import Timeline
 from ftlab.units import count, duration
 
@@ -20,6 +22,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
 @options.shorthands()
 @options.set_option
 @options.json_option
+@options.output_format_option
 @options.html_option
 @click.option(
     "--requests",
@@ -50,6 +53,7 @@ def run(
     config: str,
     settings: tuple[str, ...],
     json_path: str | None,
+    output_format: str,
     html_path: str | None,
     requests_path: str | None,
     state_path: str | None,
@@ -65,6 +69,7 @@ def run(
     called like a preset.
     """
     resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, flags)])
+    for_fio = options.check_output_format(output_format, json_path)
     json_output = Output("--json", json_path) if json_path not in (None, "-") else None
     requests = Output("--requests", requests_path) if requests_path is not None else None
     timeline = Output("--timeline", timeline_path) if timeline_path is not None else None
@@ -99,14 +104,20 @@ def run(
             preconditioning=reporter.preconditioning(config),
             save_state=state_path,
             load_state=load_state,
+            collect=for_fio,
         )
     if timeline and result.timeline:
         _note(timeline, result.timeline, timeline_window)
+    if for_fio:
+        # A job is called as its file is, without the folder.
+        text = json_text(result.to_fio(Path(config).stem, plus=output_format == "fio+"))
+    else:
+        text = result.to_json()
     if json_output:
-        json_output.write(result.to_json().encode())
+        json_output.write(text.encode())
     if html:
         result.html(html.name, command=options.command_line())
-    write_stdout(result.to_json() if json_path == "-" else str(result))
+    write_stdout(text if json_path == "-" else str(result))
 
 
 def _note(output: Output, timeline: Timeline, window: str | None) -> None:

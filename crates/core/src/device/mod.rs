@@ -292,7 +292,8 @@ impl Device {
         work.clear();
         let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
         if let Some(tape) = &self.tape {
-            tape.issue(pool[id].id, now_ns);
+            // Padding is no request of the workload's.
+            tape.issue(if mark.pad { u64::MAX } else { pool[id].id }, now_ns);
         }
         if let Some(lookups) = &mut self.lookups {
             lookups.request(pages, ftl);

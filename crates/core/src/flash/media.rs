@@ -20,13 +20,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::util::NONE;
 
-/// Which log a page belongs to.
+/// Which log a page belongs to; of hybrid FTLs what its block was taken as (data blocks: `Data`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// User data, and the trims.
     Data,
     /// Translation pages.
     Map,
+    /// Log block of one logical block: BAST's, FAST's for sequential writes.
+    Log,
+    /// Log block shared by all logical blocks.
+    Shared,
+    /// Block of a cooperative switch merge.
+    Cooperative,
 }
 
 /// The part of a spare area that belongs to one slot.
@@ -196,6 +202,8 @@ pub struct Media {
     blocks: Vec<Block>,
     /// Programs and erases so far.
     number: u64,
+    /// Pages may be left out, though never programmed backwards.
+    gaps: bool,
     fault: Option<String>,
 }
 
@@ -209,8 +217,14 @@ impl Media {
             pages: vec![Page::Erased; (blocks * pages_per_block) as usize],
             blocks: vec![Block { next: 0, erases, erased: 0 }; blocks as usize],
             number: 0,
+            gaps: false,
             fault: None,
         }
+    }
+
+    /// Lets pages be left out, as hybrid FTLs do where there is no data.
+    pub fn allow_gaps(&mut self) {
+        self.gaps = true;
     }
 
     /// Blocks in all.
@@ -248,7 +262,7 @@ impl Media {
         &self.pages[page as usize]
     }
 
-    /// Pages of a block that are not erased: the first ones.
+    /// First page of a block that can be programmed: those before it are not erased, or left out.
     pub fn used(&self, block: u32) -> u32 {
         self.blocks[block as usize].next
     }
@@ -339,7 +353,7 @@ impl Media {
     fn program(&mut self, page: u32, content: Page) {
         let (block, offset) = (self.block_of(page), page % self.pages_per_block);
         let due = self.blocks[block as usize].next;
-        if offset != due {
+        if offset != due && !(self.gaps && offset > due) {
             self.fail(format!("block {block}: page {offset} programmed on flash where page {due} was due"));
         }
         self.blocks[block as usize].next = offset + 1;

@@ -329,6 +329,15 @@ impl Work {
         self
     }
 
+    /// As [`Work::at`], for a page that has to be worked out.
+    #[inline]
+    pub fn at_slot(&mut self, page: impl FnOnce() -> u32) -> &mut Work {
+        if self.each {
+            self.page = page();
+        }
+        self
+    }
+
     /// Names a NAND page that the next [`Work::copy`] reads; in order.
     #[inline]
     pub fn source(&mut self, page: u32) {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hybrid::layout::Shape;
 use super::hybrid::store::{Block, Role, Store};
-use super::hybrid::{Hybrid, Logs, Part, complete};
+use super::hybrid::{FoundLog, Hybrid, Logs, Part, complete};
 use super::merges::MergeKind;
 use crate::config::Key;
 use crate::flash::{Cause, Work};
@@ -86,7 +86,25 @@ impl Pairs {
         if valid > 0 {
             store.merge_full(logical, work);
         }
+        store.forget_trims(logical);
         store.drop_log(log, MergeKind::Full, work);
+    }
+
+    /// The id of the log block that takes a logical block's next page.
+    #[inline]
+    fn ready(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
+        match self.logs.find(logical) {
+            NONE => self.allocate(logical, store, work),
+            // A power cut had the merge of a full one still ahead.
+            id if store.block(*self.logs.value(id)).next == store.shape.pages_per_block => {
+                self.merge(logical, store, work);
+                self.allocate(logical, store, work)
+            }
+            id => {
+                self.logs.touch(&mut self.chips[store.chip(logical) as usize].0, id);
+                id
+            }
+        }
     }
 }
 
@@ -108,13 +126,7 @@ impl Logs for Pairs {
     #[inline]
     fn write(&mut self, lpn: u32, _sequential: bool, cause: Cause, store: &mut Store, work: &mut Work) {
         let logical = store.block_of(lpn);
-        let id = match self.logs.find(logical) {
-            NONE => self.allocate(logical, store, work),
-            id => {
-                self.logs.touch(&mut self.chips[store.chip(logical) as usize].0, id);
-                id
-            }
-        };
+        let id = self.ready(logical, store, work);
         let log = *self.logs.value(id);
         store.append(log, lpn, cause, work);
         if store.block(log).next == store.shape.pages_per_block {
@@ -122,9 +134,36 @@ impl Logs for Pairs {
         }
     }
 
+    fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        self.ready(logical, store, work);
+    }
+
+    fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        let log = self.log(logical);
+        store.append_trims(log, logical, work);
+        if store.block(log).next == store.shape.pages_per_block {
+            self.merge(logical, store, work);
+        }
+    }
+
+    fn found(logs: &[FoundLog], store: &Store) -> Result<Pairs, String> {
+        let mut pairs = Pairs::new(&store.shape);
+        for &FoundLog { block, .. } in logs {
+            let logical = store.block(block).owner;
+            let (list, limit) = &mut pairs.chips[store.chip(logical) as usize];
+            if pairs.logs.find(logical) != NONE || list.len == *limit {
+                return Err(format!("block {block} is a log block too many, of logical block {logical}"));
+            }
+            let id = pairs.logs.insert(logical, block);
+            pairs.logs.push_head(list, id);
+        }
+        Ok(pairs)
+    }
+
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
         if self.logs.find(logical) != NONE {
             let log = self.detach(logical, store);
+            store.forget_trims(logical);
             store.erase(log, work);
         }
     }
@@ -158,7 +197,9 @@ impl Logs for Pairs {
                 let (logical, log) = (self.logs.key(id), *self.logs.value(id));
                 let at = store.block(log);
                 let sound = at.role == Role::Log && at.owner == logical && store.chip(logical) == chip;
-                if !sound || at.next == store.shape.pages_per_block || at.next == 0 {
+                // Full ones are merged at once, but for what a power cut left.
+                let full = at.next == store.shape.pages_per_block;
+                if !sound || (full && !store.shape.power_safe) || at.next == 0 {
                     return Err(format!(
                         "block {log} is no open log block of logical block {logical}: {at:?}"
                     ));

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hybrid::layout::Shape;
 use super::hybrid::store::{Role, Store};
-use super::hybrid::{Hybrid, Logs, Part, complete};
+use super::hybrid::{FoundLog, Hybrid, Logs, Part, complete};
 use super::merges::MergeKind;
 use crate::config::Key;
 use crate::flash::{Cause, Work};
@@ -67,8 +67,12 @@ impl Shared {
         self.0[chip as usize].sequential = NONE;
         if store.block(log).valid == 0 {
             store.drop_log(log, MergeKind::Partial, work);
-        } else {
+        } else if store.block(log).in_order {
             store.merge_in_order(log, work);
+        } else {
+            // A page of it was cut.
+            store.merge_full(store.block(log).owner, work);
+            store.drop_log(log, MergeKind::Full, work);
         }
     }
 
@@ -96,6 +100,9 @@ impl Shared {
         let victim = self.0[chip as usize].random.pop_front().expect("all log blocks are in use");
         while let Some(logical) = store.first_associated(victim) {
             self.merge(logical, store, work);
+            if store.has_trims(logical) && store.block_of(store.trims_page(logical)) == victim {
+                store.forget_trims(logical);
+            }
         }
         store.drop_log(victim, MergeKind::Full, work);
     }
@@ -109,6 +116,15 @@ impl Shared {
         let log = store.take(chip, Role::Log, NONE);
         self.0[chip as usize].random.push_back(log);
         log
+    }
+
+    /// The RW log block that takes the next page of a chip.
+    #[inline]
+    fn current(&mut self, chip: u32, store: &mut Store, work: &mut Work) -> u32 {
+        match self.0[chip as usize].random.back() {
+            Some(&log) if store.block(log).next < store.shape.pages_per_block => log,
+            _ => self.open(chip, store, work),
+        }
     }
 }
 
@@ -132,7 +148,10 @@ impl Logs for Shared {
         let log = self.0[chip as usize].sequential;
         let offset = store.offset(part.first);
         if offset > 0 {
-            return log != NONE && store.block(log).owner == part.logical && store.block(log).next == offset;
+            return log != NONE && {
+                let at = store.block(log);
+                at.owner == part.logical && at.next == offset && at.in_order
+            };
         }
         if log != NONE {
             self.merge_sequential(chip, store, work);
@@ -153,11 +172,36 @@ impl Logs for Shared {
             }
             return;
         }
-        let log = match self.0[chip as usize].random.back() {
-            Some(&log) if store.block(log).next < full => log,
-            _ => self.open(chip, store, work),
-        };
+        let log = self.current(chip, store, work);
         store.append(log, lpn, cause, work);
+    }
+
+    fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        self.current(store.chip(logical), store, work);
+    }
+
+    fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
+        let log = self.current(store.chip(logical), store, work);
+        store.append_trims(log, logical, work);
+    }
+
+    fn found(logs: &[FoundLog], store: &Store) -> Result<Shared, String> {
+        let mut logs = logs.to_vec();
+        logs.sort_by_key(|log| log.born);
+        let mut shared = Shared::new(&store.shape);
+        for FoundLog { block, .. } in logs {
+            let Chip { random, limit, sequential } = &mut shared.0[store.chip_of_block(block) as usize];
+            let room =
+                if store.block(block).owner == NONE { random.len() < *limit } else { *sequential == NONE };
+            if !room {
+                return Err(format!("block {block} is a log block too many: {:?}", store.block(block)));
+            }
+            match store.block(block).owner {
+                NONE => random.push_back(block),
+                _ => *sequential = block,
+            }
+        }
+        Ok(shared)
     }
 
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
@@ -204,7 +248,9 @@ impl Logs for Shared {
             let mut count = chip.random.len();
             if chip.sequential != NONE {
                 let at = store.block(chip.sequential);
-                if at.role != Role::Log || at.owner == NONE || !at.in_order || at.next == full {
+                // One that a power cut left out of order waits for its merge.
+                let sound = (at.in_order && at.next < full) || (!at.in_order && store.shape.power_safe);
+                if at.role != Role::Log || at.owner == NONE || !sound {
                     return Err(format!("block {} is no SW log block: {at:?}", chip.sequential));
                 }
                 count += 1;

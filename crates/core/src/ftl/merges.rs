@@ -40,6 +40,17 @@ impl MergeStats {
         self.0[kind as usize]
     }
 
+    /// Those since `base`.
+    pub fn since(&self, base: &MergeStats) -> MergeStats {
+        let mut since = *self;
+        for (count, base) in since.0.iter_mut().zip(base.0) {
+            count.count -= base.count;
+            count.pages_copied -= base.pages_copied;
+            count.busy_ns -= base.busy_ns;
+        }
+        since
+    }
+
     /// The same, to count on.
     pub fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
         &mut self.0[kind as usize]

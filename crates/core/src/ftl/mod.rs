@@ -302,6 +302,8 @@ macro_rules! registry {
                 match served_by(settings) {
                     $($module::NAME => <$type>::recover(settings, media, tape, work, $new)
                         .map(|(ftl, recovery)| (Ftl::$variant(ftl), recovery)),)*
+                    $($place::NAME => <$kind>::recover(settings, media, tape, work)
+                        .map(|(ftl, recovery)| (Ftl::$other(ftl), recovery)),)*
                     other => panic!("unregistered FTL {other}"),
                 }
             }
@@ -334,6 +336,8 @@ macro_rules! registry {
         pub fn keeps_trims(settings: &Settings) -> bool {
             match settings.ftl.kind.as_str() {
                 $($module::NAME => layout::keeps_trims(settings, $on_flash),)*
+                // A hybrid FTL writes a trim as it writes data.
+                $($place::NAME => true,)*
                 other => panic!("unregistered FTL {other}"),
             }
         }

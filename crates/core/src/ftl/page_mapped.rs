@@ -1,6 +1,7 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
 mod recover;
+mod serve;
 
 use std::io;
 
@@ -9,7 +10,7 @@ use super::log::Log;
 use super::pool::BlockPool;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::units::UnitSpace;
-use super::{FlashTranslation, Request, background, endurance, wear};
+use super::{FlashTranslation, Mark, Request, background, endurance, wear};
 use crate::config::{GcBackground, Settings};
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
@@ -153,33 +154,6 @@ impl<T: Translation> PageMapped<T> {
         u32::from(!hit)
     }
 
-    /// Reads `count` logical pages that share the NAND page of `lpn`'s data.
-    #[inline]
-    fn read_data(&mut self, lpn: u32, count: u32, work: &mut Work) {
-        let data = &self.data;
-        match data.slot(lpn) {
-            NONE => work.read_part(data.home(lpn), Cause::Host, count),
-            slot if data.buffered(slot) => (),
-            slot => work.at(data.slot_page(slot)).read_part(data.slot_chip(slot), Cause::Host, count),
-        }
-    }
-
-    /// How many logical pages from `lpn` on, at most up to `end`, lie in one NAND page.
-    fn together(&self, lpn: u32, end: u32) -> u32 {
-        let page = |lpn| match self.data.slot(lpn) {
-            NONE => (true, self.by_page.div(lpn)),
-            slot => (false, self.data.slot_page(slot)),
-        };
-        let first = page(lpn);
-        (lpn + 1..end).take_while(|&next| page(next) == first).count() as u32 + 1
-    }
-
-    #[inline]
-    fn write_data(&mut self, lpn: u32, work: &mut Work) {
-        self.host_slots += 1;
-        self.append(lpn, Cause::Host, work);
-    }
-
     /// Makes the trims so far durable ([`super::log`]).
     fn state_trims(&mut self, work: &mut Work) {
         if self.data.units_due() == 0 {
@@ -287,43 +261,19 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     }
 
     fn read(&mut self, request: Request, work: &mut Work) -> u32 {
-        let end = request.first + request.pages;
-        let mut misses = 0;
-        let mut read_up_to = request.first;
-        for lpn in request.first..end {
-            work.chain_for(lpn);
-            misses += self.translate(lpn, end - lpn - 1, false, work);
-            if lpn >= read_up_to {
-                let count = if self.by_page.get() == 1 { 1 } else { self.together(lpn, end) };
-                self.read_data(lpn, count, work);
-                read_up_to = lpn + count;
-            }
-        }
-        // Evicted mappings are programmed too.
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
-        misses
+        self.read_for(request, Cause::Host, work)
     }
 
     fn write(&mut self, request: Request, work: &mut Work) -> u32 {
-        let last = request.first + request.pages - 1;
-        let mut misses = 0;
-        for lpn in request.first..=last {
-            if self.read_only {
-                self.refuse();
-                break;
-            }
-            work.chain_for(lpn);
-            misses += self.translate(lpn, last - lpn, true, work);
-            let partial =
-                (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
-            if partial && self.read_modify_write {
-                self.read_data(lpn, 1, work);
-            }
-            self.write_data(lpn, work);
-        }
-        misses
+        self.write_for(request, Cause::Host, work)
+    }
+
+    fn read_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+        self.read_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work)
+    }
+
+    fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+        self.write_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work)
     }
 
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {

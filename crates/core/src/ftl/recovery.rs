@@ -41,6 +41,8 @@ pub enum Flaw {
     IgnoreOrder,
     /// Trims that were made durable are not looked at.
     ForgetTrims,
+    /// Hybrid FTLs: a merge that was cut counts as complete.
+    TrustMerges,
 }
 
 /// What recovery did.

@@ -236,14 +236,14 @@ impl TranslationPages {
     #[inline(always)] // saves half a percent of all instructions
     pub fn read(&mut self, page: u32, work: &mut Work) {
         let slot = self.log.slot(page);
-        work.at(self.log.slot_page(slot)).read(self.log.slot_chip(slot), Cause::Map);
+        work.at_slot(|| self.log.slot_page(slot)).read(self.log.slot_chip(slot), Cause::Map);
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
     #[inline]
     pub fn load(&mut self, page: u32, work: &mut Work) -> u32 {
         let slot = self.log.slot(page);
-        work.at(self.log.slot_page(slot)).load(self.log.slot_chip(slot), Cause::Map)
+        work.at_slot(|| self.log.slot_page(slot)).load(self.log.slot_chip(slot), Cause::Map)
     }
 
     /// Programs a translation page whose `updated` entries are new on flash; all its entries but those

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::report::ByCause;
+use super::report::{ByCause, Merges};
 use super::series::SeriesReport;
 use super::summary::Summary;
 
@@ -43,6 +43,8 @@ pub struct Benchmark {
     pub write_latency_mean_ns: Option<f64>,
     /// Flash operations of the measured runs and what lies between them, by cause.
     pub flash: Operations,
+    /// Merges of the same stretch by kind, their cost relative to its operations of cause `host`.
+    pub merges: Merges,
 }
 
 /// One measured run.

@@ -49,8 +49,13 @@ impl Histogram {
         self.count += 1;
         self.sum += u128::from(value);
         self.squares += u128::from(value) * u128::from(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        // Both are rare, and a store is not free.
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
     }
 
     /// Counts a value `count` times.

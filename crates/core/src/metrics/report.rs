@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Health, Histogram, Parts, Preconditioning, Recorder, Summary};
 use crate::device::{Device, Overlaps};
 use crate::flash::{Cause, Counts};
-use crate::ftl::merges::{MergeCount, MergeKind};
+use crate::ftl::merges::{MergeCount, MergeKind, MergeStats};
 use crate::ftl::with_ftl;
 use crate::ftl::{FlashTranslation, Ftl};
 use crate::workload::SourceSummary;
@@ -205,11 +205,11 @@ pub struct Merges {
 }
 
 impl Merges {
-    fn new(ftl: &Ftl, counts: &Counts) -> Merges {
-        let stats = with_ftl!(ftl, ftl => ftl.merges());
+    /// Of these merges, beside `host_ns` of operations of cause `host`.
+    pub fn new(stats: &MergeStats, host_ns: u64) -> Merges {
         let of = |kind| {
             let MergeCount { count, pages_copied, busy_ns } = stats.of(kind);
-            let cost_ratio = ratio(busy_ns, counts.busy_ns[Cause::Host as usize]);
+            let cost_ratio = ratio(busy_ns, host_ns);
             Merge { count, pages_copied, busy_ns, cost_ratio }
         };
         Merges {
@@ -515,7 +515,7 @@ impl Report {
                 busy_ns: by_cause(&counts.busy_ns),
                 program_time: program_time(ftl, counts, sources.program_ns),
             },
-            merges: Merges::new(ftl, counts),
+            merges: Merges::new(&with_ftl!(ftl, ftl => ftl.merges()), counts.busy_ns[Cause::Host as usize]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
             health: Health::new(

@@ -4,29 +4,32 @@
 //! Create_New_Batch). A request joins the batch of its half and of the translation page of its
 //! first LPN; a flush, which has no LPN, is a batch of its own.
 
-use hashbrown::HashMap;
-
 use crate::request::{Half, Pool, Queue};
 use crate::util::NONE;
 
-/// Hashes a translation page and a half; unseeded, so that iteration could not differ between runs
-/// even if there were any.
-type Index = HashMap<u64, u32, std::hash::BuildHasherDefault<PageHasher>>;
+/// What waits by a small number: a translation page with a half, a flash block. Dense, since a hash costs
+/// more than all else that a batch needs; grows to the greatest number seen.
+#[derive(Clone, Debug)]
+pub(super) struct Index(Vec<u32>);
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PageHasher(u64);
-
-impl std::hash::Hasher for PageHasher {
-    fn finish(&self) -> u64 {
-        self.0
+impl Index {
+    pub fn new() -> Index {
+        Index(vec![NONE; 1024])
     }
 
-    fn write(&mut self, _bytes: &[u8]) {
-        unreachable!("keys are u64");
+    /// What is kept under a number, or [`NONE`].
+    #[inline]
+    pub fn get(&self, key: u32) -> u32 {
+        self.0.get(key as usize).copied().unwrap_or(NONE)
     }
 
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    /// Keeps something under a number; [`NONE`]: nothing.
+    #[inline]
+    pub fn set(&mut self, key: u32, value: u32) {
+        if key as usize >= self.0.len() {
+            self.0.resize((key as usize + 1).next_power_of_two(), NONE);
+        }
+        self.0[key as usize] = value;
     }
 }
 
@@ -40,7 +43,7 @@ pub(super) struct Batch {
     /// Pages of all its requests.
     pub pages: u64,
     half: Half,
-    key: Option<u64>,
+    key: Option<u32>,
     older: u32,
     younger: u32,
 }
@@ -56,6 +59,7 @@ struct Ends {
 pub(super) struct Batches {
     slots: Vec<Batch>,
     free: Vec<u32>,
+    /// The waiting batch by translation page and half, or [`NONE`].
     index: Index,
     order: [Ends; 2],
     created: u64,
@@ -66,7 +70,7 @@ impl Batches {
         Batches {
             slots: Vec::with_capacity(128),
             free: Vec::with_capacity(128),
-            index: Index::with_capacity_and_hasher(256, Default::default()),
+            index: Index::new(),
             order: [Ends { oldest: NONE, youngest: NONE }; 2],
             created: 0,
         }
@@ -94,8 +98,8 @@ impl Batches {
         let request = &pool[id];
         let half = request.half();
         let pages = u64::from(request.pages.pages);
-        let key = (pages > 0).then(|| u64::from(request.translation_page) << 1 | half as u64);
-        let found = key.and_then(|key| self.index.get(&key).copied());
+        let key = (pages > 0).then(|| request.translation_page << 1 | half as u32);
+        let found = key.map(|key| self.index.get(key)).filter(|&slot| slot != NONE);
         let slot = found.unwrap_or_else(|| self.create(half, key));
         let batch = &mut self.slots[slot as usize];
         batch.queue.push(id, pool);
@@ -105,7 +109,7 @@ impl Batches {
         (slot, found.is_none())
     }
 
-    fn create(&mut self, half: Half, key: Option<u64>) -> u32 {
+    fn create(&mut self, half: Half, key: Option<u32>) -> u32 {
         self.created += 1;
         let older = self.order[half as usize].youngest;
         let batch = Batch {
@@ -133,7 +137,7 @@ impl Batches {
         }
         self.order[half as usize].youngest = slot;
         if let Some(key) = key {
-            self.index.insert(key, slot);
+            self.index.set(key, slot);
         }
         slot
     }
@@ -176,7 +180,7 @@ impl Batches {
             younger => self.slots[younger as usize].older = older,
         }
         if let Some(key) = key {
-            self.index.remove(&key);
+            self.index.set(key, NONE);
         }
         self.slots[slot as usize].number = 0;
         self.free.push(slot);

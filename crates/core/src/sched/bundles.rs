@@ -9,14 +9,10 @@
 //! Trims and flushes go alone, as reads do. No write passes a trim of its block: what arrives after one begins
 //! another bundle, and a bundle that stands behind any trim is not taken ahead.
 
-use hashbrown::HashMap;
-
-use super::batches::PageHasher;
+use super::batches::Index;
 use crate::request::{Pool, Queue};
 use crate::util::NONE;
 use crate::workload::Op;
-
-type Index = HashMap<u64, u32, std::hash::BuildHasherDefault<PageHasher>>;
 
 /// A place in the order of arrival: a bundle of one block's writes, or a request that goes alone.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +50,7 @@ impl Bundles {
             block_pages: 1,
             places: Vec::with_capacity(128),
             free: Vec::with_capacity(128),
-            open: Index::with_capacity_and_hasher(256, Default::default()),
+            open: Index::new(),
             oldest: NONE,
             youngest: NONE,
             numbered: 0,
@@ -81,7 +77,7 @@ impl Bundles {
         let mut slot = NONE;
         if request.op == Op::Write && pages.pages > 0 {
             block = pages.first / self.block_pages;
-            slot = self.open.get(&u64::from(block)).copied().unwrap_or(NONE);
+            slot = self.open.get(block);
         } else if request.op == Op::Trim && pages.pages > 0 {
             self.close(pages.first / self.block_pages, (pages.first + pages.pages - 1) / self.block_pages);
             self.trims += 1;
@@ -99,7 +95,7 @@ impl Bundles {
         while slot != NONE {
             let Place { block, younger, .. } = self.places[slot as usize];
             if block != NONE && (first..=last).contains(&block) {
-                self.open.remove(&u64::from(block));
+                self.open.set(block, NONE);
             }
             slot = younger;
         }
@@ -125,7 +121,7 @@ impl Bundles {
         }
         self.youngest = slot;
         if block != NONE {
-            self.open.insert(u64::from(block), slot);
+            self.open.set(block, slot);
         }
         slot
     }
@@ -140,8 +136,8 @@ impl Bundles {
             NONE => self.youngest = older,
             younger => self.places[younger as usize].older = older,
         }
-        if block != NONE && self.open.get(&u64::from(block)) == Some(&slot) {
-            self.open.remove(&u64::from(block));
+        if block != NONE && self.open.get(block) == slot {
+            self.open.set(block, NONE);
         }
         self.free.push(slot);
     }
@@ -158,7 +154,10 @@ impl Bundles {
 
     /// Takes out a block's writes that may go now.
     pub fn take_block(&mut self, block: u32, pool: &mut Pool, taken: &mut Vec<u32>) {
-        let Some(&slot) = self.open.get(&u64::from(block)) else { return };
+        let slot = self.open.get(block);
+        if slot == NONE {
+            return;
+        }
         if self.trims > 0 && self.oldest_trim(pool) < self.places[slot as usize].number {
             return;
         }

@@ -34,10 +34,8 @@ struct Density {
 
 impl Ord for Density {
     fn cmp(&self, other: &Density) -> Ordering {
-        // A batch without pages (a flush) has density 0: it goes after the writes it is about.
-        (self.pages > 0)
-            .cmp(&(other.pages > 0))
-            .then((self.requests * other.pages).cmp(&(other.requests * self.pages)))
+        (self.requests * other.pages)
+            .cmp(&(other.requests * self.pages))
             .then(other.number.cmp(&self.number))
             .then(self.requests.cmp(&other.requests))
     }
@@ -59,7 +57,10 @@ pub(super) struct Densest {
 
 fn density(batches: &Batches, slot: u32) -> Density {
     let batch = batches.get(slot);
-    Density { requests: u64::from(batch.queue.len()), pages: batch.pages, number: batch.number, slot }
+    // A batch without pages (a flush) has density 0: it goes after the writes it is about.
+    let (requests, pages) =
+        if batch.pages > 0 { (u64::from(batch.queue.len()), batch.pages) } else { (0, 1) };
+    Density { requests, pages, number: batch.number, slot }
 }
 
 impl Densest {

@@ -1,11 +1,10 @@
 //! What feeds the host: a source of block requests, or the file host above the block layer.
 
-use std::collections::VecDeque;
-
 use super::files::FileHost;
 use crate::config::{Replay, Settings};
 use crate::ftl;
 use crate::request::{Pool, Request};
+use crate::util::{NONE, Ring};
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
 /// Latest arrival that is simulated: a century and a half, far from where 64 bits end.
@@ -115,6 +114,8 @@ impl<'a> Arrivals<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     logical_page: u64,
+    /// Its power of two, or [`NONE`]: a division takes longer than the rest of an arrival.
+    shift: u32,
 }
 
 impl Paging {
@@ -125,18 +126,16 @@ impl Paging {
 
     /// Pages of so many bytes.
     pub fn of(logical_page: u64) -> Paging {
-        Paging { logical_page }
+        let shift = if logical_page.is_power_of_two() { logical_page.trailing_zeros() } else { NONE };
+        Paging { logical_page, shift }
     }
 
     /// Logical page of a byte address, and how far into the page it is.
     #[inline]
     fn page_of(self, at: u64) -> (u64, u64) {
-        let page = self.logical_page;
-        // Most pages are powers of two, and a division takes longer than the rest of an arrival.
-        if page.is_power_of_two() {
-            (at >> page.trailing_zeros(), at & (page - 1))
-        } else {
-            (at / page, at % page)
+        match self.shift {
+            NONE => (at / self.logical_page, at % self.logical_page),
+            shift => (at >> shift, at & (self.logical_page - 1)),
         }
     }
 
@@ -173,7 +172,7 @@ pub struct Replayed<'a> {
     merged: u64,
     /// Closed replay: requests that may still arrive at time 0, and the completions that each let
     /// another one arrive. `None` in open replay.
-    closed: Option<(u32, VecDeque<u64>)>,
+    closed: Option<(u32, Ring)>,
     paging: Paging,
     user_bytes: u64,
 }
@@ -188,7 +187,7 @@ impl<'a> Replayed<'a> {
             merged: 0,
             closed: (settings.workload.replay == Replay::Closed).then(|| {
                 let depth = settings.host.queue_depth;
-                (depth, VecDeque::with_capacity(depth.min(1 << 16) as usize))
+                (depth, Ring::new(depth.min(1 << 16) as usize))
             }),
             paging: Paging::new(settings),
             user_bytes: settings.user_bytes(),
@@ -200,15 +199,10 @@ impl<'a> Replayed<'a> {
     /// Reads the next record.
     #[inline]
     fn fetch(&mut self) -> Result<(), SourceError> {
-        match self.source.next() {
-            Ok(Some(record)) if record.time_ns > LATEST_NS && self.closed.is_none() => {
-                Err(self.late(&record))
-            }
-            Ok(record) => {
-                self.next = record;
-                Ok(())
-            }
-            Err(error) => Err(error),
+        self.next = self.source.next()?;
+        match &self.next {
+            Some(record) if record.time_ns > LATEST_NS && self.closed.is_none() => Err(self.late(record)),
+            _ => Ok(()),
         }
     }
 
@@ -228,7 +222,7 @@ impl<'a> Replayed<'a> {
         let record = self.next.as_ref()?;
         match &self.closed {
             None => Some(record.time_ns),
-            Some((0, completions)) => completions.front().copied(),
+            Some((0, completions)) => completions.front(),
             Some(_) => Some(0),
         }
     }
@@ -237,10 +231,10 @@ impl<'a> Replayed<'a> {
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
-            completions.push_back(now_ns);
+            completions.push(now_ns);
             // Those that became part of it.
-            if request.tag > 0 {
-                completions.extend(std::iter::repeat_n(now_ns, request.tag as usize));
+            for _ in 0..request.tag {
+                completions.push(now_ns);
             }
         }
     }
@@ -248,16 +242,16 @@ impl<'a> Replayed<'a> {
     /// The request that arrives at `now_ns` or before, if any; it is put into the pool.
     #[inline]
     fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
+        let Some(record) = &self.next else { return Ok(None) };
         let Some(arrival_ns) = self.next_ns().filter(|&at| at <= now_ns) else { return Ok(None) };
-        let record = self.next.take().expect("one is due");
-        let pages = self.pages(&record)?;
+        let Record { op, offset, size, .. } = *record;
+        let pages = self.pages(record)?;
         let number = self.arrived + 1 - self.merged;
-        let Record { op, offset, size, .. } = record;
         let id = pool.insert(Request::new(number, arrival_ns, op, offset, size, pages));
         self.fetch()?;
         match &mut self.closed {
             None => (),
-            Some((0, completions)) => drop(completions.pop_front()),
+            Some((0, completions)) => completions.pop(),
             Some((at_start, _)) => *at_start -= 1,
         }
         self.arrived += 1;

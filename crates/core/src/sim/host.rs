@@ -52,19 +52,20 @@ impl Host {
             sched.set_block_size(blocks.pages());
         }
         let deadline_ns = settings.host.deadline_ns.filter(|_| sched.has_deadline());
+        let merging = Merging::new(settings, files, blocks.as_ref().map(Blocks::bytes));
         Host {
             pool: Pool::default(),
             awareness: Awareness::new(&settings.host.awareness, device),
             classifies: sched.classifies(),
             depth: settings.host.queue_depth,
             deadline_ns,
-            aged: deadline_ns.is_some() || blocks.is_some(),
+            aged: deadline_ns.is_some() || blocks.is_some() || merging.is_some(),
             sched,
             pending: 0,
             ages: Ages::default(),
             feed: Feed::Nothing,
             deadlines_due: false,
-            merging: Merging::new(settings, files, blocks.as_ref().map(Blocks::bytes)),
+            merging,
             blocks,
         }
     }
@@ -105,10 +106,13 @@ impl Host {
             Some(id) => id,
             None => {
                 self.admit(now_ns, arrivals, device)?;
-                if std::mem::take(&mut self.deadlines_due) {
+                let expired = if std::mem::take(&mut self.deadlines_due) {
                     self.collect_expired(now_ns);
-                }
-                let Some(id) = self.feed().or_else(|| self.choose(now_ns, arrivals, device)) else {
+                    self.feed()
+                } else {
+                    None
+                };
+                let Some(id) = expired.or_else(|| self.choose(now_ns, arrivals, device)) else {
                     return Ok(None);
                 };
                 id
@@ -257,7 +261,7 @@ impl Host {
                 self.feed()?
             }
         };
-        self.deadlines_due = true;
+        self.deadlines_due = self.deadline_ns.is_some();
         Some(id)
     }
 

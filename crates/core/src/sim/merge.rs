@@ -3,6 +3,8 @@
 //! As the block layer of Linux does it: a request that begins where a pending one of the same operation
 //! ends joins it (back merge), or one that ends where it begins (front merge), up to a size and, where a
 //! boundary is set, never across a multiple of it. Two pending requests that come to touch stay two.
+//! None joins one that came before a pending write or trim of what it is about, nor a write or trim one
+//! before such a read: it would pass them.
 //! A request that is in a scheduler's queue keeps its place there, and what the scheduler ordered it by
 //! at its admission.
 
@@ -30,6 +32,20 @@ pub struct Merging {
 
 fn merges(op: Op) -> bool {
     matches!(op, Op::Read | Op::Write)
+}
+
+/// Whether a request may go ahead of a pending one and all that came after that.
+fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
+    let end = request.offset + request.size;
+    while pending != NONE {
+        let other = &pool[pending];
+        let overlaps = other.offset < end && request.offset < other.offset + other.size;
+        if overlaps && (request.op != Op::Read || other.op != Op::Read) {
+            return false;
+        }
+        pending = pool.younger(pending);
+    }
+    true
 }
 
 impl Merging {
@@ -69,11 +85,14 @@ impl Merging {
             return None;
         }
         let (op, start, end) = (request.op as u8, request.offset, request.offset + request.size);
-        let back =
-            self.ends.get(&(op, start)).copied().filter(|&id| self.fits(request.op, pool[id].offset, end));
+        let back = self.ends.get(&(op, start)).copied();
+        let back = back.filter(|&id| {
+            self.fits(request.op, pool[id].offset, end) && may_pass(request, pool.younger(id), pool)
+        });
         let front = || {
             let id = self.starts.get(&(op, end)).copied()?;
-            self.fits(request.op, start, pool[id].offset + pool[id].size).then_some(id)
+            let fits = self.fits(request.op, start, pool[id].offset + pool[id].size);
+            (fits && may_pass(request, pool.younger(id), pool)).then_some(id)
         };
         let id = back.or_else(front)?;
         self.leave(id, pool);

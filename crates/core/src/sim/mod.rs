@@ -24,7 +24,7 @@ use crate::workload::bench::Clients;
 use crate::workload::{Op, Source, SourceError};
 use arrivals::Arrivals;
 use extras::Sampler;
-use files::FileHost;
+use files::{Done, FileHost};
 use host::Host;
 pub use prepare::Prepared;
 pub use state::{FORMAT, Identity, StateError};
@@ -237,7 +237,9 @@ fn run_fed(
         histograms: settings.results.histograms,
     });
     if let Some(files) = run.arrivals.files() {
-        let sections = files.sections(run.work.counts(), run.host.merged());
+        let merges = with_ftl!(&run.ftl, ftl => ftl.merges());
+        let done = Done { counts: *run.work.counts(), merges };
+        let sections = files.sections(&done, run.host.merged());
         report.benchmark = Some(sections.benchmark);
         report.page_cache = sections.page_cache;
         report.file_system = sections.file_system;
@@ -326,7 +328,10 @@ impl Run<'_> {
     fn tick(&mut self) -> Result<(), RunError> {
         self.arrivals.tick(self.now_ns)?;
         let Some(files) = self.arrivals.files() else { return Ok(()) };
-        files.measure(self.work.counts());
+        if files.wants_measure() {
+            let merges = with_ftl!(&self.ftl, ftl => ftl.merges());
+            files.measure(Done { counts: *self.work.counts(), merges });
+        }
         if self.check.is_none() {
             return Ok(());
         }

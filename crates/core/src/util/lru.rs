@@ -1,7 +1,7 @@
 //! Recency lists over a fixed number of keyed entries.
 //!
-//! Entries live in one arena and are found through an open-addressing table of
-//! keys and 32-bit ids, so that a search touches no entry.
+//! Entries live in one arena and are found through a table of 32-bit ids, from which those whose keys
+//! share a place are chained: taking an entry out, which a full cache does at every miss, is then a store.
 
 use super::NONE;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ struct Entry<T> {
     key: u32,
     prev: u32,
     next: u32,
+    /// The next entry with the same place in the table.
+    chained: u32,
     value: T,
 }
 
@@ -37,12 +39,10 @@ pub struct Lru<T> {
     bounded: bool,
     free: u32,
     len: u32,
-    /// Key and id; [`NONE`] for the id where nothing is.
-    table: Vec<(u32, u32)>,
+    /// First entry of each chain, or [`NONE`].
+    table: Vec<u32>,
     shift: u32,
 }
-
-const VACANT: (u32, u32) = (NONE, NONE);
 
 impl<T: Copy + Default> Lru<T> {
     /// Room for `capacity` entries (at least 1), allocated at once; without a bound it grows.
@@ -69,11 +69,12 @@ impl<T: Copy + Default> Lru<T> {
             key: NONE,
             prev: NONE,
             next: link(id),
+            chained: NONE,
             value: T::default(),
         }));
         self.free = first;
         let slots = (u64::from(capacity) * 2).next_power_of_two();
-        self.table = vec![VACANT; slots as usize];
+        self.table = vec![NONE; slots as usize];
         self.shift = 64 - slots.trailing_zeros();
         for id in 0..first {
             self.enter(self.entries[id as usize].key, id);
@@ -82,12 +83,8 @@ impl<T: Copy + Default> Lru<T> {
 
     #[inline]
     fn enter(&mut self, key: u32, id: u32) {
-        let mask = self.table.len() - 1;
-        let mut at = self.home(key);
-        while self.table[at].1 != NONE {
-            at = (at + 1) & mask;
-        }
-        self.table[at] = (key, id);
+        let home = self.home(key);
+        self.entries[id as usize].chained = std::mem::replace(&mut self.table[home], id);
     }
 
     /// Entries held.
@@ -114,15 +111,11 @@ impl<T: Copy + Default> Lru<T> {
     /// The entry with this key, or [`NONE`].
     #[inline]
     pub fn find(&self, key: u32) -> u32 {
-        let mask = self.table.len() - 1;
-        let mut at = self.home(key);
-        loop {
-            let (found, id) = self.table[at];
-            if id == NONE || found == key {
-                return id;
-            }
-            at = (at + 1) & mask;
+        let mut id = self.table[self.home(key)];
+        while id != NONE && self.entries[id as usize].key != key {
+            id = self.entries[id as usize].chained;
         }
+        id
     }
 
     /// Takes a free entry for a key that is not held. It is in no list yet.
@@ -134,7 +127,7 @@ impl<T: Copy + Default> Lru<T> {
         }
         let id = self.free;
         self.free = self.entries[id as usize].next;
-        self.entries[id as usize] = Entry { key, prev: NONE, next: NONE, value };
+        self.entries[id as usize] = Entry { key, prev: NONE, next: NONE, chained: NONE, value };
         self.enter(key, id);
         self.len += 1;
         id
@@ -143,26 +136,17 @@ impl<T: Copy + Default> Lru<T> {
     /// Gives an entry back; it must be in no list any more.
     #[inline]
     pub fn remove(&mut self, id: u32) {
-        let mask = self.table.len() - 1;
-        let mut hole = self.home(self.entries[id as usize].key);
-        while self.table[hole].1 != id {
-            hole = (hole + 1) & mask;
-        }
-        // Backward shift keeps every probe sequence free of holes without tombstones.
-        let mut at = hole;
-        loop {
-            at = (at + 1) & mask;
-            let other = self.table[at];
-            if other.1 == NONE {
-                break;
+        let Entry { key, chained, .. } = self.entries[id as usize];
+        let home = self.home(key);
+        let mut before = self.table[home];
+        if before == id {
+            self.table[home] = chained;
+        } else {
+            while self.entries[before as usize].chained != id {
+                before = self.entries[before as usize].chained;
             }
-            let home = self.home(other.0);
-            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.table[hole] = other;
-                hole = at;
-            }
+            self.entries[before as usize].chained = chained;
         }
-        self.table[hole] = VACANT;
         let entry = &mut self.entries[id as usize];
         entry.key = NONE;
         entry.next = self.free;

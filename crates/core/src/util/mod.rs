@@ -6,6 +6,7 @@ mod divider;
 mod heap;
 mod lru;
 mod random;
+mod ring;
 mod stack_distance;
 
 pub use bits::Bits;
@@ -13,6 +14,7 @@ pub use divider::Divider;
 pub use heap::LazyHeap;
 pub use lru::{List, Lru};
 pub use random::{below, stream};
+pub use ring::Ring;
 pub use stack_distance::{Curve, StackDistances};
 
 /// The absent id in every `u32` link.

@@ -6,6 +6,8 @@
 
 use super::layout::Shape;
 use super::store::{Role, Store};
+use super::taped::Taped;
+use crate::flash::media::Kind;
 use crate::util::{Bits, NONE};
 
 /// What the medium remembers beside the FTL's own state.
@@ -20,18 +22,21 @@ pub struct Audit {
     /// Logical pages that have data: written, and not trimmed since.
     present: Bits,
     fault: Option<String>,
+    /// Hears of everything too, if power cuts are simulated.
+    pub(super) taped: Option<Box<Taped>>,
 }
 
 impl Audit {
     /// Of erased flash.
     pub fn new(shape: &Shape) -> Audit {
-        let blocks = shape.blocks() as usize;
+        let (blocks, owners) = (shape.blocks() as usize, shape.owners() as usize);
         Audit {
             next: vec![0; blocks],
             stamps: vec![0; blocks * shape.pages_per_block as usize],
-            newest: vec![0; shape.lpns as usize],
-            present: Bits::new(shape.lpns as usize),
+            newest: vec![0; owners],
+            present: Bits::new(owners),
             fault: None,
+            taped: None,
         }
     }
 
@@ -57,22 +62,41 @@ impl Audit {
     pub fn write(&mut self, lpn: u32) {
         self.newest[lpn as usize] += 1;
         self.present.set(lpn);
+        if let Some(taped) = &mut self.taped {
+            taped.write(lpn);
+        }
     }
 
     /// A logical page is given up.
     pub fn trim(&mut self, lpn: u32) {
-        self.newest[lpn as usize] += 1;
-        self.present.clear(lpn);
+        self.forget(lpn);
+        if let Some(taped) = &self.taped {
+            taped.trim(lpn);
+        }
     }
 
-    /// A page is programmed with the newest version of a logical page.
-    pub fn program(&mut self, block: u32, offset: u32, page: u32, lpn: u32) {
+    /// What an owner had is needed no more.
+    pub fn forget(&mut self, owner: u32) {
+        self.newest[owner as usize] += 1;
+        self.present.clear(owner);
+    }
+
+    /// Version stamp in a page of a block that was programmed since its erasure; 0: none is known.
+    pub fn stamp(&self, page: u32) -> u32 {
+        self.stamps[page as usize]
+    }
+
+    /// A page is programmed with the newest version of a logical page; what its block was taken as.
+    pub fn program(&mut self, (block, kind): (u32, Kind), offset: u32, page: u32, lpn: u32) {
         let due = self.next[block as usize];
         if offset < due {
             self.fail(format!("block {block}: page {offset} programmed where page {due} was due"));
         }
         self.next[block as usize] = offset + 1;
         self.stamps[page as usize] = self.newest[lpn as usize];
+        if let Some(taped) = &mut self.taped {
+            taped.program(page, kind, lpn);
+        }
     }
 
     /// Pages before `next` are left out.
@@ -92,6 +116,9 @@ impl Audit {
         if found != newest {
             self.fail(format!("page {page} is valid with version {found} of LPN {lpn}, newest {newest}"));
         }
+        if let Some(taped) = &mut self.taped {
+            taped.copy(page);
+        }
     }
 
     /// A block is erased.
@@ -100,6 +127,9 @@ impl Audit {
             self.fail(format!("block {block} erased while {valid} of its pages are valid"));
         }
         self.next[block as usize] = 0;
+        if let Some(taped) = &self.taped {
+            taped.erase(block);
+        }
     }
 }
 
@@ -154,10 +184,11 @@ impl Store {
 
     /// A page lies where block-level mapping and the log blocks would find it.
     fn verify_place(&self, lpn: u32, page: u32) -> Result<(), String> {
-        let (logical, block) = (self.block_of(lpn), self.block_of(page));
+        let (logical, block) = (self.logical_of(lpn), self.block_of(page));
         let at = self.block(block);
         let fixed = self.offset(page) == self.offset(lpn);
         let found = match at.role {
+            Role::Data | Role::Cooperative if lpn >= self.shape.lpns => false,
             Role::Free => false,
             Role::Data => self.data[logical as usize] == block && fixed,
             Role::Log => at.owner == logical || at.owner == NONE,
@@ -219,7 +250,7 @@ impl Store {
         if self.audit.is_none() {
             return Ok(());
         }
-        (0..self.shape.lpns).try_for_each(|lpn| self.verify_mapping(lpn))?;
+        (0..self.map.len() as u32).try_for_each(|owner| self.verify_mapping(owner))?;
         (0..self.shape.blocks()).try_for_each(|block| self.verify_block(block))?;
         let mapped = self.map.iter().filter(|&&page| page != NONE).count() as u64;
         let valid = self.valid.count();

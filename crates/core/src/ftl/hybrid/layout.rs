@@ -31,6 +31,9 @@ pub struct Shape {
     pub log_blocks: u32,
     /// Largest block issue, in pages, that goes to log blocks under cooperation (CSM_TH of FAST).
     pub csm_threshold: u32,
+    /// Trims are durable ([`super::trims`]).
+    #[serde(skip)]
+    pub power_safe: bool,
 }
 
 impl Shape {
@@ -46,12 +49,18 @@ impl Shape {
             lpns: settings.user_pages() as u32,
             log_blocks: log_blocks(settings) as u32,
             csm_threshold: threshold as u32,
+            power_safe: settings.ftl.power_safe,
         }
     }
 
     /// Logical blocks; the last may have fewer pages.
     pub fn logical_blocks(&self) -> u32 {
         self.lpns.div_ceil(self.pages_per_block)
+    }
+
+    /// What pages can belong to: the logical pages and, behind them, each logical block's trims.
+    pub fn owners(&self) -> u32 {
+        self.lpns + if self.power_safe { self.logical_blocks() } else { 0 }
     }
 
     /// Erase blocks in all.

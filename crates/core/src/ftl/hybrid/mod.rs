@@ -24,8 +24,11 @@
 
 mod audit;
 pub mod layout;
+mod recover;
 mod state;
 pub mod store;
+mod taped;
+mod trims;
 
 use std::io;
 
@@ -87,6 +90,15 @@ pub trait Logs: Sized + Clone + Serialize + DeserializeOwned {
     fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
     /// Writes a page of such a part to a log block, merging before and after as it must.
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
+    /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
+    fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
+    /// Writes them there.
+    fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
+    /// After a power cut: the log blocks found, in the order of their last programs.
+    ///
+    /// # Errors
+    /// In words, if there are more than there may be.
+    fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
     /// After a cooperative switch merge of a logical block: erases log blocks that hold nothing valid.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// COOP_Query (Algorithms 3 and 4): the logical blocks that a block issue has merged, fully or
@@ -99,11 +111,26 @@ pub trait Logs: Sized + Clone + Serialize + DeserializeOwned {
     fn verify(&self, store: &Store) -> Result<(), String>;
 }
 
+/// A log block found after a power cut.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundLog {
+    /// Block.
+    pub block: u32,
+    /// Number of its first program.
+    pub born: u64,
+}
+
 /// Ends the cooperative switch merge under way.
 pub fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
     let block = std::mem::replace(&mut store.cooperative, NONE);
     let logical = store.block(block).owner;
     let began = store.block(block).next > 0;
+    if store.shape.power_safe && store.superseded(block) {
+        // What was cut, or trimmed, cannot be programmed again.
+        store.merge_full(logical, work);
+        store.drop_log(block, MergeKind::Cooperative, work);
+        return logs.release(logical, store, work);
+    }
     let since_ns = merge_ns(work);
     let copies = store.fill(block, store.shape.pages_per_block, work);
     if began || copies > 0 {
@@ -160,6 +187,24 @@ impl<L: Logs> Hybrid<L> {
     }
 }
 
+impl<L: Logs> Hybrid<L> {
+    /// Trims pages of one logical block; where trims are durable, their page is written at once, so that
+    /// nothing older can come back.
+    fn trim_part(&mut self, first: u32, end: u32, work: &mut Work) {
+        let Hybrid { store, logs, .. } = self;
+        work.chain_for(first);
+        let logical = store.block_of(first);
+        let durable = store.shape.power_safe && (first..end).any(|lpn| store.page(lpn) != NONE);
+        if durable {
+            logs.make_room(logical, store, work);
+        }
+        (first..end).for_each(|lpn| store.trim(lpn));
+        if durable {
+            logs.write_trims(logical, store, work);
+        }
+    }
+}
+
 /// Writes a page into CSM_Log, after the pages before it; false if it is behind them already.
 fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work) -> bool {
     let (block, offset) = (store.cooperative, store.offset(lpn));
@@ -177,14 +222,8 @@ impl<L: Logs> Standalone for Hybrid<L> {
     fn new(settings: &Settings, check: bool, work: &mut Work) -> Hybrid<L> {
         let store = Store::new(settings, check);
         work.reset();
-        Hybrid {
-            logs: L::new(&store.shape),
-            store,
-            stats: MapStats::default(),
-            by_entries: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
-            read_modify_write: settings.ftl.read_modify_write,
-            refused: 0,
-        }
+        let logs = L::new(&store.shape);
+        Hybrid::assemble(settings, store, logs)
     }
 
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Hybrid<L>, Damage> {
@@ -198,9 +237,6 @@ impl<L: Logs> Standalone for Hybrid<L> {
         layout::check(settings, L::NAME, L::LEAST)
     }
 }
-
-/// Why nothing is kept for power cuts: `sim::crash` refuses hybrid FTLs.
-const NOT_RECOVERED: &str = "power cuts of hybrid FTLs are refused";
 
 impl<L: Logs> FlashTranslation for Hybrid<L> {
     fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
@@ -269,9 +305,13 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
             self.refused += 1;
             return 0;
         }
-        for lpn in request.first..request.first + request.pages {
-            work.chain_for(lpn);
-            self.store.trim(lpn);
+        let end = request.first + request.pages;
+        let mut first = request.first;
+        while first < end {
+            let offset = self.store.offset(first);
+            let next = end.min(first - offset + self.store.shape.pages_per_block);
+            self.trim_part(first, next, work);
+            first = next;
         }
         self.stats.hits += u64::from(request.pages);
         0
@@ -421,16 +461,16 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
         self.store.pool.speeds()
     }
 
-    fn engrave(&self, _media: &mut Media) -> u64 {
-        unreachable!("{NOT_RECOVERED}")
+    fn engrave(&self, media: &mut Media) -> u64 {
+        self.store.engrave(media)
     }
 
-    fn record(&mut self, _tape: &Tape, _media: &Media) {
-        unreachable!("{NOT_RECOVERED}")
+    fn record(&mut self, tape: &Tape, media: &Media) {
+        self.store.keep_tape(tape, media);
     }
 
-    fn version_on(&self, _lpn: u32, _media: &Media) -> Result<Option<u64>, String> {
-        unreachable!("{NOT_RECOVERED}")
+    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+        self.store.version_on(lpn, media)
     }
 
     fn version(&self, lpn: u32) -> Option<u32> {
@@ -448,6 +488,17 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
 }
 
 impl<L: Logs> Hybrid<L> {
+    fn assemble(settings: &Settings, store: Store, logs: L) -> Hybrid<L> {
+        Hybrid {
+            logs,
+            store,
+            stats: MapStats::default(),
+            by_entries: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
+            read_modify_write: settings.ftl.read_modify_write,
+            refused: 0,
+        }
+    }
+
     /// Padding is the cost of padded switch merges ("The cost of PSM includes the padding overhead").
     #[inline]
     fn charge_padding(&mut self, pages: u32, since_ns: u64, work: &Work) {

@@ -25,8 +25,9 @@ impl Store {
     /// [`Damage`] if the store is of another shape, or the map cannot be that of a store.
     pub fn load_map(&mut self, settings: &Settings, check: bool, from: &mut Decoder) -> Result<(), Damage> {
         let corrupt = |what: &str| Err(Damage::Corrupt(what.into()));
-        // The threshold is the run's, not the state's.
-        self.shape.csm_threshold = Shape::new(settings).csm_threshold;
+        // These are the run's, not the state's.
+        let Shape { csm_threshold, power_safe, .. } = Shape::new(settings);
+        (self.shape.csm_threshold, self.shape.power_safe) = (csm_threshold, power_safe);
         if self.shape != Shape::new(settings) || self.blocks.len() != self.shape.blocks() as usize {
             return corrupt("it holds a device of another size");
         }
@@ -34,7 +35,7 @@ impl Store {
         let speeds = Speeds::new(flash, settings.seed, flash.pe_cycles as u32);
         self.pool.set_speeds(flash.program_ns, speeds);
         let pages = self.shape.blocks() * self.shape.pages_per_block;
-        self.map = vec![0; self.shape.lpns as usize];
+        self.map = vec![0; self.shape.owners() as usize];
         from.words(&mut self.map)?;
         self.spare = vec![0; pages as usize];
         self.valid = Bits::new(pages as usize);
@@ -49,8 +50,13 @@ impl Store {
             self.spare[page as usize] = lpn as u32;
         }
         if check {
-            self.audit = Some(Box::new(Audit::of(self)));
+            self.remember();
         }
         Ok(())
+    }
+
+    /// Check mode goes on from the present state.
+    pub(super) fn remember(&mut self) {
+        self.audit = Some(Box::new(Audit::of(self)));
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::audit::Audit;
 use super::layout::Shape;
 use crate::config::Settings;
+use crate::flash::media::Kind;
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::merges::{MergeKind, MergeStats};
@@ -46,8 +47,19 @@ pub struct Block {
 }
 
 impl Block {
-    const FREE: Block =
+    /// Erased.
+    pub(super) const FREE: Block =
         Block { role: Role::Free, owner: NONE, next: 0, valid: 0, in_order: true, padded: false };
+
+    /// What its pages' spare areas say that it was taken as.
+    pub(super) fn kind(&self) -> Kind {
+        match self.role {
+            Role::Free | Role::Data => Kind::Data,
+            Role::Log if self.owner == NONE => Kind::Shared,
+            Role::Log => Kind::Log,
+            Role::Cooperative => Kind::Cooperative,
+        }
+    }
 }
 
 /// Blocks, pages, and the map.
@@ -58,10 +70,10 @@ pub struct Store {
     by_block: Divider,
     chip_of: Divider,
     by_chip: Divider,
-    /// Newest version of each logical page, or [`NONE`].
+    /// Newest version of each logical page, or [`NONE`]; behind them, of each logical block's trims.
     #[serde(skip)]
     pub(super) map: Vec<u32>,
-    /// Logical page in each page's spare area.
+    /// Owner in each page's spare area.
     #[serde(skip)]
     pub(super) spare: Vec<u32>,
     #[serde(skip)]
@@ -96,7 +108,7 @@ impl Store {
             by_block: Divider::new(shape.pages_per_block),
             chip_of: Divider::new(shape.chips),
             by_chip: Divider::new(shape.blocks_per_chip),
-            map: vec![NONE; shape.lpns as usize],
+            map: vec![NONE; shape.owners() as usize],
             spare: vec![0; pages as usize],
             valid: Bits::new(pages as usize),
             data: vec![NONE; shape.logical_blocks() as usize],
@@ -114,6 +126,12 @@ impl Store {
     #[inline]
     pub fn block_of(&self, page: u32) -> u32 {
         self.by_block.div(page)
+    }
+
+    /// Logical block of what a page can belong to: of a logical page, or whose trims it holds.
+    #[inline]
+    pub fn logical_of(&self, owner: u32) -> u32 {
+        if owner < self.shape.lpns { self.by_block.div(owner) } else { owner - self.shape.lpns }
     }
 
     /// Offset of a page in its block.
@@ -172,7 +190,7 @@ impl Store {
     }
 
     #[inline]
-    fn invalidate(&mut self, page: u32) {
+    pub(super) fn invalidate(&mut self, page: u32) {
         self.valid.clear(page);
         let block = self.by_block.div(page);
         self.blocks[block as usize].valid -= 1;
@@ -193,7 +211,7 @@ impl Store {
         at.next = offset + 1;
         at.valid += 1;
         if let Some(audit) = &mut self.audit {
-            audit.program(block, offset, page, lpn);
+            audit.program((block, at.kind()), offset, page, lpn);
         }
     }
 
@@ -319,7 +337,16 @@ impl Store {
         let since_ns = merge_ns(work);
         let block = self.take(self.chip(logical), Role::Data, logical);
         let copies = self.fill(block, self.shape.pages_per_block, work);
-        self.adopt(block, work);
+        if copies > 0 {
+            self.adopt(block, work);
+        } else {
+            // Nothing but its trims was in a log block.
+            self.give_back(block);
+            let old = std::mem::replace(&mut self.data[logical as usize], NONE);
+            if old != NONE {
+                self.erase(old, work);
+            }
+        }
         self.record(MergeKind::Full, copies, since_ns, work);
     }
 
@@ -364,20 +391,22 @@ impl Store {
         let end = first + self.shape.pages_per_block;
         let mut at = first;
         while let Some(page) = self.valid.next_set(at, end) {
-            set.push(self.block_of(self.spare[page as usize]));
+            set.push(self.logical_of(self.spare[page as usize]));
             at = page + 1;
         }
         set.sort_unstable();
         set.dedup();
     }
 
-    /// Whether a page of a log block with an owner has a newer version elsewhere.
-    pub fn superseded(&self, log: u32) -> bool {
-        let Block { owner, next, .. } = self.blocks[log as usize];
-        let [first, page] = [owner, log].map(|block| block * self.shape.pages_per_block);
-        (0..next).any(|offset| {
+    /// Whether a page of a block with an owner has a newer version elsewhere or, where trims are
+    /// durable, may have been trimmed.
+    pub fn superseded(&self, block: u32) -> bool {
+        let Block { owner, next, .. } = self.blocks[block as usize];
+        let [first, page] = [owner, block].map(|block| block * self.shape.pages_per_block);
+        let trimmed = self.has_trims(owner);
+        (0..next.min(self.shape.lpns - first)).any(|offset| {
             let newest = self.map[(first + offset) as usize];
-            newest != NONE && newest != page + offset
+            newest != page + offset && (newest != NONE || trimmed)
         })
     }
 
@@ -390,7 +419,7 @@ impl Store {
     pub fn first_associated(&self, block: u32) -> Option<u32> {
         let first = block * self.shape.pages_per_block;
         let page = self.valid.next_set(first, first + self.shape.pages_per_block)?;
-        Some(self.block_of(self.spare[page as usize]))
+        Some(self.logical_of(self.spare[page as usize]))
     }
 }
 

@@ -59,6 +59,9 @@ impl Ledger {
         time_ns: u64,
         strict: bool,
     ) -> u64 {
+        // A request that was cut at the ends of blocks issues in parts.
+        let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
+        let issued = |event: &Event| at_issue(event).is_some_and(|at| issues[at].time_ns < time_ns);
         let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();
         let acknowledged = || leg.completions.iter().filter(|done| done.complete_ns < time_ns);
         let done: HashMap<u64, u64> = acknowledged().map(|done| (done.id, done.complete_ns)).collect();
@@ -67,8 +70,7 @@ impl Ledger {
             .map(|done| (done.dispatch_ns, issues.get(&done.id).map_or(0, |issue| issue.seq)))
             .max();
         for event in events {
-            let issued = issues.get(&event.request).is_some_and(|issue| issue.time_ns < time_ns);
-            if !issued {
+            if !issued(event) {
                 continue;
             }
             let done_ns = done.get(&event.request);

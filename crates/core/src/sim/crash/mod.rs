@@ -190,11 +190,6 @@ pub fn crash<'s>(
                        flash; set flash.endurance to none and ftl.spare_blocks to 0";
         return Err(SourceError::Input(message.into()).into());
     }
-    if is_hybrid(&settings.ftl.kind) {
-        let message = "hybrid FTLs cannot be recovered yet: their pages have no sequence numbers; choose a \
-                       page-mapped ftl.kind";
-        return Err(SourceError::Input(message.into()).into());
-    }
     if settings.ftl.gc_background.is_some() {
         let message = "power cuts of a device that collects garbage in the background are not simulated yet; \
                        set ftl.gc_background to false";
@@ -212,6 +207,9 @@ pub fn crash<'s>(
     }
     let mut prepared = prepare(settings)?;
     let mut media = Media::new(flash.units(), flash.blocks_per_unit() as u32, flash.pages_per_block, 0);
+    if is_hybrid(&settings.ftl.kind) {
+        media.allow_gaps();
+    }
     let tape = Tape::new(with_ftl!(&prepared.ftl, ftl => ftl.engrave(&mut media)));
     with_ftl!(&mut prepared.ftl, ftl => ftl.record(&tape, &media));
     let mut life = Life {

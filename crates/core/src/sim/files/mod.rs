@@ -21,7 +21,6 @@ use super::arrivals::Paging;
 use crate::cache::{PAGE, PageCache, Policy};
 use crate::clock::{Clock, NEVER};
 use crate::config::{Files, Settings};
-use crate::flash::Counts;
 use crate::fs::{Fs, Tid};
 use crate::request::Request;
 use crate::util::NONE;
@@ -29,7 +28,7 @@ use crate::workload::bench::{Client, Clients, FileOp};
 use crate::workload::{Op, SourceError};
 use check::Check;
 use ops::Active;
-pub use stats::Sections;
+pub use stats::{Done, Sections};
 use stats::{Reason, Stats};
 use writeback::{Commit, Flusher};
 
@@ -497,15 +496,21 @@ impl FileHost {
         self.scratch = found;
     }
 
-    /// Sections of the result; `counts` are the device's operations.
-    pub fn sections(&self, counts: &Counts, merged: u64) -> Sections {
-        stats::sections(self, counts, merged)
+    /// Sections of the result; `done` is what the device did.
+    pub fn sections(&self, done: &Done, merged: u64) -> Sections {
+        stats::sections(self, done, merged)
     }
 
-    /// The measured stretch has begun, and its operations of flash are to be counted from here: asked
-    /// after every tick.
-    pub fn measure(&mut self, counts: &Counts) {
-        self.stats.measure(counts);
+    /// Whether a measured stretch has begun or ended, so that [`FileHost::measure`] wants to know what the
+    /// device has done up to now: asked after every tick.
+    #[inline]
+    pub fn wants_measure(&self) -> bool {
+        self.stats.wants_measure()
+    }
+
+    /// Takes what the device has done.
+    pub fn measure(&mut self, done: Done) {
+        self.stats.measure(done);
     }
 
     /// Check mode: a write reached the device; `version` is an LPN's there. To be called before

@@ -3,6 +3,7 @@
 use super::FileHost;
 use crate::cache::{PAGE, PageCache};
 use crate::flash::{Cause, Counts};
+use crate::ftl::merges::MergeStats;
 use crate::metrics::{self, ByCause, Histogram, Operations, Run, Series, Summary};
 use crate::request::Request;
 use crate::workload::Op;
@@ -39,6 +40,15 @@ pub struct Sections {
     pub file_system: Option<metrics::FileSystem>,
 }
 
+/// What the device has done up to a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Its flash operations.
+    pub counts: Counts,
+    /// Its merges.
+    pub merges: MergeStats,
+}
+
 /// The counters.
 #[derive(Clone, Debug)]
 pub(super) struct Stats {
@@ -51,8 +61,9 @@ pub(super) struct Stats {
     runs: Vec<Run>,
     latency: [Histogram; 9],
     write_latency: Option<Series>,
-    /// The device's operations when the measured stretch began.
-    base: Option<Counts>,
+    /// What the device had done when the first measured run began, and when the last one ended.
+    base: Option<Done>,
+    end: Option<Done>,
     hits: u64,
     misses: u64,
     pub(super) pages_written: [u64; 5],
@@ -81,6 +92,7 @@ impl Stats {
             latency: Default::default(),
             write_latency: None,
             base: None,
+            end: None,
             hits: 0,
             misses: 0,
             pages_written: [0; 5],
@@ -123,10 +135,18 @@ impl Stats {
         }
     }
 
-    pub(super) fn measure(&mut self, counts: &Counts) {
-        if self.depth > 0 && self.base.is_none() {
-            self.base = Some(*counts);
+    /// Whether a measured stretch has begun or ended since [`Stats::measure`].
+    #[inline]
+    pub(super) fn wants_measure(&self) -> bool {
+        match self.depth {
+            0 => self.base.is_some() && self.end.is_none(),
+            _ => self.base.is_none() || self.end.is_some(),
         }
+    }
+
+    pub(super) fn measure(&mut self, done: Done) {
+        self.base.get_or_insert(done);
+        self.end = (self.depth == 0).then_some(done);
     }
 
     /// An operation of a client ended.
@@ -168,7 +188,7 @@ impl Stats {
         }
     }
 
-    fn benchmark(&self, counts: &Counts) -> metrics::Benchmark {
+    fn benchmark(&self, done: &Done) -> metrics::Benchmark {
         let runs = self.runs.len().max(1) as f64;
         let mean = |of: fn(&Run) -> f64| self.runs.iter().map(of).sum::<f64>() / runs;
         let throughput = mean(Run::throughput);
@@ -176,6 +196,11 @@ impl Stats {
             self.runs.iter().map(|run| (run.throughput() - throughput).powi(2)).sum::<f64>() / runs;
         let sum = |of: fn(&Run) -> u64| self.runs.iter().map(of).sum();
         let kinds = FileOp::KINDS.iter().zip(&self.latency).filter(|(_, times)| times.count() > 0);
+        let base = self.base.as_ref();
+        let end = self.end.as_ref().unwrap_or(done);
+        let merges = base.map_or(end.merges, |base| end.merges.since(&base.merges));
+        let flash = since(&end.counts, base.map(|base| &base.counts));
+        let host_ns = flash.busy_ns[Cause::Host.name()];
         let series = self.write_latency.clone().unwrap_or_else(|| Series::new(0));
         metrics::Benchmark {
             name: self.name,
@@ -193,7 +218,8 @@ impl Stats {
             latency: kinds.map(|(&kind, times)| (kind, Summary::new(times, self.histograms))).collect(),
             write_latency: series.report(),
             write_latency_mean_ns: series.mean(),
-            flash: since(counts, self.base.as_ref()),
+            flash,
+            merges: metrics::Merges::new(&merges, host_ns),
         }
     }
 }
@@ -212,7 +238,7 @@ fn since(counts: &Counts, base: Option<&Counts>) -> Operations {
     }
 }
 
-pub(super) fn sections(host: &FileHost, counts: &Counts, merged: u64) -> Sections {
+pub(super) fn sections(host: &FileHost, done: &Done, merged: u64) -> Sections {
     let stats = &host.stats;
     let lookups = stats.hits + stats.misses;
     let [cached, dirty, trees, global] = &stats.memory;
@@ -238,5 +264,5 @@ pub(super) fn sections(host: &FileHost, counts: &Counts, merged: u64) -> Section
         discarded_blocks: stats.discarded_blocks,
         merged_requests: merged,
     });
-    Sections { benchmark: stats.benchmark(counts), page_cache, file_system }
+    Sections { benchmark: stats.benchmark(done), page_cache, file_system }
 }

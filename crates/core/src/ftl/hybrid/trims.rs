@@ -1,0 +1,77 @@
+//! Trims that power cuts do not take back (`ftl.power_safe`).
+//!
+//! A trim leaves its data on flash. It is therefore a write of one page, for each logical block that it
+//! concerns, into the log block that takes the block's writes: a bit for each offset that has no data
+//! (cause pad). Of a logical block the newest such page counts; whatever was written before it, of the
+//! offsets it names, is void. It is a valid page: what counts in a log block that is reclaimed is its
+//! logical block, which is merged. After that nothing is left of what it makes void, and it is not
+//! needed any more:
+//!
+//! - BAST: it lies in the log block of its logical block, which is not in order then. A full merge
+//!   leaves neither that nor the old data block.
+//! - FAST: it lies in a RW log block. When that is reclaimed it is the one filled first, so that older
+//!   versions lie in the same block, in the data block, in a SW log block or CSM_Log: the merge leaves
+//!   none of those. (It is full where the SW log block or CSM_Log may hold what was trimmed.)
+
+use super::store::Store;
+use crate::flash::{Cause, Work};
+use crate::util::NONE;
+
+impl Store {
+    /// Owner of the pages that hold a logical block's trims.
+    fn trims(&self, logical: u32) -> u32 {
+        self.shape.lpns + logical
+    }
+
+    /// Page that holds a logical block's trims, or [`NONE`].
+    pub fn trims_page(&self, logical: u32) -> u32 {
+        match self.shape.power_safe {
+            true => self.map[self.trims(logical) as usize],
+            false => NONE,
+        }
+    }
+
+    /// Whether trims of a logical block are kept on flash.
+    #[inline]
+    pub fn has_trims(&self, logical: u32) -> bool {
+        self.trims_page(logical) != NONE
+    }
+
+    /// Offsets of a logical block without data, a bit each.
+    pub(super) fn trimmed(&self, logical: u32) -> Vec<u32> {
+        let pages = self.shape.pages_per_block;
+        let first = logical * pages;
+        let mut bits = vec![0; pages.div_ceil(32) as usize];
+        for offset in (0..pages.min(self.shape.lpns - first)).filter(|o| self.page(first + o) == NONE) {
+            bits[(offset / 32) as usize] |= 1 << (offset % 32);
+        }
+        bits
+    }
+
+    /// Writes a logical block's trims into the next page of a log block.
+    pub fn append_trims(&mut self, log: u32, logical: u32, work: &mut Work) {
+        let owner = self.trims(logical);
+        self.blocks[log as usize].in_order = false;
+        let (next, padded) = (self.block(log).next, self.block(log).padded);
+        self.write(log, next, owner, Cause::Pad, work);
+        self.blocks[log as usize].padded = padded;
+        let content = self.trimmed(logical);
+        let kind = self.block(log).kind();
+        if let Some(taped) = self.audit.as_ref().and_then(|audit| audit.taped.as_ref()) {
+            taped.hold(kind, owner, content);
+        }
+    }
+
+    /// Nothing is left of what a logical block's trims make void.
+    pub fn forget_trims(&mut self, logical: u32) {
+        let page = self.trims_page(logical);
+        if page != NONE {
+            let owner = self.trims(logical);
+            self.map[owner as usize] = NONE;
+            self.invalidate(page);
+            if let Some(audit) = &mut self.audit {
+                audit.forget(owner);
+            }
+        }
+    }
+}

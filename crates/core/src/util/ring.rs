@@ -1,0 +1,75 @@
+//! A first-in first-out queue of times.
+
+/// Times in the order in which they came. Grows when full; indices wrap by a mask.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    times: Vec<u64>,
+    /// Times put in, and taken out, so far.
+    pushed: usize,
+    popped: usize,
+}
+
+impl Ring {
+    /// Empty, with room for so many times.
+    pub fn new(capacity: usize) -> Ring {
+        Ring { times: vec![0; capacity.next_power_of_two()], pushed: 0, popped: 0 }
+    }
+
+    /// Appends a time.
+    #[inline]
+    pub fn push(&mut self, time: u64) {
+        if self.pushed - self.popped == self.times.len() {
+            self.grow();
+        }
+        let at = self.pushed & (self.times.len() - 1);
+        self.times[at] = time;
+        self.pushed += 1;
+    }
+
+    /// The time that came first, if any.
+    #[inline]
+    pub fn front(&self) -> Option<u64> {
+        (self.pushed != self.popped).then(|| self.times[self.popped & (self.times.len() - 1)])
+    }
+
+    /// Forgets the time that came first.
+    #[inline]
+    pub fn pop(&mut self) {
+        debug_assert!(self.pushed != self.popped, "a time is there");
+        self.popped += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let first = self.popped & (self.times.len() - 1);
+        self.times.rotate_left(first);
+        (self.pushed, self.popped) = (self.times.len(), 0);
+        self.times.resize(self.times.len() * 2, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn is_a_queue(capacity in 0usize..9, steps in proptest::collection::vec(proptest::option::of(0u64..100), 0..200)) {
+            let mut ring = Ring::new(capacity);
+            let mut model = VecDeque::new();
+            for step in steps {
+                match step {
+                    Some(time) => {
+                        ring.push(time);
+                        model.push_back(time);
+                    }
+                    None if model.pop_front().is_some() => ring.pop(),
+                    None => (),
+                }
+                prop_assert_eq!(ring.front(), model.front().copied());
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Random small hybrid FTLs. Apart from the rest of `common`, which does without other crates.
+
+use ftlab_core::config::Settings;
+use ftlab_core::flash::variation::Variation;
+use ftlab_core::ftl::check;
+use proptest::prelude::*;
+
+use crate::common::settings;
+use crate::hybrids::KINDS;
+
+const AGEING: Variation = Variation {
+    growth_mean: 0.01,
+    growth_stddev: 0.002,
+    growth_bound: 3.0,
+    fresh_ber: 1e-6,
+    ecc_limit: 1e-3,
+    sensitivity: 15.0,
+    nominal_step: 0.3,
+    max_step: 0.6,
+    step_decrement: 0.03,
+};
+
+/// A geometry, from roomy down to the least number of blocks and log blocks that is accepted.
+pub fn device() -> impl Strategy<Value = Settings> {
+    let geometry = (0usize..2, 1u32..4, 1u32..3, 1u32..9, 1u32..24, 0u64..40);
+    (geometry, 0u64..30, 0u64..100, any::<bool>(), 1u32..3).prop_filter_map(
+        "does not fit",
+        |((kind, channels, ways, pages, blocks, spare), logs, threshold, vary, dies)| {
+            let mut settings = settings();
+            settings.ftl.kind = KINDS[kind].into();
+            settings.flash.channels = channels;
+            settings.flash.chips_per_channel = ways;
+            settings.flash.dies_per_chip = dies;
+            settings.flash.parallel.interleave = dies > 1;
+            settings.flash.pages_per_block = pages;
+            settings.flash.page_bytes = 512;
+            settings.ftl.logical_page_bytes = 512;
+            settings.flash.blocks_per_plane = blocks;
+            settings.ftl.log_blocks_ppm = 1 + logs * 10_000;
+            settings.ftl.csm_threshold_ppm = threshold * 10_000 + 9_999;
+            settings.ftl.over_provisioning_ppm = spare * 10_000;
+            if vary {
+                settings.flash.pe_cycles = 500;
+                settings.flash.variation = Some(AGEING);
+            }
+            while check(&settings).is_err_and(|fault| fault.key == "ftl.log_blocks") {
+                settings.ftl.log_blocks_ppm += 10_000;
+            }
+            while check(&settings).is_err() {
+                settings.ftl.over_provisioning_ppm += 5_000;
+                if settings.ftl.over_provisioning_ppm > 990_000 {
+                    return None;
+                }
+            }
+            Some(settings)
+        },
+    )
+}

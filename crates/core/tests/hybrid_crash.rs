@@ -1,0 +1,115 @@
+//! Power cuts of hybrid FTLs: what was made durable is there, whatever merge is cut.
+
+mod common;
+#[path = "common/hybrid_devices.rs"]
+mod hybrid_devices;
+#[path = "common/hybrids.rs"]
+mod hybrids;
+
+use common::settings;
+use ftlab_core::config::Settings;
+use ftlab_core::ftl::recovery::Flaw;
+use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use hybrid_devices::device;
+use hybrids::KINDS;
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+/// Four chips with few log blocks each, of small blocks.
+fn small(kind: &str) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.flash.channels = 2;
+    settings.flash.chips_per_channel = 2;
+    settings.flash.blocks_per_plane = 14;
+    settings.flash.pages_per_block = 6;
+    settings.flash.page_bytes = 512;
+    settings.ftl.logical_page_bytes = 512;
+    settings.flash.transfer_ps = 20_000;
+    settings.ftl.log_blocks_ppm = 260_000;
+    settings.ftl.over_provisioning_ppm = 450_000;
+    ftlab_core::ftl::check(&settings).expect("it fits");
+    settings
+}
+
+fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
+    let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
+    crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
+}
+
+/// Cuts per FTL; `FTLAB_CUTS` for more.
+fn count() -> u64 {
+    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
+}
+
+#[test]
+fn what_was_durable_is_there() {
+    for kind in KINDS {
+        let summary =
+            cuts(&small(kind), count(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        println!("{kind}: {summary:#?}");
+        assert_eq!(summary.cuts, count());
+        let least =
+            [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
+        assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
+        assert!(summary.recovery.cut > 0 && summary.recovery.count == count(), "{kind}: {summary:?}");
+    }
+}
+
+/// Cooperative switch merges, padding and whole-block issues are under way at the cuts.
+#[test]
+fn every_scheduler_by_flash_blocks() {
+    for (seed, scheduler) in ["irbw", "padding", "coop"].into_iter().enumerate() {
+        for (kind, depth) in [("bast", 1), ("bast", 12), ("fast", 1), ("fast", 12)] {
+            let mut settings = small(kind);
+            settings.host.scheduler = scheduler.into();
+            settings.host.queue_depth = 16;
+            settings.device.queue_depth = depth;
+            let outcome = cuts(&settings, count(), seed as u64, Flaw::None);
+            let summary = outcome.unwrap_or_else(|fault| panic!("{kind} {scheduler} {depth}: {fault}"));
+            println!("{kind} {scheduler} {depth}: {:?}", summary.recovery);
+        }
+    }
+}
+
+#[test]
+fn broken_recovery_is_noticed() {
+    for flaw in [Flaw::SkipScan, Flaw::IgnoreOrder, Flaw::ForgetTrims, Flaw::TrustMerges] {
+        for kind in KINDS {
+            let outcome = cuts(&small(kind), 300, 3, flaw);
+            assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/hybrid_crash.regressions"))),
+        ..ProptestConfig::default()
+    })]
+
+    /// Any geometry down to the least number of blocks and log blocks that is accepted, any scheduler of
+    /// host and device, blocks of different speed.
+    #[test]
+    fn any_device(
+        mut settings in device(),
+        scheduler in prop::sample::select(vec!["noop", "irbw", "padding", "coop", "coop"]),
+        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        (depth, queue, merge, rmw) in (1u32..20, 1u32..30, any::<bool>(), any::<bool>()),
+        seed in 0u64..1 << 32,
+    ) {
+        settings.flash.dies_per_chip = 1;
+        settings.flash.parallel.interleave = false;
+        prop_assume!(ftlab_core::ftl::check(&settings).is_ok());
+        settings.host.scheduler = scheduler.into();
+        settings.host.queue_depth = queue;
+        settings.host.merge_limit = merge.then_some(4096);
+        settings.device.scheduler = device_scheduler.into();
+        settings.device.queue_depth = depth;
+        settings.ftl.read_modify_write = rmw;
+        if let Err(fault) = cuts(&settings, count() / 10, seed, Flaw::None) {
+            return Err(TestCaseError::fail(fault.to_string()));
+        }
+    }
+}

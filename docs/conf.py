@@ -1,0 +1,79 @@
+"""The documentation's site: `make site` builds it into out/site."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ftlab
+
+project = "ftlab"
+author = "the ftlab project"
+project_copyright = ""
+release = version = ftlab.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "sphinx_copybutton",
+]
+
+# Pages are written for a plain Markdown reader first; no other syntax than what the site needs.
+myst_heading_anchors = 3
+# A block without a language is output or a file, not Python.
+highlight_language = "text"
+# A name in single backticks, in docstrings and in the help of commands.
+default_role = "code"
+
+python_maximum_signature_line_length = 88
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+# Of the signatures, what is another package's and has no page here.
+nitpick_ignore_regex = [
+    ("py:class", r"(np|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
+    ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning)"),
+    ("py:class", r"(ftlab\.result\.)?(Digest|Column|Timeline)"),
+    ("py:class", r"ftlab\._core\..*"),
+]
+
+html_theme = "furo"
+html_title = "ftlab"
+html_show_copyright = False
+html_show_sphinx = False
+html_copy_source = False
+# Summaries are fetched, which browsers refuse for pages opened from a disk.
+html_show_search_summary = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+copybutton_prompt_text = "$ "
+copybutton_only_copy_prompt_lines = True
+
+_MOVED = {
+    "../DEVIATIONS.md": "deviations.md",
+    "../ARCHITECTURE.md": "architecture.md",
+}
+"""Pages that include a file from above docs/: links go there on the site, to the file elsewhere."""
+
+
+def _redirect(_app: Any, docname: str, source: list[str]) -> None:
+    up = "../" if "/" in docname else ""
+    for path, page in _MOVED.items():
+        source[0] = re.sub(rf"\]\({re.escape(up + path)}(?=[)#])", f"]({up}{page}", source[0])
+
+
+def _literal(_app: Any, _context: Any, lines: list[str]) -> None:
+    """Options and commands in the help of commands stand as code, or `--` becomes a dash."""
+    for number, line in enumerate(lines):
+        if line.startswith("| ftlab"):
+            lines[number] = f"| ``{line[2:]}``"
+        elif not line.lstrip().startswith((".. ", ":")):
+            lines[number] = re.sub(r"(?<![\w`-])--[a-z][a-z-]*", r"``\g<0>``", line)
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this."""
+    app.connect("source-read", _redirect)
+    for part in ("description", "options"):
+        app.connect(f"sphinx-click-process-{part}", _literal)

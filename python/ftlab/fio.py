@@ -1,0 +1,320 @@
+"""Results in the layout of fio's JSON, for the scripts and plots that read it.
+
+Source: axboe/fio stat.c (show_thread_status_json, add_ddir_status_json, add_ddir_lat_json,
+json_array_add_disk_util), io_u.c (io_u_mark_latency), and the output of fio 3.33, whose keys these
+are. Simulated time stands for wall time. What ftlab has no value for is left out: the time of day, and
+batches of submissions. docs/fio-output.md says which field is what.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ftlab._core import __version__
+from ftlab.configs import to_text
+from ftlab.histogram import PERCENTILES, Histogram, midpoint
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ftlab.result import Result
+
+    Times = np.ndarray[Any, Any]
+
+VERSION = f"fio-3.33-ftlab-{__version__}"
+"""The version whose layout this is, in the manner of fio's own names of builds."""
+
+DIRECTIONS = {"read": "R", "write": "W", "trim": "T", "sync": "F"}
+"""fio's name of an operation, and ftlab's letter."""
+
+SAMPLE_NS = 500_000_000
+"""fio's interval of bandwidth samples (bwavgtime)."""
+
+_LIMITS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+_DEPTHS = (1, 2, 4, 8, 16, 32)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What one operation's requests came to."""
+
+    total_ios: int
+    """Completed requests."""
+    io_bytes: int
+    """Their bytes."""
+    slat: Histogram
+    """Wait."""
+    clat: Histogram
+    """Access."""
+    lat: Histogram
+    """Latency."""
+    samples: list[tuple[int, int]]
+    """KiB/s and requests/s of every interval in which some completed."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What fio's layout needs of the requests one by one."""
+
+    directions: dict[str, Direction]
+    """By fio's names."""
+    depths: dict[str, float]
+    """Percent of the requests that found so many outstanding, themselves included."""
+    levels: dict[str, dict[str, float]]
+    """``latency_ns``, ``latency_us``, ``latency_ms``: percent of the requests by access time."""
+    busy_ns: int
+    """Time with a request at the device."""
+
+
+def digest(result: Result) -> Digest:
+    """Reduces the requests of a run.
+
+    Raises:
+        UserError: they were not collected.
+    """
+    import numpy as np
+
+    from ftlab.result import REFUSED
+
+    arrival, dispatch, complete = (
+        result.column(f"{name}_ns") for name in ("arrival", "dispatch", "complete")
+    )
+    op, size = result.column("op"), result.column("size")
+    done = complete != np.uint64(REFUSED)
+    start = int(arrival.min()) if len(arrival) else 0
+    whole = result["elapsed_ns"] // SAMPLE_NS
+    directions = {}
+    for name, letter in DIRECTIONS.items():
+        mine = done & (op == letter)
+        begin, sent, end, sizes = arrival[mine], dispatch[mine], complete[mine], size[mine]
+        directions[name] = Direction(
+            total_ios=int(mine.sum()),
+            io_bytes=int(sizes.sum()),
+            slat=Histogram(sent - begin),
+            clat=Histogram(end - sent),
+            lat=Histogram(end - begin),
+            samples=_samples(end - np.uint64(start), sizes, whole),
+        )
+    data = done & ((op == "R") | (op == "W") | (op == "T"))
+    return Digest(
+        directions,
+        _depths(arrival[data], complete[data]),
+        _levels(complete[data] - dispatch[data]),
+        _busy_ns(dispatch[done], complete[done]),
+    )
+
+
+def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
+    """As fio samples: whole intervals, those without a completion left out."""
+    import numpy as np
+
+    index = (ends // np.uint64(SAMPLE_NS)).astype(np.int64)
+    intervals, position, counts = np.unique(index, return_inverse=True, return_counts=True)
+    moved = np.bincount(position, weights=sizes.astype(np.float64), minlength=len(intervals))
+    per_s = 1_000_000_000 // SAMPLE_NS
+    return [
+        (int(moved[each]) * per_s // 1024, int(counts[each]) * per_s)
+        for each in range(len(intervals))
+        if intervals[each] < whole
+    ]
+
+
+def _depths(arrival: Times, complete: Times) -> dict[str, float]:
+    import numpy as np
+
+    # Whoever completes at this instant still counts, as does the request itself.
+    gone = np.searchsorted(np.sort(complete), np.sort(arrival), side="left")
+    depth = np.arange(1, len(arrival) + 1) - gone
+    edges = np.array([*_DEPTHS, 64])
+    counts = np.bincount(np.searchsorted(edges, depth, side="right") - 1, minlength=len(edges))
+    names = [*map(str, _DEPTHS), ">=64"]
+    return dict(zip(names, _percent(counts.tolist()), strict=True))
+
+
+def _levels(access: Times) -> dict[str, dict[str, float]]:
+    import numpy as np
+
+    # The first bucket of a unit begins where the unit before ends.
+    edges = [0, *_LIMITS]
+    edges += [limit * 1000 for limit in _LIMITS] + [limit * 1_000_000 for limit in (*_LIMITS, 2000)]
+    found = np.searchsorted(np.array(edges, dtype=np.uint64), access, side="right") - 1
+    shares = _percent(np.bincount(found, minlength=len(edges)).tolist())
+    names = [*map(str, _LIMITS)]
+    return {
+        "latency_ns": dict(zip(names, shares[:10], strict=True)),
+        "latency_us": dict(zip(names, shares[10:20], strict=True)),
+        "latency_ms": dict(zip([*names, "2000", ">=2000"], shares[20:], strict=True)),
+    }
+
+
+def _percent(counts: list[int]) -> list[float]:
+    total = sum(counts)
+    return [round(100 * count / total, 6) if total else 0.0 for count in counts]
+
+
+def _busy_ns(dispatch: Times, complete: Times) -> int:
+    """Length of the union of the intervals."""
+    import numpy as np
+
+    if not len(dispatch):
+        return 0
+    order = np.argsort(dispatch, kind="stable")
+    begin, end = dispatch[order].astype(np.int64), complete[order].astype(np.int64)
+    before = np.concatenate(([begin[0]], np.maximum.accumulate(end)[:-1]))
+    return int(np.maximum(end - np.maximum(begin, before), 0).sum())
+
+
+def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> dict[str, Any]:
+    """One job per result, in groups of their own; with ``plus`` the bins of fio's json+.
+
+    Keys of the configuration that all results share are ``global options``, the others ``job options``.
+    """
+    options = [dict(_flat(result["config"].to_dict())) for _, result in results]
+    shared = {
+        key: value
+        for key, value in (options[0] if options else {}).items()
+        if all(other.get(key) == value for other in options)
+    }
+    jobs = []
+    for number, ((name, result), given) in enumerate(zip(results, options, strict=True)):
+        own = {key: value for key, value in given.items() if key not in shared}
+        jobs.append(_job(name, number, result, own, plus))
+    return {
+        "fio version": VERSION,
+        "global options": shared,
+        "jobs": jobs,
+        "disk_util": [_disk(name, result) for name, result in results],
+    }
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value is not None:
+            yield prefix + key, to_text(value)
+
+
+def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool) -> dict[str, Any]:
+    found = result.fio_digest()
+    data = result.to_dict()
+    elapsed = data["elapsed_ns"]
+    job: dict[str, Any] = {
+        "jobname": name,
+        "groupid": group,
+        "error": errno.EROFS if any(data["health"]["failed"].values()) else 0,
+        "eta": 0,
+        "elapsed": math.ceil(elapsed / 1e9),
+        "job options": {"name": name, **_options(data, found), **own},
+    }
+    for direction in ("read", "write", "trim"):
+        job[direction] = _direction(found.directions[direction], elapsed, plus)
+    sync = found.directions["sync"]
+    job["sync"] = {"total_ios": sync.total_ios, "lat_ns": _latency(sync.lat, plus)}
+    job["job_runtime"] = round(elapsed / 1e6)
+    if "page_cache" not in data:
+        # Simulated requests cost no processor; with a page cache they do, and ftlab does not sum it up.
+        job |= {"usr_cpu": 0.0, "sys_cpu": 0.0, "ctx": 0, "majf": 0, "minf": 0}
+    return job | {"iodepth_level": found.depths, **found.levels}
+
+
+def _options(data: dict[str, Any], found: Digest) -> dict[str, str]:
+    """fio's own options, which plots label with, as far as they can be told from a run."""
+    read, write, trim = (found.directions[name] for name in ("read", "write", "trim"))
+    used = [name for name, each in (("read", read), ("write", write), ("trim", trim)) if each.total_ios]
+    # fio separates the sizes of reads and writes by a comma; these are means.
+    sizes = [str(round(each.io_bytes / each.total_ios)) for each in (read, write) if each.total_ios]
+    return {
+        "rw": used[0] if len(used) == 1 else "rw",
+        "bs": ",".join(dict.fromkeys(sizes)),
+        "iodepth": to_text(data["config"]["host"]["queue_depth"]),
+        "numjobs": "1",
+    }
+
+
+def _direction(found: Direction, elapsed: int, plus: bool) -> dict[str, Any]:
+    ran = elapsed if found.total_ios else 0
+    bandwidth = found.io_bytes * 1_000_000_000 // ran if ran else 0
+    moved, requests = ([sample[part] for sample in found.samples] for part in (0, 1))
+    bw_mean, bw_dev = _mean_and_deviation(moved)
+    iops_mean, iops_dev = _mean_and_deviation(requests)
+    return {
+        "io_bytes": found.io_bytes,
+        "io_kbytes": found.io_bytes >> 10,
+        "bw_bytes": bandwidth,
+        "bw": bandwidth // 1024,
+        "iops": found.total_ios * 1e9 / ran if ran else 0.0,
+        "runtime": round(ran / 1e6),
+        "total_ios": found.total_ios,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "slat_ns": _latency(found.slat, plus),
+        "clat_ns": _latency(found.clat, plus),
+        "lat_ns": _latency(found.lat, plus),
+        "bw_min": min(moved, default=0),
+        "bw_max": max(moved, default=0),
+        "bw_agg": min(bw_mean * 102_400 / bandwidth, 100.0) if bandwidth else 0.0,
+        "bw_mean": bw_mean,
+        "bw_dev": bw_dev,
+        "bw_samples": len(moved),
+        "iops_min": min(requests, default=0),
+        "iops_max": max(requests, default=0),
+        "iops_mean": iops_mean,
+        "iops_stddev": iops_dev,
+        "iops_samples": len(requests),
+    }
+
+
+def _mean_and_deviation(values: list[int]) -> tuple[float, float]:
+    """fio's standard deviation is that of a sample."""
+    if not values:
+        return 0.0, 0.0
+    mean = sum(values) / len(values)
+    squares = sum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else 0.0
+
+
+def _latency(histogram: Histogram, plus: bool) -> dict[str, Any]:
+    count = histogram.count
+    correction = math.sqrt(count / (count - 1)) if count > 1 else 0.0
+    found: dict[str, Any] = {
+        "min": histogram.min_ns,
+        "max": histogram.max_ns,
+        "mean": histogram.mean_ns,
+        "stddev": histogram.stddev_ns * correction,
+        "N": count,
+    }
+    if count:
+        found["percentile"] = {f"{percent:.6f}": histogram.percentile(percent) for percent in PERCENTILES}
+        if plus:
+            found["bins"] = {str(midpoint(low)): number for low, number in histogram.bins}
+    return found
+
+
+def _disk(name: str, result: Result) -> dict[str, Any]:
+    """The device as /proc/diskstats would count it; ticks are ms of latency, summed over requests."""
+    found, data = result.fio_digest(), result.to_dict()
+    read, write = (found.directions[direction] for direction in ("read", "write"))
+    ticks = [round(each.lat.mean_ns * each.lat.count / 1e6) for each in (read, write)]
+    disk: dict[str, Any] = {
+        "name": name,
+        "read_ios": read.total_ios,
+        "write_ios": write.total_ios,
+        "read_sectors": read.io_bytes // 512,
+        "write_sectors": write.io_bytes // 512,
+    }
+    if "file_system" not in data:
+        # A trace's requests reach the scheduler as they are.
+        disk |= {"read_merges": 0, "write_merges": 0}
+    elapsed = data["elapsed_ns"]
+    util = min(100 * found.busy_ns / elapsed, 100.0) if elapsed else 0.0
+    return disk | {
+        "read_ticks": ticks[0],
+        "write_ticks": ticks[1],
+        "in_queue": sum(ticks),
+        "util": util,
+    }

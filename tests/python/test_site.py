@@ -1,0 +1,324 @@
+"""The pages of docs/: links, commands, outputs, code, and the formulas of the glossary."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+
+import ftlab
+from ftlab.cli import cli as commands
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "DEVIATIONS.md", ROOT / "traces" / "README.md"]
+PAGES += sorted(DOCS.glob("**/*.md"))
+TRACE = "traces/phone-mix.csv.gz"
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as Markdown readers make them."""
+    lines = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ +(.*)$", lines, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with what commands of the pages name."""
+    for folder in ("traces", "workloads"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "my-device.toml").write_text(blocks("getting-started.md", "toml")[0])
+    return tmp_path
+
+
+def ran(words: list[str], place: Path) -> subprocess.CompletedProcess[str]:
+    assert words[0] == "ftlab"
+    return subprocess.run(
+        [sys.executable, "-m", "ftlab", *words[1:]],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_no_page_names_a_machine(page: Path) -> None:
+    found = re.findall(r"(?<![\w.])/(?:home|root|work|Users|tmp|mnt)/[\w./-]*", page.read_text())
+    assert found == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_command_of_the_pages_is_one(page: Path) -> None:
+    """Commands, options and keys exist; what they do is run where it is quick (below)."""
+    known = set(keys())
+    for words in indented(page.read_text()):
+        context = click.Context(commands)
+        command: click.Command | None = commands
+        rest = words[1:]
+        while isinstance(command, click.Group):
+            name, rest = rest[0], rest[1:]
+            command = command.get_command(context, name)
+        assert command is not None, words
+        parsed = command.make_context("ftlab", list(rest)).params
+        texts = [*parsed.get("settings", ()), *parsed.get("vary", ())]
+        for text in texts:
+            # Getting started shows what a misspelt key gives.
+            assert text.partition("=")[0] in known | {"host.schedular"}, words
+
+
+def keys() -> Iterator[str]:
+    for table, body in ftlab.schema()["properties"].items():
+        yield table
+        for key, inner in body.get("properties", {}).items():
+            yield f"{table}.{key}"
+            for leaf in inner.get("properties", ()):
+                yield f"{table}.{key}.{leaf}"
+
+
+def indented(text: str) -> list[list[str]]:
+    """The commands of ftlab in indented blocks, comments off, and in `console` blocks."""
+    text = re.sub(r"\\\n\s*", "", text)
+    found = re.findall(r"^(?: {4,}|\$ )(ftlab [a-z].*)$", text, re.MULTILINE)
+    split = [shlex.split(line, comments=True) for line in found]
+    return [words[: words.index(">")] if ">" in words else words for words in split]
+
+
+def test_there_are_commands_to_look_at() -> None:
+    assert sum(len(indented(page.read_text())) for page in PAGES) > 60
+
+
+@pytest.mark.parametrize("page", ["getting-started.md"])
+def test_outputs_are_those_of_the_commands(page: str, place: Path) -> None:
+    shown = blocks(page, "console")
+    assert shown
+    for block in shown:
+        command, *lines = block.splitlines()
+        done = ran(shlex.split(command.removeprefix("$ ")), place)
+        assert done.returncode == (2 if lines[0].startswith("error:") else 0), done.stderr
+        printed = [line.rstrip() for line in (done.stdout or done.stderr).splitlines()]
+        at, anywhere = 0, False
+        for line in lines:
+            if line == "...":
+                anywhere = True
+                continue
+            assert line in printed[at:], f"{command}: no line {line!r} in\n" + "\n".join(printed)
+            found = printed.index(line, at)
+            assert anywhere or found == at, f"{command}: before {line!r} come {printed[at:found]}"
+            at, anywhere = found + 1, False
+        assert anywhere or at == len(printed), f"{command}: {printed[at:]} follow"
+
+
+def test_the_commands_of_getting_started_run(place: Path) -> None:
+    text = re.sub(
+        r"^```.*?^```", "", (DOCS / "getting-started.md").read_text(), flags=re.MULTILINE | re.DOTALL
+    )
+    found = indented(text)
+    assert len(found) >= 6
+    for words in found:
+        done = ran([TRACE if word == "FILE" else word for word in words], place)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", ["getting-started.md", "fio-output.md"])
+def test_the_python_of_the_pages_runs(
+    page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    for code in blocks(page, "python"):
+        exec(code, {})
+    assert capsys.readouterr().out
+
+
+def test_the_policies_of_the_page_are_those_that_are_tested() -> None:
+    """crates/core/tests/adding_a_scheduler.rs adds them to a copy of the source and runs them."""
+    tested = (ROOT / "crates" / "core" / "tests" / "adding_a_scheduler.rs").read_text()
+    shown = blocks("adding-a-policy.md", "rust")
+    assert len(shown) == 4
+    for code in (shown[0], shown[2]):
+        assert f'r#"{code}"#;' in tested
+    for line in (shown[1], shown[3]):
+        assert json.dumps(line) in tested
+
+
+# The glossary: its names against real results, its formulas against a run's requests.
+
+LEAVES = ("config", "percentile_ns", "dropped")
+ANY_NAME = (
+    (r"^benchmark\.latency\.\w+", "benchmark.latency.*"),
+    (r"^((?:benchmark\.)?flash\.(?:reads|programs|erases|busy_ns))\.[\w-]+", r"\1.*"),
+    (r"^page_cache\.pages_written\.\w+", "page_cache.pages_written.*"),
+)
+
+
+def paths(section: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in section.items():
+        if isinstance(value, dict) and name not in LEAVES:
+            yield from paths(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            yield from paths(value[0], f"{prefix}{name}[].")
+        else:
+            path = prefix + name
+            for pattern, generic in ANY_NAME:
+                path = re.sub(pattern, generic, path)
+            yield path
+
+
+def expanded(name: str) -> list[str]:
+    """`a.{b,c}` is a.b and a.c."""
+    choice = re.search(r"\{([^}]*)\}", name)
+    if choice is None:
+        return [name]
+    before, after = name[: choice.start()], name[choice.end() :]
+    return [each for part in choice[1].split(",") for each in expanded(before + part + after)]
+
+
+def test_the_glossary_has_the_fields_of_results_and_no_other() -> None:
+    rows = re.findall(r"^\| (`.*?`) \| ", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    listed = [path for row in rows for name in re.findall(r"`([^`]+)`", row) for path in expanded(name)]
+    assert len(listed) == len(set(listed))
+    runs = [
+        ftlab.run("map-plus", set={"workload.synthetic.requests": 100}),
+        ftlab.run(ROOT / "workloads" / "coop" / "dbench-1.toml"),
+    ]
+    assert set(listed) == {path for run in runs for path in paths(run.to_dict())}
+
+
+@pytest.fixture(scope="module")
+def collected() -> ftlab.Result:
+    """A run with garbage collection, trims, flushes and pages smaller than the NAND page."""
+    keys = {
+        "workload.synthetic.requests": 6000,
+        "workload.synthetic.read_share": "30%",
+        "workload.synthetic.trim_share": "2%",
+        "workload.synthetic.write_sizes": "4KiB/60:20KiB/40",
+        "workload.synthetic.interarrival": "2ms",
+        "device.precondition": "fill",
+        "flash.blocks_per_plane": 96,
+        "flash.page": "8KiB",
+        "ftl.logical_page": "4KiB",
+    }
+    return ftlab.run("map-plus", set=keys)
+
+
+def test_formulas_of_times(collected: ftlab.Result) -> None:
+    arrival, dispatch, complete = (
+        collected.column(f"{name}_ns").astype(np.int64) for name in ("arrival", "dispatch", "complete")
+    )
+    op, size = collected.column("op"), collected.column("size")
+    times = {"latency": complete - arrival, "wait": dispatch - arrival, "access": complete - dispatch}
+    for part, time in times.items():
+        for name, letters in (("read", "R"), ("write", "W"), ("all", "RW")):
+            chosen, found = time[np.isin(op, list(letters))], collected[part][name]
+            assert found.count == len(chosen)
+            assert (found.min_ns, found.max_ns) == (chosen.min(), chosen.max())
+            assert found.mean_ns == pytest.approx(chosen.mean())
+            assert found.stddev_ns == pytest.approx(chosen.std())
+            for point, value in found.percentile_ns.items():
+                rank = -(-len(chosen) * round(float(point) * 10_000) // 1_000_000)
+                exact = np.sort(chosen)[rank - 1]
+                assert abs(value - exact) * 128 <= exact, (part, name, point)
+    assert collected.elapsed_ns == complete.max() - arrival.min()
+    moved = int(size[(op == "R") | (op == "W")].sum())
+    assert collected.throughput_bytes_per_s == pytest.approx(moved * 1e9 / collected.elapsed_ns)
+    assert collected.engine.requests_per_s == pytest.approx(6000 / collected.engine.wall_s, rel=0.01)
+
+
+def test_formulas_of_counts(collected: ftlab.Result) -> None:
+    op = collected.column("op")
+    offset, size = (collected.column(name).astype(np.int64) for name in ("offset", "size"))
+    trace, mapping, flash, waf = (collected[name] for name in ("trace", "mapping", "flash", "waf"))
+    counts = {name: int((op == letter).sum()) for name, letter in zip(OPS, "RWTF", strict=True)}
+    assert {name: trace[name] for name in OPS} == counts
+    assert trace.requests == sum(counts.values()) == len(op)
+    page = 4096
+    spans = zip((offset // page).tolist(), (-(-(offset + size) // page)).tolist(), strict=True)
+    touched = {lpn for first, end in spans for lpn in range(first, end)}
+    assert trace.footprint_bytes == len(touched) * page
+    asked = mapping.hits + mapping.misses
+    assert mapping.hit_ratio == pytest.approx((mapping.hits - mapping.prefetches) / asked)
+    assert mapping.translation_reads == flash.reads["map"]
+    assert mapping.translation_programs == flash.programs["map"]
+    of_map = flash.programs["map"] + flash.programs["gc-map"] + flash.programs["dir"]
+    assert mapping.map_bytes_programmed == of_map * 8192
+    written = int((size[op == "W"] // page).sum())
+    assert flash.programs["gc"] > 0
+    sums = {
+        "total": sum(flash.programs.values()),
+        "gc": flash.programs["gc"] + flash.programs["wear"],
+        "map": of_map,
+        "merge": flash.programs["merge"],
+        "pad": flash.programs["pad"],
+    }
+    for name, programs in sums.items():
+        assert waf[name] == pytest.approx(programs * 2 / written), name
+    conflicts = collected.conflicts
+    assert conflicts.ratio == pytest.approx((conflicts.read + conflicts.write) / trace.requests)
+    assert collected.scheduler.prioritized == collected.column("prioritized").sum()
+    assert collected.scheduler.expired == collected.column("expired").sum()
+    assert collected.scheduler.batches == collected.column("batch").max()
+    busy = collected.utilization.chip_busy_ns[0]
+    assert busy == sum(flash.busy_ns.values())
+    assert collected.utilization.chip[0] == pytest.approx(busy / collected.elapsed_ns)
+    smart = collected.health.nvme_smart
+    assert smart.data_units_read == -(-trace.bytes_read // 512_000)
+    assert smart.host_write_commands == trace.writes
+
+
+OPS = ("reads", "writes", "trims", "flushes")
+
+
+@pytest.mark.parametrize(("deadline", "first"), [("10ms", 2), ("50ms", 6)])
+def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: int) -> None:
+    """Columns: published read and write, then read, write, all and hit ratio at each deadline."""
+    table = re.findall(r"^\| ([a-z+]+) \|(.*)\|$", (DOCS / "map-plus.md").read_text(), re.MULTILINE)
+    rows = {name: cells.split("|") for name, cells in table if cells.count("|") == 9}
+    comparison = ftlab.compare(
+        "map-plus",
+        {"host.scheduler": list(rows)},
+        trace=ROOT / TRACE,
+        host__deadline=deadline,
+    )
+    base = comparison["row"].latency
+    assert list(rows) == ["row", "noop", "amphibian", "hp", "rb", "map", "map+"]
+    for name, cells in rows.items():
+        latency = comparison[name].latency
+        shown = [
+            f"{100 * (latency[op].mean_ns / base[op].mean_ns - 1):+.1f}" for op in ("read", "write", "all")
+        ]
+        if name == "row":
+            shown = ["", "", ""]
+        hits = f"{100 * comparison[name].mapping.hit_ratio:.1f}"
+        assert [cell.strip() for cell in cells[first : first + 4]] == [*shown, hits], name
