@@ -207,6 +207,20 @@ def test_quick_is_shorter_and_says_so(tiny: Path) -> None:
     assert "quick run" in outcome.index.read_text()
 
 
+def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
+    path = tiny / "papers" / "tiny" / "fig1.toml"
+    path.write_text("report = true\n" + path.read_text())
+    outcome = run(tiny, "fig1", quick=True)
+    page = outcome.index.read_text()
+    # The charts' data, with the axes as labels, under the claims and figures; nothing is fetched.
+    assert page.index('id="tiny-fig1"') < page.index('id="overview"')
+    assert "Tiny, Fig. 1" in page
+    assert '"host.scheduler":"MAP+"' in page
+    assert "ftlab reproduce tiny fig1 --quick" in page
+    assert "Content-Security-Policy" in page
+    assert outcome.index.read_bytes() == run(tiny, "fig1", out="again", quick=True).index.read_bytes()
+
+
 def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "rec").mkdir()
     trace = tmp_path / "rec" / "mine.csv"
