@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ftlab.reproduce.papers import RECORDED, Figure, Panel
@@ -47,7 +48,7 @@ def specification(study: Study) -> dict[str, Any]:
     """The figure in Vega-Lite."""
     import altair as alt
 
-    panels = [_panel(study, panel) for panel in study.figure.panels if panel.mark != "table"]
+    panels = [_panel(study, panel) for panel in _one_legend_each(study.figure.panels)]
     # As many in each row, where they do not fit into one.
     lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
     each = -(-len(panels) // min(lines, len(panels)))
@@ -55,6 +56,7 @@ def specification(study: Study) -> dict[str, Any]:
     parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
     chart = (
         alt.vconcat(*parts, spacing=20)
+        .resolve_scale(color="independent")
         .properties(title=_title(study.figure))
         .configure(font=FONT, background="white")
         .configure_view(stroke=None)
@@ -72,6 +74,17 @@ def specification(study: Study) -> dict[str, Any]:
     )
     loaded: dict[str, Any] = json.loads(chart.to_json())
     return loaded
+
+
+def _one_legend_each(panels: Sequence[Panel]) -> list[Panel]:
+    """The panels that are drawn; of those with the same colours only the first has the legend."""
+    kept, seen = [], set()
+    for panel in panels:
+        if panel.mark != "table":
+            colours = (_by(panel), panel.values if _by(panel) == "_value" else (), panel.once)
+            kept.append(replace(panel, legend=colours not in seen))
+            seen.add(colours)
+    return kept
 
 
 def _title(figure: Figure) -> alt.TitleParams:
@@ -159,7 +172,7 @@ def _unit_title(figure: Figure, panel: Panel) -> str:
     return f"{value.title} ({value.unit})" if value.unit else value.title
 
 
-def _colour(title: str | None, order: Sequence[str], field: str) -> alt.Color:
+def _colour(panel: Panel, order: Sequence[str], field: str) -> alt.Color:
     import altair as alt
 
     colours = COLOURS[: len(order)] if len(order) > 1 else COLOURS[4:5]
@@ -167,7 +180,9 @@ def _colour(title: str | None, order: Sequence[str], field: str) -> alt.Color:
         f"{field}:N",
         sort=list(order),
         scale=alt.Scale(domain=list(order), range=list(colours)),
-        legend=alt.Legend(title=title, direction="horizontal", columns=6) if len(order) > 1 else None,
+        legend=alt.Legend(title=None, direction="horizontal", columns=6)
+        if panel.legend and len(order) > 1
+        else None,
     )
 
 
@@ -207,7 +222,9 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
     x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=alt.Scale(paddingInner=0.25, paddingOuter=0.1))
     encoded = chart.encode(x=x, y=_y(study, panel))
     if by:
-        encoded = encoded.encode(xOffset=alt.XOffset(f"{by}:N", sort=series), color=_colour(None, series, by))
+        encoded = encoded.encode(
+            xOffset=alt.XOffset(f"{by}:N", sort=series), color=_colour(panel, series, by)
+        )
     else:
         encoded = encoded.encode(color=alt.value(COLOURS[4]))
     width = max(120, int(len(order) * (max(len(series), 1) * BAR * 1.35 + 4)))
@@ -230,7 +247,7 @@ def _stack(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
         .encode(
             x=alt.X(f"{panel.x}:N", sort=order, axis=axis, scale=alt.Scale(paddingInner=0.2)),
             y=_y(study, panel, stack=True),
-            color=_colour(None, parts, "_value"),
+            color=_colour(panel, parts, "_value"),
             order=alt.Order("_rank:Q"),
         )
     )
@@ -261,7 +278,7 @@ def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
         x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=alt.Scale(padding=0.3))
     chart = alt.Chart(data).mark_line(point=alt.OverlayMarkDef(size=24), strokeWidth=1.6)
     encoded = chart.encode(x=x, y=_y(study, panel))
-    encoded = encoded.encode(color=_colour(None, series, by) if by else alt.value(COLOURS[4]))
+    encoded = encoded.encode(color=_colour(panel, series, by) if by else alt.value(COLOURS[4]))
     return encoded.properties(width=340, height=HEIGHT, title=_heading(panel)), 400
 
 
@@ -293,7 +310,7 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
         marked = chart.mark_line(
             strokeWidth=1.5, interpolate="step-after" if panel.mark == "steps" else "linear"
         )
-    encoded = marked.encode(x=x, y=_y(study, panel), color=_colour(None, series, "_by"))
+    encoded = marked.encode(x=x, y=_y(study, panel), color=_colour(panel, series, "_by"))
     return encoded.properties(width=340, height=HEIGHT, title=_heading(panel)), 400
 
 

@@ -90,6 +90,8 @@ class Panel:
     """Whether x is a number."""
     log: tuple[bool, bool]
     y_range: tuple[float, float] | None
+    legend: bool = True
+    """Off where another panel has the same."""
 
 
 @dataclass(frozen=True)
