@@ -231,8 +231,12 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
             pages.lay(lpn, data, pool, work);
             self.host_slots += 1;
-            work.clear();
+            // They are not simulated, and soon too many.
+            if work.steps().len() >= 512 {
+                work.clear();
+            }
         }
+        work.clear();
         if self.pages.log().is_serial() {
             self.pages.finish_page(&mut self.pool, work);
             work.clear();
