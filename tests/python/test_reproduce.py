@@ -221,6 +221,18 @@ def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
     assert outcome.index.read_bytes() == run(tiny, "fig1", out="again", quick=True).index.read_bytes()
 
 
+def test_figures_with_the_same_runs_share_them(tiny: Path) -> None:
+    """Those of a report hold more, and serve the others too."""
+    folder = tiny / "papers" / "tiny"
+    (folder / "fig2.toml").write_text("report = true\n" + FIGURE.replace("Fig. 1", "Fig. 2"))
+    (folder / "paper.toml").write_text(
+        PAPER.replace('"fig1", "table1", "fig1', '"fig1", "fig2", "table1", "fig1')
+    )
+    assert run(tiny, "fig1", "fig2", quick=True).run == 4
+    one, two = (rows(tiny.parent / "out" / "tiny" / f"{name}.csv") for name in ("fig1", "fig2"))
+    assert one == two
+
+
 def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "rec").mkdir()
     trace = tmp_path / "rec" / "mine.csv"

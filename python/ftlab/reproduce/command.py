@@ -15,8 +15,8 @@ from ftlab.reproduce import claims, figures, page, papers, study
 from ftlab.reproduce.cache import Cache
 from ftlab.reproduce.cache import default as default_cache
 from ftlab.reproduce.claims import Judged
-from ftlab.reproduce.papers import Figure, Paper
-from ftlab.reproduce.plan import Planner, Run
+from ftlab.reproduce.papers import Paper
+from ftlab.reproduce.plan import Planner, Run, together
 from ftlab.reproduce.run import run
 from ftlab.reproduce.study import Study
 
@@ -58,12 +58,13 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
     out = Path(options.out)
     _writable(out)
     planner = Planner(base, papers.load_traces(base), trace_folder(base, options.traces), options.quick)
-    plans: dict[tuple[str, str], tuple[Paper, Figure, list[Run]]] = {}
-    for paper in chosen:
-        for figure in selected[paper.name]:
-            plans[paper.name, figure.id] = paper, figure, list(planner.runs(paper, figure))
     cache = Cache(Path(options.cache) if options.cache else default_cache(), fresh=options.fresh)
-    runs = [each for _, _, of_figure in plans.values() for each in of_figure]
+    runs = together(
+        each for paper in chosen for figure in selected[paper.name] for each in planner.runs(paper, figure)
+    )
+    by_figure: dict[tuple[str, str], list[Run]] = {}
+    for each in runs:
+        by_figure.setdefault((each.figure.paper, each.figure.id), []).append(each)
     done = run(runs, cache, reporter, jobs=options.jobs)
     absent: dict[str, list[str]] = {}
     for missing in planner.missing:
@@ -75,7 +76,7 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
         studies = {
             figure.id: study.measured(
                 figure,
-                plans[paper.name, figure.id][2],
+                by_figure.get((paper.name, figure.id), []),
                 done.results,
                 absent.get(f"{paper.name} {figure.id}", ()),
             )

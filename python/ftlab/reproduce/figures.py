@@ -219,7 +219,8 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
     chart = alt.Chart(_data(cells, study)).mark_bar()
     angle = -40 if max(map(len, order), default=0) > 5 else 0
     labels = alt.Axis(title=_axis_title(study, panel), labelAngle=angle, ticks=False, labelLimit=160)
-    x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=alt.Scale(paddingInner=0.25, paddingOuter=0.1))
+    scale = alt.Scale(paddingInner=0.25, paddingOuter=0.1)
+    x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=scale)
     encoded = chart.encode(x=x, y=_y(study, panel))
     if by:
         encoded = encoded.encode(

@@ -7,8 +7,8 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class Run:
     """Hash of what a device may be shared by: the configuration without its workload."""
     collect: bool
     """Whether its requests are wanted one by one."""
+    plain: str
+    """The same without what the page's charts want beside."""
     sequence: tuple[Config, ...] = ()
     """Where several traces are replayed one after another: how each is read."""
 
@@ -139,7 +141,21 @@ class Planner:
         workload = settings.pop("workload")
         own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if paper.shared_device else ""
         key = key_of(settings, workload, [config, *sequence], figure)
-        return Run(figure, labels, config, key, own, collect, sequence)
+        settings.pop("results", None)
+        plain = key_of(settings, workload, [config, *sequence], figure)
+        return Run(figure, labels, config, key, own, collect, plain, sequence)
+
+
+def together(runs: Iterable[Run]) -> list[Run]:
+    """Runs that differ from a report's in what the charts want alone become those: run once."""
+    runs = list(runs)
+    full = {each.plain: each for each in runs if each.figure.report}
+    return [
+        replace(each, config=same.config, key=same.key, device=same.device, sequence=same.sequence)
+        if (same := full.get(each.plain))
+        else each
+        for each in runs
+    ]
 
 
 def _overrides(keys: Mapping[str, str]) -> list[Override]:
