@@ -142,6 +142,7 @@ fn requests_of(kind: Kind, settings: &Settings) -> Vec<Record> {
         offset: done.offset,
         size: done.size,
         line: 0,
+        flags: 0,
     };
     log.0.iter().map(record).collect()
 }
