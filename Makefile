@@ -49,9 +49,9 @@ help:
 demo: $(VENV)/.built
 	@mkdir -p $(OUT)
 	@echo '==> $(COMPARE)'
-	@$(COMPARE) --json $(OUT)/demo.json --plot $(OUT)/demo.png --plot $(OUT)/demo.svg
+	@$(COMPARE) --json $(OUT)/demo.json --plot $(OUT)/demo.png --plot $(OUT)/demo.svg --html $(OUT)/demo.html
 	@echo
-	@echo 'The picture: $(OUT)/demo.png (and .svg). All figures: $(OUT)/demo.json.'
+	@echo 'The picture: $(OUT)/demo.png (and .svg). A report for the browser: $(OUT)/demo.html. All figures: $(OUT)/demo.json.'
 	@echo 'Your own trace: $(BIN)/ftlab compare map-plus --trace FILE --vary host.scheduler=noop,map+'
 
 test: test-rust test-python

@@ -13,6 +13,7 @@ from typing import Any
 from ftlab._core import Config, InternalError, UserError
 from ftlab.api import run_config
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
+from ftlab.outputs import json_text
 from ftlab.progress import Reporter
 from ftlab.result import Result
 
@@ -169,7 +170,7 @@ class Comparison:
 
     def to_json(self) -> str:
         """JSON text; deterministic but for the ``engine`` blocks."""
-        return json.dumps(self.to_dict(), indent=2) + "\n"
+        return json_text(self.to_dict())
 
     def to_fio(self, *, plus: bool = False) -> dict[str, Any]:
         """All variants in the layout of fio's JSON, one job each; needs the requests (``collect=True``).

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import stat
 import sys
@@ -145,8 +146,17 @@ def check_distinct(outputs: Sequence[Output], inputs: Sequence[str | os.PathLike
 
 
 def json_text(data: dict[str, Any]) -> str:
-    """``data`` as JSON text, ended by a line feed."""
-    return json.dumps(data, indent=2) + "\n"
+    """``data`` as JSON text, ended by a line feed: indented, lists of numbers on one line."""
+
+    def on_one_line(found: re.Match[str]) -> str:
+        return _BREAK.sub(lambda gap: " " if gap[1] else "", found[0])
+
+    return _NUMBERS.sub(on_one_line, json.dumps(data, indent=2)) + "\n"
+
+
+# No line ends within a text of JSON, so that neither matches there.
+_NUMBERS = re.compile(r"\[\n *(?:(?:[-+.0-9eE]+|null),\n *)*(?:[-+.0-9eE]+|null)\n *\]")
+_BREAK = re.compile(r"(?<=(,))\n *|\n *")
 
 
 def write_stdout(text: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ftlab._core import RunResult, UserError, __version__
+from ftlab.outputs import json_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,7 +144,7 @@ class Result(Section):
 
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""
-        return json.dumps(self._data, indent=2) + "\n"
+        return json_text(self._data)
 
     def histogram(self, part: str = "latency", op: str = "all") -> Histogram:
         """The histogram of ``latency``, ``wait`` or ``access`` of ``read``, ``write`` or ``all``.

@@ -13,8 +13,11 @@ import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ftlab
+from ftlab.outputs import json_text
 
 COLUMNS = [
     *("id", "arrival_ns", "dispatch_ns", "complete_ns", "op", "offset", "size"),
@@ -231,3 +234,16 @@ def test_import_and_run_stay_light(trace: Path) -> None:
             [sys.executable, "-c", LIGHT, *arguments], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_files_hold_lists_of_numbers_on_one_line(value: Any) -> None:
+    """A map of 4,096 blocks took as many lines; whatever else it holds, the text is the same JSON."""
+    text = json_text({"value": value, "numbers": [1, 2.5e-9, None, -3]})
+    assert json.loads(text) == {"value": value, "numbers": [1, 2.5e-9, None, -3]}
+    assert '  "numbers": [1, 2.5e-09, null, -3]\n' in text

@@ -367,6 +367,49 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
     page.close()
 
 
+def curve_of(page: Page, name: str) -> tuple[list[dict[str, Any]], float]:
+    """The points of a curve of the distribution, and the unit of its times, ns."""
+    page.choose("#curve", name)
+    (spec,) = page.tab.evaluate("window.ftlabCharts.get('distribution').map(one => one.spec)")
+    unit = spec["encoding"]["x"]["title"].split("(")[1].split(",")[0]
+    return spec["data"]["values"], {"ns": 1.0, "µs": 1e3, "ms": 1e6}[unit]
+
+
+def check_curves(page: Page, runs: Runs, part: str, op: str) -> None:
+    points, unit = curve_of(page, "cdf")
+    slower, _ = curve_of(page, "ccdf")
+    for labels, result in runs:
+        if labels["ftl.mapping_cache"] != "1KiB":
+            continue
+        summary = result[part][op]
+        bins = summary["histogram"]["bins"]
+        cdf, ccdf = (
+            [row for row in rows if row["policy"] == labels["host.scheduler"]] for rows in (points, slower)
+        )
+        assert len(cdf) == len(ccdf) > 1
+        for row, other in zip(cdf[:-1], ccdf[:-1], strict=True):
+            assert other["share"] == pytest.approx(1 - row["share"] / 100)
+            if row["time"] * unit > 1000:
+                lower = round(row["time"] * unit)
+                # The first point is the least value; others begin a bin.
+                faster = 0 if row is cdf[0] else sum(n for at, n in bins if at < lower)
+                assert row["share"] == pytest.approx(faster / summary["count"] * 100), lower
+        assert cdf[-1]["share"] == 100
+        assert cdf[-1]["time"] * unit == pytest.approx(max(summary["max_ns"], 1000))
+        assert ccdf[-1]["share"] == pytest.approx(1 / summary["count"])
+
+
+def test_curves_are_those_of_the_requests(browser: Any, report: Path, runs: Runs) -> None:
+    """Against the histograms of the results, whose bins are finer than the page's."""
+    page = Page(browser, report)
+    for op in ("all", "read", "write"):
+        page.choose("#op", op)
+        for part in ("latency", "wait", "access"):
+            page.choose("#part", part)
+            check_curves(page, runs, part, op)
+    page.close()
+
+
 def test_every_axis_has_a_title(browser: Any, report: Path) -> None:
     page = Page(browser, report)
     for chart in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
@@ -471,6 +514,31 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
     assert page.marks("distribution").count("<path") > 3
     assert all("results." in text for name in ("time", "wear") for text in page.texts(f"#{name} .missing"))
     assert len(page.texts("#time .missing, #wear .missing")) == 2
+    page.close()
+
+
+def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> None:
+    """Trims alone have no latency, and flushes of nothing no mappings: everything is empty, nothing fails."""
+    trims = {
+        **WORKLOAD,
+        **MEASURED,
+        "workload.synthetic.read_share": "0%",
+        "workload.synthetic.trim_share": "100%",
+    }
+    (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n0,F,0,0\n")
+    flush = ftlab.run("map-plus", set=MEASURED, trace=tmp_path / "a.csv")
+    runs = [
+        ({"host.scheduler": "noop"}, ftlab.run("map-plus", set=trims)),
+        ({"host.scheduler": "row"}, flush),
+    ]
+    html.write_report(tmp_path / "x.html", title="empty", runs=runs)
+    page = Page(browser, tmp_path / "x.html")
+    missing = "No request of this operation."
+    assert page.texts("#distribution .missing, #parts .missing, #time .missing") == [missing] * 3
+    assert page.texts("#waf .missing, #waf-time .missing") == ["Nothing was written."] * 2
+    assert page.texts("#wear .missing") == ["No block was erased."]
+    # The first metric that a run has.
+    assert page.tab.input_value("#metric") not in ("", "mean")
     page.close()
 
 

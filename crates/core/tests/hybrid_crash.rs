@@ -8,6 +8,7 @@ mod hybrids;
 
 use common::settings;
 use ftlab_core::config::{Files, Settings};
+use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use ftlab_core::sim::{Completion, Prepared, run_clients};
@@ -56,6 +57,30 @@ fn what_was_durable_is_there() {
             [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
         assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
         assert!(summary.recovery.cut > 0 && summary.recovery.count == count(), "{kind}: {summary:?}");
+    }
+}
+
+/// Planes of dies that overlap, suspend and pass each other.
+#[test]
+fn dies_side_by_side() {
+    for kind in KINDS {
+        let mut settings = small(kind);
+        (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
+        settings.flash.parallel = Parallel {
+            interleave: true,
+            multi_plane: MultiPlane::Free,
+            cache_program: true,
+            cache_read: true,
+            suspend: Suspend::ProgramErase,
+            suspend_ns: 9_000,
+            resume_ns: 7_000,
+            max_suspensions: 3,
+            out_of_order: true,
+            max_passed: 4,
+        };
+        settings.device.queue_depth = 8;
+        ftlab_core::ftl::check(&settings).expect("it fits");
+        cuts(&settings, count(), 5, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
     }
 }
 
@@ -117,6 +142,7 @@ fn requests_of(kind: Kind, settings: &Settings) -> Vec<Record> {
         offset: done.offset,
         size: done.size,
         line: 0,
+        flags: 0,
     };
     log.0.iter().map(record).collect()
 }

@@ -10,7 +10,7 @@ use ftlab_core::workload::{Op, Record};
 
 /// Reads and writes over 64 pages, faster than the device at times.
 fn trace() -> Vec<Record> {
-    let op = |at: u64| if at % 3 == 0 { Op::Write } else { Op::Read };
+    let op = |at: u64| if at.is_multiple_of(3) { Op::Write } else { Op::Read };
     (0..600u64).map(|at| pages(at * 90_000, op(at), 4096, at * 7 % 64, 1 + (at % 2) as u32 as u64)).collect()
 }
 

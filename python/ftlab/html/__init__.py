@@ -34,8 +34,11 @@ def write_report(
         path: the file.
         title: its heading.
         runs: each with its labels: what tells it from the others, by name: ``{"workload": "a.csv",
-            "host.scheduler": "map+"}``. Results are `Result` objects or their dictionaries; run them with
-            `KEYS` set to true, or charts that need more than summaries are left out.
+            "host.scheduler": "map+"}``. Runs with an equal label ``figure`` (or ``study``) are looked at
+            together, and have labels of their own; without it, those whose labels have the same names. A
+            result may stand in several; it is embedded once. Results are `Result` objects or their
+            dictionaries; run them with `KEYS` set to true, or charts that need more than summaries are
+            left out.
         preface: HTML placed before the charts as it is: whoever makes it escapes what is in it.
         command: what made it, shown as text.
 

@@ -182,13 +182,13 @@ function distribution(view) {
   });
   if (!values.length) return { missing: "No request of this operation." };
   const few = Math.min(...values.map((row) => row.share), 0.01);
-  const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th","1":"0.00th"}';
+  const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th","0.000001":"99.9999th","1":"0.00th"}';
   const y = curve === "cdf"
     ? { field: "share", type: "quantitative", title: "requests as fast (%)", scale: { domain: [0, 100] } }
     : {
       field: "share", type: "quantitative", title: "slower requests, by percentile (log)",
       scale: { type: "log", domain: [few, 1] },
-      axis: { values: [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001].filter((v) => v >= few), labelExpr: `${names}[toString(datum.value)]` },
+      axis: { values: [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001, 0.000001].filter((v) => v >= few), labelExpr: `${names}[toString(datum.value)]` },
     };
   return {
     key: view.policies,
@@ -273,6 +273,7 @@ function overTime(view) {
       return { policy: view.policyOf(run), time: (((from + to) / 2) * series.width_ns) / 1e9, ns: count ? ns / count : null, count };
     });
   }).filter((row) => row.count);
+  if (!rows.length) return { missing: "No request of this operation." };
   const unit = timeUnit(rows.map((row) => row.ns));
   const values = rows.map((row) => ({ ...row, value: row.ns / unit.ns, text: number(row.ns / unit.ns) }));
   return {
@@ -361,7 +362,7 @@ function bytesOf(text) {
 const SIZE_LABEL = "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' : datum.value >= 1048576 ? format(datum.value / 1048576, '~g') + ' MiB' : datum.value >= 1024 ? format(datum.value / 1024, '~g') + ' KiB' : format(datum.value, '~g') + ' B'";
 
 function misses(view) {
-  const having = view.chosen.filter((run) => run.miss_curve);
+  const having = view.chosen.filter((run) => run.miss_curve && run.miss_curve.lookups);
   if (!having.length) {
     return { missing: "No run here has it: an FTL with a mapping cache, run with --html or results.miss_curve, does." };
   }

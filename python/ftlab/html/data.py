@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -70,8 +71,9 @@ def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
 
 
 def _identity(result: Mapping[str, Any]) -> str:
-    """A text that equal results share; how fast the engine was does not count."""
-    return json.dumps({name: value for name, value in result.items() if name != "engine"}, sort_keys=True)
+    """A text that equal results share, and no others; how fast the engine was does not count."""
+    measured = {name: value for name, value in result.items() if name != "engine"}
+    return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
 
 
 _Members: TypeAlias = list[tuple[Labels, int]]
@@ -143,10 +145,9 @@ def _registered(name: str, values: Sequence[str]) -> list[str]:
 
 def _colour(dimensions: list[dict[str, Any]]) -> str:
     differing = [dimension["name"] for dimension in dimensions if len(dimension["values"]) > 1]
-    for name in _POLICIES:
-        if name in differing:
-            return name
-    return str((differing or [dimensions[-1]["name"]])[-1])
+    # Of a run alone, its policy.
+    names = differing or [dimension["name"] for dimension in dimensions]
+    return next((name for name in _POLICIES if name in names), names[-1])
 
 
 def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -102,6 +102,7 @@ function swatch(value) {
 }
 
 const drawn = new Map(); // Views by section, to be ended before the next are drawn.
+window.ftlabCharts = drawn; // With their specifications and data, for the console.
 
 async function embed(target, spec, renderer, views) {
   const result = await window.vegaEmbed(target, { config: theme(dark()), ...spec }, {

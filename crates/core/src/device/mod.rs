@@ -288,7 +288,7 @@ impl Device {
     fn tell(&mut self, request: &Request, now_ns: u64, ftl: &Ftl) {
         if let Some(tape) = &self.tape {
             // Padding is no request of the workload's.
-            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns);
+            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
         }
         if let Some(lookups) = &mut self.lookups {
             lookups.request(request.pages, ftl);
