@@ -12,9 +12,13 @@ Given: TypeAlias = tuple[str, str, str]
 """An override: what messages name, the key, the value."""
 
 Columns: TypeAlias = tuple[
-    np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]
+    np.ndarray[Any, Any],
+    np.ndarray[Any, Any],
+    np.ndarray[Any, Any],
+    np.ndarray[Any, Any],
+    np.ndarray[Any, Any],
 ]
-"""Rows of a trace: ts_ns (int64), op (uint8), offset (int64), size (int64)."""
+"""Rows of a trace: ts_ns (int64), op (uint8), offset (int64), size (int64), flags (uint8)."""
 
 MakeChunks: TypeAlias = Callable[[], Iterator[Columns]]
 """Starts the rows of a trace anew."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
@@ -48,6 +49,8 @@ class Reporter:
         self._done = 0
         self._requests = 0
         self._start = self._last_line = time.monotonic()
+        self._expected: dict[str, float] = {}
+        self._behind = 0.0
         self._quiet = quiet
         self._live = _Live(tasks, self._stream) if not quiet and self._stream.isatty() else None
         self.stopped = False
@@ -62,6 +65,18 @@ class Reporter:
         """Takes the display away."""
         if self._live:
             self._live.close()
+
+    def expect(self, costs: Mapping[str, float]) -> None:
+        """The tasks and what each may cost, in any unit: from it and from the time that passed comes an
+        estimate of the time left.
+        """
+        with self._lock:
+            self._expected = dict(costs)
+            self._tasks = len(costs)
+            self._behind = 0.0
+            self._start = time.monotonic()
+            if self._live:
+                self._live.tasks = self._tasks
 
     def callback(self, label: str) -> Callback:
         """What task ``label`` calls as it goes on."""
@@ -94,6 +109,7 @@ class Reporter:
             self._running.pop(label, None)
             self._before.pop(label, None)
             self._done += 1
+            self._behind += self._expected.get(label, 0.0)
             self._show()
 
     def stop(self) -> None:
@@ -104,6 +120,7 @@ class Reporter:
         now = time.monotonic()
         rate = self._requests / max(now - self._start, 1e-9)
         counts = self._preconditioned() or f"{self._requests:,} {self._unit}, {rate:,.0f} a second"
+        counts += self._left(now)
         if self._live:
             self._live.show(self._done, counts, [*self._before, *self._running])
         elif not self._quiet and now - self._last_line >= self._every_s:
@@ -111,6 +128,13 @@ class Reporter:
             tasks = f"{self._done} of {self._tasks} done, " if self._tasks > 1 else ""
             self._stream.write(f"ftlab: {tasks}{counts}\n")
             self._stream.flush()
+
+    def _left(self, now: float) -> str:
+        """An estimate of the time left; empty where there is nothing to go by."""
+        if not self._behind:
+            return ""
+        ahead = max(math.fsum(self._expected.values()) - self._behind, 0.0)
+        return f", about {_rough((now - self._start) * ahead / self._behind)} left"
 
     def _preconditioned(self) -> str:
         """What is said while no request has been served yet; empty afterwards."""
@@ -121,11 +145,19 @@ class Reporter:
         return f"preconditioning: {next(iter(self._before.values()))}"
 
 
+def _rough(seconds: float) -> str:
+    """A time as an estimate has it: 40 s, 3 min, 1 h 20 min."""
+    if seconds < 90:
+        return f"{round(seconds, -1 if seconds >= 10 else 0):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
 class _Live:
     """The display on a terminal."""
 
     def __init__(self, tasks: int, stream: TextIO) -> None:
-        self._tasks = tasks
+        self.tasks = tasks
         self._stream = stream
         self._progress: Progress | None = None
         self._task: TaskID | None = None
@@ -137,7 +169,7 @@ class _Live:
         if self._progress is None:
             self._progress, self._task = self._open()
         assert self._task is not None
-        names = ", ".join(running) if self._tasks > 1 else ""
+        names = ", ".join(running) if self.tasks > 1 else ""
         self._progress.update(self._task, completed=done, counts=counts, names=names)
 
     def _open(self) -> tuple[Progress, TaskID]:
@@ -152,12 +184,12 @@ class _Live:
         )
 
         columns = [SpinnerColumn(), TimeElapsedColumn()]
-        if self._tasks > 1:
+        if self.tasks > 1:
             columns += [BarColumn(bar_width=20), MofNCompleteColumn()]
         texts = [TextColumn("{task.fields[counts]}"), TextColumn("{task.fields[names]}", style="dim")]
         progress = Progress(*columns, *texts, console=Console(file=self._stream), transient=True)
         progress.start()
-        return progress, progress.add_task("", total=self._tasks, counts="", names="")
+        return progress, progress.add_task("", total=self.tasks, counts="", names="")
 
     def close(self) -> None:
         if self._progress is not None:

@@ -33,6 +33,8 @@ CHUNK_ROWS = 1 << 18
 """Rows handed over at a time, and in a row group."""
 
 _COLUMNS = ("ts_ns", "op", "offset", "size")
+# Bit 0: FUA, bit 1: a flush is asked for before the request. Not required on reading.
+_FLAGS = "flags"
 _OPS = ("R", "W", "T", "F")
 # The generator's region must lie within a device; the largest there can be (about 8 TiB).
 _LARGEST_DEVICE = (
@@ -95,7 +97,9 @@ def _scan(path: str) -> pl.LazyFrame:
             f"{path}: {', '.join(wrong)} must hold whole numbers:"
             " ts_ns in nanoseconds, op 0 R 1 W 2 T 3 F, offset and size in bytes"
         )
-    return frame.select(_COLUMNS)
+    has_flags = _FLAGS in types and types[_FLAGS].is_integer()
+    flags = (pl.col(_FLAGS).fill_null(0) & 3) if has_flags else pl.lit(0)
+    return frame.select(*_COLUMNS, flags.cast(pl.UInt8).alias(_FLAGS))
 
 
 def _read(path: str, frame: pl.LazyFrame) -> Iterator[Columns]:
@@ -106,7 +110,7 @@ def _read(path: str, frame: pl.LazyFrame) -> Iterator[Columns]:
         for start in range(0, rows, CHUNK_ROWS):
             piece = frame.slice(start, CHUNK_ROWS).collect()
             ts_ns, op, offset, size = (_column(path, piece[name], start) for name in _COLUMNS)
-            yield ts_ns, op, offset, size
+            yield ts_ns, op, offset, size, piece[_FLAGS].to_numpy()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise UserError(f"{path}: cannot be read: {_first_line(error)}") from None
 
@@ -157,7 +161,7 @@ def info(config: Config) -> dict[str, Any]:
 
 
 def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
-    """The first requests: time in ns, op (R, W, T, F), offset and size in bytes."""
+    """The first requests: time in ns, op (R, W, WF, T, F), offset and size in bytes."""
     return _core.trace_head(config, rows, chunks=chunks_of(config))
 
 
@@ -268,9 +272,8 @@ def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     for columns in stream:
-        arrays = dict(zip(_COLUMNS, (np.asarray(column) for column in columns), strict=True))
-        # Room for what a layout may say beyond the other columns; nothing does yet.
-        yield pl.DataFrame(arrays).with_columns(pl.lit(0, pl.UInt32).alias("flags"))
+        names = (*_COLUMNS, _FLAGS)
+        yield pl.DataFrame(dict(zip(names, (np.asarray(column) for column in columns), strict=True)))
 
 
 def write_parquet(

@@ -34,6 +34,29 @@ def test_every_ftl_recovers(cli: Cli, kind: str) -> None:
     assert 72 <= recovery["scan_reads"]["max"] <= 72 * 16
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("ftl.gc_background=true", "ftl.gc_normal_blocks=4"),
+        ("ftl.allocation=dynamic",),
+        ("flash.interleave=true", "flash.dies_per_chip=2", "flash.suspend=erase"),
+        ("flash.page=16KiB", "ftl.logical_page=4KiB"),
+    ],
+)
+def test_any_device_can_be_cut(cli: Cli, settings: tuple[str, ...]) -> None:
+    given = [part for setting in settings for part in ("--set", setting)]
+    result = json.loads(cli.ok("crash", "crash", "--cuts", "40", *given, "--json", "-"))
+    assert (result["cuts"], result["fault"], result["read_only"]) == (40, None, False)
+
+
+def test_a_device_that_wears_out_ends_its_life(cli: Cli) -> None:
+    given = ("--set", "flash.endurance=8", "--set", "ftl.spare_blocks=1", "--cuts", "2000")
+    result = json.loads(cli.ok("crash", "crash", *given, "--json", "-"))
+    assert result["read_only"]
+    assert 1 < result["cuts"] < 2000
+    assert "the device is read-only" in cli.ok("crash", "crash", *given)
+
+
 def test_the_same_seed_is_the_same_life(cli: Cli) -> None:
     run = ("crash", "crash", "--cuts", "20", "--json", "-")
     assert cli.ok(*run) == cli.ok(*run)

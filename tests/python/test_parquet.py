@@ -109,6 +109,39 @@ def test_runs_like_csv_over_several_chunks_and_passes(cli: Cli, monkeypatch: pyt
     assert infos[0] == infos[1]
 
 
+def test_fua_goes_through_every_layout_of_ftlab(cli: Cli) -> None:
+    text = "time_ns,op,offset,size\n0,W,0,4096\n5,WF,4096,4096\n9,F,0,0\n"
+    (cli.directory / "fua.csv").write_text(text)
+    cli.ok("trace", "convert", "fua.csv", "fua.parquet")
+    assert pq.read_table(cli.directory / "fua.parquet")["flags"].to_pylist() == [0, 1, 0]
+    cli.ok("trace", "convert", "fua.parquet", "back.csv")
+    assert (cli.directory / "back.csv").read_text() == text
+    assert cli.ok("trace", "head", "fua.parquet") == text
+    block = (
+        "8,0 0 1 0.000000000 1 Q W 0 + 8 [a]\n"
+        "8,0 0 2 0.000000005 1 Q WFS 8 + 8 [a]\n"
+        "8,0 0 3 0.000000009 1 Q FWFS 16 + 8 [a]\n"
+    )
+    (cli.directory / "a.blkparse").write_text(block)
+    cli.ok("trace", "convert", "a.blkparse", "block.parquet")
+    table = pq.read_table(cli.directory / "block.parquet")
+    assert (table["op"].to_pylist(), table["flags"].to_pylist()) == ([1, 1, 3, 1], [0, 1, 0, 1])
+    notes = json.loads(cli.ok("trace", "info", "a.blkparse", "--json", "-"))["notes"]
+    assert "2 writes have FUA" in notes
+    assert "1 requests ask for a flush before them: it is one more request" in notes
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float64()])
+def test_flags_of_others(tmp_path: Path, kind: pa.DataType) -> None:
+    """Unknown bits say nothing, FUA of what is no write neither, and no number of another kind."""
+    rows = {"ts_ns": [0, 1, 2], "op": [0, 1, 1], "offset": [0, 0, 0], "size": [512, 512, 512]}
+    columns = {name: pa.array(values, pa.int64()) for name, values in rows.items()}
+    path = tmp_path / "other.parquet"
+    pq.write_table(pa.table({**columns, "flags": pa.array([1, None, 253], kind)}), path)
+    ops = [row[1] for row in traces.head(traces.trace_config(path), 5)]
+    assert ops == (["R", "W", "W"] if kind == pa.float64() else ["R", "W", "WF"])
+
+
 def test_other_integer_types_and_more_columns_are_fine(tmp_path: Path) -> None:
     columns: dict[str, list[Any]] = {name: [value] for name, value in ROW.items()} | {"note": ["x"]}
     types = {

@@ -178,7 +178,10 @@ def test_the_policies_of_the_page_are_those_that_are_tested() -> None:
 LEAVES = ("config", "percentile_ns", "dropped")
 ANY_NAME = (
     (r"^benchmark\.latency\.\w+", "benchmark.latency.*"),
-    (r"^((?:benchmark\.)?flash\.(?:reads|programs|erases|busy_ns))\.[\w-]+", r"\1.*"),
+    (
+        r"^((?:benchmark\.)?flash\.(?:reads|programs|erases|busy_ns)|series\.(?:reads|programs|erases))\.[\w-]+",
+        r"\1.*",
+    ),
     (r"^page_cache\.pages_written\.\w+", "page_cache.pages_written.*"),
 )
 
@@ -209,9 +212,10 @@ def test_the_glossary_has_the_fields_of_results_and_no_other() -> None:
     rows = re.findall(r"^\| (`.*?`) \| ", (DOCS / "glossary.md").read_text(), re.MULTILINE)
     listed = [path for row in rows for name in re.findall(r"`([^`]+)`", row) for path in expanded(name)]
     assert len(listed) == len(set(listed))
+    asked = {f"results.{key}": True for key in ("histograms", "series", "erase_map", "miss_curve")}
     runs = [
-        ftlab.run("map-plus", set={"workload.synthetic.requests": 100}),
-        ftlab.run(ROOT / "workloads" / "coop" / "dbench-1.toml"),
+        ftlab.run("map-plus", set={"workload.synthetic.requests": 100, **asked}),
+        ftlab.run(ROOT / "workloads" / "coop" / "dbench-1.toml", set=asked),
     ]
     assert set(listed) == {path for run in runs for path in paths(run.to_dict())}
 

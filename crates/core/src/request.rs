@@ -60,7 +60,7 @@ pub struct Request {
     pub translation_page: u32,
     /// Classified as a hit at admission.
     pub hit: bool,
-    /// In a scheduler's queue.
+    /// In the queue of a scheduler that forgets requests lazily.
     pub queued: bool,
     /// Dispatched ahead of others by choice.
     pub prioritized: bool,

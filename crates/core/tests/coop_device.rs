@@ -16,7 +16,7 @@ use hybrids::{Driver, KINDS, device};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-const COOP: Mark = Mark { coop: true, begin: false, end: false, pad: false };
+const COOP: Mark = Mark { coop: true, begin: false, end: false, pad: false, fua: false };
 const BEGIN: Mark = Mark { begin: true, ..COOP };
 const END: Mark = Mark { end: true, ..COOP };
 const WHOLE: Mark = Mark { begin: true, end: true, ..COOP };
@@ -186,7 +186,13 @@ fn no_mark_loses_data() {
                     let pages = random.random_range(1..7);
                     let first = random.random_range(0..lpns / 4 - pages);
                     let mut flag = |odds| random.random_bool(odds);
-                    let mark = Mark { coop: flag(0.5), begin: flag(0.3), end: flag(0.3), pad: flag(0.1) };
+                    let mark = Mark {
+                        coop: flag(0.5),
+                        begin: flag(0.3),
+                        end: flag(0.3),
+                        pad: flag(0.1),
+                        fua: flag(0.1),
+                    };
                     let op = if flag(0.2) { Op::Read } else { Op::Write };
                     stack.push(op, first, pages, mark);
                     if op == Op::Write {

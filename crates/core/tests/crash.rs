@@ -6,10 +6,10 @@ mod devices;
 
 use common::settings;
 use devices::device;
-use ftlab_core::config::{Endurance, Settings};
-use ftlab_core::flash::parallel::{Allocation, Parallel};
-use ftlab_core::ftl::keeps_trims;
+use ftlab_core::config::{Endurance, GcBackground, Settings};
+use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
+use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -57,6 +57,13 @@ fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summar
     crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
 }
 
+/// The same with FUA on some writes.
+fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
+    let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
+    let requests = || Requests::new(settings, seed).with_fua(seed);
+    crash(settings, &mut || Ok(Box::new(requests())), &options, &mut |_| true)
+}
+
 /// Cuts per FTL; `FTLAB_CUTS` for more.
 fn count() -> u64 {
     std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
@@ -91,9 +98,81 @@ fn buffered(kind: &str) -> Settings {
 fn page_buffers_lose_only_what_no_flush_covers() {
     for kind in KINDS {
         let settings = buffered(kind);
-        let summary =
-            cuts(&settings, count(), 2, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        let summary = cuts_with_fua(&settings, count(), 2, Flaw::None)
+            .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind}: {summary:?}");
+    }
+}
+
+/// Idle chips collect garbage, a page or two at a time. What this found: a collection that ends a victim
+/// with nothing left to copy padded the host's page buffer without programming it; one that did copy
+/// counted a page too few; and recovery undid the collection of the log programmed last alone, while
+/// the other one's was cut as well.
+#[test]
+fn garbage_collected_in_the_background() {
+    for kind in KINDS {
+        for (seed, mut settings) in [small(kind), buffered(kind)].into_iter().enumerate() {
+            let normal_blocks = settings.ftl.gc_free_blocks + 2;
+            settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: 1 + seed as u32 });
+            while check(&settings).is_err() {
+                settings.flash.blocks_per_plane += 1;
+            }
+            settings.ftl.gc = "random".into();
+            settings.device.queue_depth = 1 + 14 * seed as u32;
+            let summary = cuts(&settings, count() / 2, seed as u64, Flaw::None);
+            summary.unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
+        }
+    }
+}
+
+/// Dies and planes that overlap, suspend and pass each other, and pages that go to whatever is idle.
+#[test]
+fn dies_side_by_side_and_dynamic_allocation() {
+    let all = Parallel {
+        interleave: true,
+        multi_plane: MultiPlane::Free,
+        cache_program: true,
+        cache_read: true,
+        suspend: Suspend::ProgramErase,
+        suspend_ns: 9_000,
+        resume_ns: 7_000,
+        max_suspensions: 3,
+        out_of_order: true,
+        max_passed: 4,
+    };
+    for (seed, kind) in KINDS.into_iter().enumerate() {
+        for dynamic in [false, true] {
+            for mut settings in [small(kind), buffered(kind)] {
+                if dynamic {
+                    settings.ftl.allocation = Allocation::Dynamic;
+                } else {
+                    (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
+                    settings.flash.parallel = all;
+                }
+                settings.device.queue_depth = 8;
+                while check(&settings).is_err() {
+                    settings.flash.blocks_per_plane += 1;
+                }
+                let outcome = cuts(&settings, count() / 8, seed as u64, Flaw::None);
+                outcome.unwrap_or_else(|fault| panic!("{kind} {dynamic}: {fault}"));
+            }
+        }
+    }
+}
+
+/// Blocks wear out and spare ones take their places, until the device is read-only; that it stays.
+#[test]
+fn a_device_wears_out_under_power_cuts() {
+    for kind in KINDS {
+        let mut settings = small(kind);
+        (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Cycles(30), 2);
+        settings.flash.blocks_per_plane += 6;
+        check(&settings).expect("it fits");
+        let summary =
+            cuts(&settings, 10_000, 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        assert!(summary.read_only && summary.cuts < 10_000, "{kind}: {summary:?}");
+        // Of 20 blocks on each of four chips, all but those with cold data have come to their limit.
+        assert!(summary.operations > 20 * 4 * 30, "{kind}: {summary:?}");
     }
 }
 
@@ -121,6 +200,17 @@ fn broken_recovery_is_noticed() {
             let outcome = cuts(&small(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
         }
+    }
+}
+
+/// A write with FUA is there once it has completed, no flush behind it. Where logical pages are as large as
+/// NAND pages every write is, so a device that takes it for any other is noticed with smaller ones alone.
+#[test]
+fn fua_that_does_nothing_is_noticed() {
+    for kind in KINDS {
+        let outcome = cuts_with_fua(&buffered(kind), 300, 3, Flaw::PlainFua);
+        let Err(CrashError::Fault { what, .. }) = outcome else { panic!("{kind}: {outcome:?}") };
+        assert!(what.contains("is durable"), "{kind}: {what}");
     }
 }
 
@@ -189,9 +279,14 @@ fn found_before() {
     }
 }
 
+/// Erases that blocks last, and spare blocks of each chip.
+fn life() -> impl Strategy<Value = Option<(u32, u32)>> {
+    prop_oneof![Just(None), (5u32..40, 0u32..4).prop_map(Some)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 48,
+        cases: std::env::var("FTLAB_CASES").map_or(48, |cases| cases.parse().expect("a number")),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/crash.regressions"))),
         ..ProptestConfig::default()
     })]
@@ -199,18 +294,23 @@ proptest! {
     /// Any geometry down to the least that is accepted, any policy, blocks of different speed, wear
     /// levelling, queues of any depth.
     #[test]
-    fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32) {
+    fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32, above in 0u32..4, life in life()) {
         settings.device.queue_depth = depth;
-        (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Unlimited, 0);
-        (settings.flash.parallel, settings.ftl.allocation) = (Parallel::default(), Allocation::CHANNEL_FIRST);
         settings.ftl.power_safe = true;
-        settings.ftl.gc_background = None;
-        while !keeps_trims(&settings) {
+        if above > 0 {
+            let normal_blocks = settings.ftl.gc_free_blocks + above;
+            settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: above });
+        }
+        if let Some((cycles, spare)) = life {
+            settings.flash.endurance = Endurance::Cycles(settings.flash.pe_cycles as u32 + cycles);
+            settings.ftl.spare_blocks = spare;
+        }
+        while check(&settings).is_err() || !keeps_trims(&settings) {
             settings.flash.blocks_per_plane += 1;
         }
         let options = Options { cuts: Cuts::Random { count: count() / 10, mean: 40 }, seed, flaw: Flaw::None };
-        let outcome =
-            crash(&settings, &mut || Ok(Box::new(Requests::new(&settings, seed))), &options, &mut |_| true);
+        let requests = || Requests::new(&settings, seed).with_fua(seed);
+        let outcome = crash(&settings, &mut || Ok(Box::new(requests())), &options, &mut |_| true);
         if let Err(fault) = outcome {
             return Err(TestCaseError::fail(fault.to_string()));
         }

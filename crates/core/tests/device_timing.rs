@@ -93,7 +93,7 @@ fn the_queue_of_the_device_bounds_what_it_holds() {
 #[test]
 fn a_flush_waits_for_what_was_issued_before() {
     let two = device(2, 1, 0);
-    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0 };
+    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 };
     assert_eq!(completions(&two, vec![write(0), flush, read(1)]), [PROGRAM, PROGRAM, PROGRAM + READ]);
 }
 
@@ -102,7 +102,7 @@ fn a_flush_waits_for_what_was_issued_before() {
 fn small_logical_pages_gather_in_the_page_buffer() {
     let mut settings = device(1, 1, 0);
     settings.flash.page_bytes = 16_384;
-    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0 };
+    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 };
     let trace = vec![write(0), write(9), write(5), read(9), write(7), read(9), write(1), flush, flush];
     let (report, rows) = checked(&settings, trace);
     let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
@@ -115,11 +115,34 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     assert_eq!(report.waf.total, Some(8.0 / 5.0));
 }
 
+/// A write with FUA completes when its page is programmed, padded if need be; one that fills the page has
+/// nothing to wait for beyond that, and where pages are as large as NAND pages it is any write.
+#[test]
+fn fua_does_not_wait_in_the_page_buffer() {
+    let fua = |lpn| Record { flags: Record::FUA, ..write(lpn) };
+    let mut settings = device(1, 1, 0);
+    assert_eq!(completions(&settings, vec![fua(0), write(1)]), [PROGRAM, 2 * PROGRAM]);
+    settings.flash.page_bytes = 16_384;
+    let trace = vec![write(0), fua(9), write(5), write(6), write(7), fua(9), read(9)];
+    let (report, rows) = checked(&settings, trace);
+    let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
+    // Two slots and padding; then four writes that fill a page, the last with FUA.
+    assert_eq!(done, [0, PROGRAM, PROGRAM, PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
+    assert_eq!((report.flash.programs["host"], report.flash.programs["pad"]), (1, 1));
+    // It stays by itself: were they merged, the second write would be programmed too, at the same time.
+    settings.device.queue_depth = 1;
+    settings.host.merge_limit = Some(1 << 20);
+    let merged = completions(&settings, vec![write(0), write(1), write(2), fua(3), write(4)]);
+    assert_eq!(merged.len(), 3, "those before it are one, what follows is another");
+    let (report, _) = checked(&settings, vec![write(0), fua(1), fua(2), write(3)]);
+    assert_eq!((report.flash.programs["host"], report.flash.programs["pad"]), (0, 2));
+}
+
 /// A read-modify-write of a part of a page reads it first.
 #[test]
 fn partial_writes_read_first_if_asked_to() {
     let mut settings = device(1, 1, 0);
-    let part = Record { time_ns: 0, op: Op::Write, offset: 512, size: 4096, line: 0 };
+    let part = Record { time_ns: 0, op: Op::Write, offset: 512, size: 4096, line: 0, flags: 0 };
     assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
     settings.ftl.read_modify_write = true;
     assert_eq!(completions(&settings, vec![part]), [2 * (READ + PROGRAM)]);

@@ -477,7 +477,7 @@ fn dynamic_allocation_takes_the_next_idle_chip() {
 fn results_name_what_was_busy() {
     let mut both = with_bus(&chip(2, 1, interleaved()));
     both.flash.channels = 2;
-    let page = |lpn: u64, op| Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0 };
+    let page = |lpn: u64, op| Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0 };
     // Chips 0 and 1 on their channels, two dies each: LPN 2 is on die 1 of chip 0.
     let (report, _) = checked(&both, vec![page(0, Op::Read), page(2, Op::Write)]);
     let used = &report.utilization;
@@ -503,7 +503,8 @@ fn results_count_what_overlapped() {
         ..planes(MultiPlane::Free)
     };
     let settings = with_bus(&chip(1, 2, all));
-    let page = |time_ns, lpn: u64, op| Record { time_ns, op, offset: lpn * 4096, size: 4096, line: 0 };
+    let page =
+        |time_ns, lpn: u64, op| Record { time_ns, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0 };
     let trace = vec![
         page(0, 0, Op::Write),
         page(0, 1, Op::Write),
@@ -535,7 +536,7 @@ fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
             _ => Op::Flush,
         };
         let offset = u64::from(at) % (user - size + 1);
-        Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0 }
+        Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0 }
     };
     steps.iter().map(record).collect()
 }

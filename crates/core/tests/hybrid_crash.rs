@@ -7,9 +7,13 @@ mod hybrid_devices;
 mod hybrids;
 
 use common::settings;
-use ftlab_core::config::Settings;
+use ftlab_core::config::{Files, Settings};
+use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use ftlab_core::sim::{Completion, Prepared, run_clients};
+use ftlab_core::workload::bench::{Clients, Kind, Parameters};
+use ftlab_core::workload::{Op, Record};
 use hybrid_devices::device;
 use hybrids::KINDS;
 use proptest::prelude::*;
@@ -56,6 +60,30 @@ fn what_was_durable_is_there() {
     }
 }
 
+/// Planes of dies that overlap, suspend and pass each other.
+#[test]
+fn dies_side_by_side() {
+    for kind in KINDS {
+        let mut settings = small(kind);
+        (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
+        settings.flash.parallel = Parallel {
+            interleave: true,
+            multi_plane: MultiPlane::Free,
+            cache_program: true,
+            cache_read: true,
+            suspend: Suspend::ProgramErase,
+            suspend_ns: 9_000,
+            resume_ns: 7_000,
+            max_suspensions: 3,
+            out_of_order: true,
+            max_passed: 4,
+        };
+        settings.device.queue_depth = 8;
+        ftlab_core::ftl::check(&settings).expect("it fits");
+        cuts(&settings, count(), 5, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+    }
+}
+
 /// Cooperative switch merges, padding and whole-block issues are under way at the cuts.
 #[test]
 fn every_scheduler_by_flash_blocks() {
@@ -78,6 +106,75 @@ fn broken_recovery_is_noticed() {
         for kind in KINDS {
             let outcome = cuts(&small(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
+        }
+    }
+}
+
+/// A benchmark of the paper, small, as it comes down to the block layer of a phone of 16 MiB: its requests.
+fn requests_of(kind: Kind, settings: &Settings) -> Vec<Record> {
+    let mut settings = settings.clone();
+    settings.host.files = Files { page_cache_bytes: 512 << 20, discard: true, ..Files::NONE };
+    let paper = Parameters::of(kind);
+    let second_ns = 1_000_000_000;
+    settings.workload.benchmark = Some(match kind {
+        Kind::PostMark => Parameters { files: 16, transactions: 64, runs: 1, ..paper },
+        Kind::SysBench => Parameters { file_size: 2 << 20, requests: 1000, ageing_ns: second_ns, ..paper },
+        Kind::FileBench => {
+            Parameters { file_size: 4 << 20, duration_ns: second_ns, runs: 1, sync_every: 1 << 20, ..paper }
+        }
+        Kind::DBench => Parameters {
+            clients: 3,
+            files: 10,
+            file_size: 1 << 20,
+            duration_ns: 2 * second_ns,
+            ageing_ns: second_ns,
+            ..paper
+        },
+    });
+    let clients = Clients::of_benchmark(&settings).unwrap();
+    let mut log = common::Log::default();
+    let prepared = Prepared::new(&settings, &mut (), false).unwrap();
+    run_clients(&settings, prepared, clients, &mut log).expect("a sound run");
+    log.0.sort_by_key(|done| (done.dispatch_ns, done.id));
+    let record = |done: &Completion| Record {
+        time_ns: done.dispatch_ns,
+        op: done.op,
+        offset: done.offset,
+        size: done.size,
+        line: 0,
+        flags: 0,
+    };
+    log.0.iter().map(record).collect()
+}
+
+/// The requests of every benchmark, its barriers and discards among them, under every policy.
+#[test]
+fn every_benchmark_under_every_policy() {
+    for bench in [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench] {
+        for kind in KINDS {
+            let mut settings = settings();
+            settings.ftl.kind = kind.into();
+            settings.flash.blocks_per_plane = 72;
+            settings.ftl.over_provisioning_ppm = 150_000;
+            settings.ftl.log_blocks_ppm = 100_000;
+            settings.device.queue_depth = 4;
+            let records = requests_of(bench, &settings);
+            assert!(records.iter().any(|record| record.op == Op::Flush), "{}", bench.name());
+            for scheduler in ["noop", "irbw", "padding", "coop"] {
+                settings.host.scheduler = scheduler.into();
+                let options = Options {
+                    cuts: Cuts::Random { count: count() / 20, mean: 500 },
+                    seed: 5,
+                    flaw: Flaw::None,
+                };
+                let mut reopen =
+                    || Ok(Box::new(records.clone().into_iter()) as Box<dyn ftlab_core::workload::Source>);
+                let outcome = crash(&settings, &mut reopen, &options, &mut |_| true);
+                let summary =
+                    outcome.unwrap_or_else(|fault| panic!("{} {kind} {scheduler}: {fault}", bench.name()));
+                println!("{} {kind} {scheduler}: {summary:?}", bench.name());
+                assert!(summary.durable_writes > 0 && summary.torn_programs > 0, "{kind}: {summary:?}");
+            }
         }
     }
 }

@@ -141,7 +141,7 @@ fn write(time_ns: u64, lpn: u64) -> Record {
     pages(time_ns, Op::Write, 4096, lpn, 1)
 }
 
-const FLUSH: Record = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0 };
+const FLUSH: Record = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 };
 
 /// Four writes to two units: the fourth carries the flush, one page without a source. Four more, to one
 /// of those units, one of the same page and two new ones: one source read, one page.

@@ -42,6 +42,7 @@ fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
         offset: u64::from(at) % settings.user_pages() * page,
         size: page,
         line: 0,
+        flags: 0,
     };
     steps.iter().enumerate().map(record).collect()
 }

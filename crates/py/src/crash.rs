@@ -91,7 +91,7 @@ fn open(
     let workload = &settings.workload;
     let files = workload.benchmark.is_some() || workload.fio_job.is_some();
     if workload.trace.is_none() && workload.synthetic.is_none() && !files {
-        return Ok(Box::new(Requests::new(settings, seed)));
+        return Ok(Box::new(Requests::new(settings, seed).with_fua(seed)));
     }
     let chunks = chunks.map(|chunks| Python::attach(|py| chunks.clone_ref(py)));
     match source::of_settings_raising(settings, chunks, raised.clone()) {

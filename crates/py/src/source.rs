@@ -124,7 +124,7 @@ const NO_TRACE: &str = "a benchmark or a fio job makes its requests while it run
 const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace), a generator \
     (--set workload.synthetic.requests=10000) or a benchmark (--set workload.benchmark.kind=dbench)";
 
-/// Rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size)` buffers.
+/// Rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers.
 pub fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {
     Box::new(move || -> ChunkIter {
         let started = Python::attach(|py| -> PyResult<Py<PyIterator>> {
@@ -156,6 +156,7 @@ fn next_chunk(iterator: &Bound<'_, PyIterator>) -> PyResult<Option<Chunk>> {
         op: column(&columns, 1)?,
         offset: column(&columns, 2)?,
         size: column(&columns, 3)?,
+        flags: column(&columns, 4)?,
     }))
 }
 

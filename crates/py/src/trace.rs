@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use ftlab_core::workload::{Source, SourceSummary};
+use ftlab_core::workload::{Record, Source, SourceSummary};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -37,8 +37,8 @@ pub fn trace_info(py: Python<'_>, config: &Config, chunks: Option<Py<PyAny>>) ->
     Ok(py.detach(|| guard(work))?)
 }
 
-/// The first `rows` requests of a configuration's trace: time in ns, letter of the operation,
-/// offset and size in bytes. `chunks` as in `run`.
+/// The first `rows` requests of a configuration's trace: time in ns, letter of the operation
+/// (WF: a write with FUA), offset and size in bytes. `chunks` as in `run`.
 #[pyfunction]
 #[pyo3(signature = (config, rows, *, chunks=None))]
 pub fn trace_head(
@@ -46,7 +46,7 @@ pub fn trace_head(
     config: &Config,
     rows: usize,
     chunks: Option<Py<PyAny>>,
-) -> PyResult<Vec<(u64, char, u64, u64)>> {
+) -> PyResult<Vec<(u64, String, u64, u64)>> {
     let work = || {
         let options = source::no_device(&config.resolved.settings);
         let path = trace_of(config)?;
@@ -59,7 +59,9 @@ pub fn trace_head(
             None => ftlab_trace::head(path, &options, rows),
         };
         let records = records.map_err(|error| raised.explain(error.into()))?;
-        Ok(records.iter().map(|r| (r.time_ns, r.op.letter(), r.offset, r.size)).collect())
+        let fua = |record: &Record| if record.flags & Record::FUA != 0 { "F" } else { "" };
+        let op = |record: &Record| format!("{}{}", record.op.letter(), fua(record));
+        Ok(records.iter().map(|r| (r.time_ns, op(r), r.offset, r.size)).collect())
     };
     Ok(py.detach(|| guard(work))?)
 }
@@ -92,8 +94,8 @@ fn summary_json(watched: &Watched) -> String {
         .to_string()
 }
 
-/// Columns of some requests: ts_ns, op, offset, size.
-type Columns = (Column, Column, Column, Column);
+/// Columns of some requests: ts_ns, op, offset, size, flags.
+type Columns = (Column, Column, Column, Column, Column);
 
 /// A workload in pieces of columns; an iterator.
 #[pyclass(frozen, module = "ftlab._core")]
@@ -141,6 +143,7 @@ impl TraceChunks {
         let mut source = self.source.lock().expect("no panic while the lock is held");
         let (mut ts_ns, mut op) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let (mut offset, mut size) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
+        let mut flags = Vec::with_capacity(self.rows);
         while ts_ns.len() < self.rows {
             let next = source.next().map_err(Fault::from);
             let Some(record) = next.map_err(|error| source.explain(error))? else { break };
@@ -148,10 +151,11 @@ impl TraceChunks {
             op.push(record.op as u8);
             offset.push(record.offset);
             size.push(record.size);
+            flags.push(u32::from(record.flags));
         }
         if ts_ns.is_empty() {
             return Ok(None);
         }
-        Ok(Some((ts_ns.into(), op.into(), offset.into(), size.into())))
+        Ok(Some((ts_ns.into(), op.into(), offset.into(), size.into(), flags.into())))
     }
 }

@@ -16,6 +16,9 @@ pub struct Chunk {
     pub offset: Vec<i64>,
     /// Bytes.
     pub size: Vec<i64>,
+    /// Flags as in [`Record::flags`]; empty: none. Bits that mean nothing there, and FUA of what is no
+    /// write, are passed over.
+    pub flags: Vec<u8>,
 }
 
 /// The chunks of one pass; an error ends it.
@@ -56,7 +59,8 @@ impl ChunkRows {
     fn next_chunk(&mut self) -> Result<bool, SourceError> {
         let Some(chunk) = self.chunks.next().transpose()? else { return Ok(false) };
         let rows = chunk.ts_ns.len();
-        if [chunk.op.len(), chunk.offset.len(), chunk.size.len()] != [rows; 3] {
+        let no_flags = chunk.flags.is_empty() || chunk.flags.len() == rows;
+        if [chunk.op.len(), chunk.offset.len(), chunk.size.len()] != [rows; 3] || !no_flags {
             return Err(input_error(&self.name, "columns of different length"));
         }
         self.chunk = chunk;
@@ -74,7 +78,7 @@ impl ChunkRows {
             b'W' | b'w' | 1 => Op::Write,
             b'T' | b't' | 2 => Op::Trim,
             b'F' | b'f' | 3 => {
-                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: self.row });
+                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: self.row, flags: 0 });
             }
             other => {
                 return Err(format!("op is \"{}\", not R, W, T (trim) or F (flush)", other.escape_ascii()));
@@ -83,7 +87,9 @@ impl ChunkRows {
         let offset = positive(self.chunk.offset[at], "offset")?;
         let size = positive(self.chunk.size[at], "size")?;
         offset.checked_add(size).ok_or(BEYOND)?;
-        Ok(Record { time_ns, op, offset, size, line: self.row })
+        let known = if op == Op::Write { Record::FUA | Record::PREFLUSH } else { Record::PREFLUSH };
+        let flags = self.chunk.flags.get(at).map_or(0, |flags| flags & known);
+        Ok(Record { time_ns, op, offset, size, line: self.row, flags })
     }
 }
 

@@ -1,11 +1,11 @@
 //! A trace as ftlab's own csv.
 
 use crate::atomic::{OutputError, OutputFile};
-use ftlab_core::workload::{Source, SourceError};
+use ftlab_core::workload::{Record, Source, SourceError};
 use std::io::Write;
 use std::path::Path;
 
-/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`) and returns
+/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, op WF for a write with FUA) and returns
 /// their number. The file appears when it is complete.
 ///
 /// # Errors
@@ -56,7 +56,11 @@ fn write_rows(source: &mut dyn Source, out: &mut dyn Write) -> Result<u64, Failu
     while let Some(record) = source.next().map_err(Failure::Source)? {
         line.clear();
         line.extend_from_slice(digits.format(record.time_ns).as_bytes());
-        line.extend_from_slice(&[b',', record.op.letter() as u8, b',']);
+        line.extend_from_slice(&[b',', record.op.letter() as u8]);
+        if record.flags & Record::FUA != 0 {
+            line.push(b'F');
+        }
+        line.push(b',');
         line.extend_from_slice(digits.format(record.offset).as_bytes());
         line.push(b',');
         line.extend_from_slice(digits.format(record.size).as_bytes());

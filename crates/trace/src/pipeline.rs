@@ -33,6 +33,8 @@ pub(crate) struct Pipeline {
 struct Kept {
     rows: Box<dyn Rows>,
     dedup: Option<Dedup>,
+    /// The request whose flush before it has been handed out.
+    flushed: Option<Record>,
     zero_size: u64,
     duplicates: u64,
 }
@@ -40,17 +42,24 @@ struct Kept {
 impl Kept {
     fn new(rows: Box<dyn Rows>, options: &Options) -> Kept {
         let dedup = (options.dedup_ns > 0).then(|| Dedup::new(options.dedup_ns));
-        Kept { rows, dedup, zero_size: 0, duplicates: 0 }
+        Kept { rows, dedup, flushed: None, zero_size: 0, duplicates: 0 }
     }
 
     #[inline]
     fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if let Some(record) = self.flushed.take() {
+            return Ok(Some(record));
+        }
         loop {
             let Some(record) = self.rows.next()? else { return Ok(None) };
             if record.size == 0 && record.op != Op::Flush {
                 self.zero_size += 1;
             } else if self.dedup.as_mut().is_some_and(|dedup| dedup.is_repeat(&record)) {
                 self.duplicates += 1;
+            } else if record.flags & Record::PREFLUSH != 0 {
+                let flags = record.flags & !Record::PREFLUSH;
+                self.flushed = Some(Record { flags, ..record });
+                return Ok(Some(Record { op: Op::Flush, offset: 0, size: 0, flags: 0, ..record }));
             } else {
                 return Ok(Some(record));
             }

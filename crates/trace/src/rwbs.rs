@@ -4,15 +4,57 @@
 //! (discard), DE (secure erase), F (flush) or N (none), and then come FUA (F), readahead (A),
 //! sync (S), metadata (M) and others, which do not change what is transferred.
 
-use ftlab_core::workload::Op;
+use ftlab_core::workload::{Op, Record};
 
 /// What the flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rwbs {
     /// The operation on data; `None`: N, or an operation of zoned devices.
     pub(crate) op: Option<Op>,
-    /// What was written before must be durable first, or the data itself at completion.
-    pub(crate) barrier: bool,
+    /// What was written before must be durable first.
+    pub(crate) preflush: bool,
+    /// The data must be durable at completion.
+    pub(crate) fua: bool,
+}
+
+impl Rwbs {
+    /// Flags of its record. Only writes of data have FUA.
+    pub(crate) fn record_flags(self) -> u8 {
+        let fua = self.fua && self.op == Some(Op::Write);
+        (u8::from(fua) * Record::FUA) | (u8::from(self.preflush) * Record::PREFLUSH)
+    }
+}
+
+/// How many requests had such flags.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flagged {
+    fua: u64,
+    preflush: u64,
+}
+
+impl Flagged {
+    /// Counts the flags of a record, and returns them.
+    pub(crate) fn count(&mut self, rwbs: Rwbs) -> u8 {
+        let flags = rwbs.record_flags();
+        self.fua += u64::from(flags & Record::FUA != 0);
+        self.preflush += u64::from(flags & Record::PREFLUSH != 0);
+        flags
+    }
+
+    /// What a reader of the figures should know.
+    pub(crate) fn notes(self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.fua > 0 {
+            notes.push(format!("{} writes have FUA", self.fua));
+        }
+        if self.preflush > 0 {
+            notes.push(format!(
+                "{} requests ask for a flush before them: it is one more request",
+                self.preflush
+            ));
+        }
+        notes
+    }
 }
 
 /// Parses the flags; `None` if they follow no such grammar.
@@ -36,7 +78,7 @@ pub(crate) fn parse(flags: &[u8]) -> Option<Rwbs> {
     }
     // "FN": a flush as blkparse prints it.
     let op = if preflush && op.is_none() { Some(Op::Flush) } else { op };
-    Some(Rwbs { op, barrier: preflush || modifiers.contains(&b'F') })
+    Some(Rwbs { op, preflush, fua: modifiers.contains(&b'F') })
 }
 
 #[cfg(test)]
@@ -45,26 +87,39 @@ mod tests {
 
     #[test]
     fn grammar() {
-        let op = |flags: &str| parse(flags.as_bytes()).map(|rwbs| (rwbs.op, rwbs.barrier));
+        let parsed = |flags: &str| parse(flags.as_bytes()).map(|rwbs| (rwbs.op, rwbs.preflush, rwbs.fua));
         for flags in ["R", "RA", "RS", "RM", "RSM", "RAM"] {
-            assert_eq!(op(flags), Some((Some(Op::Read), false)), "{flags}");
+            assert_eq!(parsed(flags), Some((Some(Op::Read), false, false)), "{flags}");
         }
         for flags in ["W", "WS", "WSM", "WM", "WA"] {
-            assert_eq!(op(flags), Some((Some(Op::Write), false)), "{flags}");
+            assert_eq!(parsed(flags), Some((Some(Op::Write), false, false)), "{flags}");
         }
-        for flags in ["WF", "WFS", "FW", "FWS", "FWFS", "FWFSM", "WFSM"] {
-            assert_eq!(op(flags), Some((Some(Op::Write), true)), "{flags}");
+        for flags in ["WF", "WFS", "WFSM"] {
+            assert_eq!(parsed(flags), Some((Some(Op::Write), false, true)), "{flags}");
+        }
+        for flags in ["FW", "FWS", "FWSM"] {
+            assert_eq!(parsed(flags), Some((Some(Op::Write), true, false)), "{flags}");
+        }
+        for flags in ["FWF", "FWFS", "FWFSM"] {
+            assert_eq!(parsed(flags), Some((Some(Op::Write), true, true)), "{flags}");
         }
         for flags in ["D", "DS", "DE"] {
-            assert_eq!(op(flags), Some((Some(Op::Trim), false)), "{flags}");
+            assert_eq!(parsed(flags), Some((Some(Op::Trim), false, false)), "{flags}");
         }
         for flags in ["F", "FF", "FN", "FS", "FFS"] {
-            assert_eq!(op(flags), Some((Some(Op::Flush), true)), "{flags}");
+            assert_eq!(parsed(flags).map(|(op, ..)| op), Some(Some(Op::Flush)), "{flags}");
         }
-        assert_eq!(op("N"), Some((None, false)));
-        assert_eq!(op("NS"), Some((None, false)));
+        assert_eq!(parsed("N"), Some((None, false, false)));
+        assert_eq!(parsed("NS"), Some((None, false, false)));
         for flags in ["", "S", "X", "r", "R1", "W-", "123"] {
-            assert_eq!(op(flags), None, "{flags}");
+            assert_eq!(parsed(flags), None, "{flags}");
         }
+    }
+
+    #[test]
+    fn only_writes_have_fua() {
+        let flags = |flags: &str| parse(flags.as_bytes()).expect("flags").record_flags();
+        assert_eq!(["W", "WFS", "FWS", "FWFS"].map(flags), [0, 1, 2, 3]);
+        assert_eq!(["R", "RF", "DF", "FRF"].map(flags), [0, 0, 0, 2]);
     }
 }

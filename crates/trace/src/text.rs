@@ -34,6 +34,8 @@ pub(crate) enum Row {
         /// Bytes.
         size: u64,
     },
+    /// The same with [`Record::FUA`], [`Record::PREFLUSH`] or both.
+    Flagged(Record),
     /// Not a request to replay; counted under this reason.
     Drop(&'static str),
     /// A header or the like: not counted.
@@ -46,6 +48,14 @@ impl Row {
     /// A flush: it has no range.
     pub(crate) fn flush(time_ns: u64) -> Row {
         Row::Request { time_ns, op: Op::Flush, offset: 0, size: 0 }
+    }
+
+    /// A request with flags of its record, or without.
+    pub(crate) fn flagged(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8) -> Row {
+        match flags {
+            0 => Row::Request { time_ns, op, offset, size },
+            _ => Row::Flagged(Record { time_ns, op, offset, size, line: 0, flags }),
+        }
     }
 }
 
@@ -145,7 +155,13 @@ impl<P: Parser> Rows for TextRows<P> {
             match self.parser.parse(line, first) {
                 Ok(Row::Request { time_ns, op, offset, size }) => {
                     if offset.checked_add(size).is_some() {
-                        return Ok(Some(Record { time_ns, op, offset, size, line: number }));
+                        return Ok(Some(Record { time_ns, op, offset, size, line: number, flags: 0 }));
+                    }
+                    self.bad_line(BEYOND)?;
+                }
+                Ok(Row::Flagged(record)) => {
+                    if record.offset.checked_add(record.size).is_some() {
+                        return Ok(Some(Record { line: number, ..record }));
                     }
                     self.bad_line(BEYOND)?;
                 }

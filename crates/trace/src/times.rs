@@ -206,8 +206,14 @@ mod tests {
     #[test]
     fn seconds_are_spread() {
         let mut spread = Spread::default();
-        let record =
-            |second: u64| Record { time_ns: second * SECOND_NS, op: Op::Read, offset: 0, size: 1, line: 0 };
+        let record = |second: u64| Record {
+            time_ns: second * SECOND_NS,
+            op: Op::Read,
+            offset: 0,
+            size: 1,
+            line: 0,
+            flags: 0,
+        };
         for second in [5, 5, 5, 5, 7, 6, 9] {
             spread.push(record(second));
         }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Short, failure, read, rows, with};
+use ftlab_core::workload::Record;
 use ftlab_trace::{DEVICE_STRIDE, Options};
 
 const S: u64 = 1_000_000_000;
@@ -110,6 +111,7 @@ fn blkparse_counts_one_action() {
         [
             (0, 'W', 223_490 * 512, 4096),
             (4000, 'W', 223_498 * 512, 4096),
+            (10_000, 'F', 0, 0),
             (10_000, 'W', 51200, 4096),
             (11_000, 'F', 0, 0),
             (13_000, 'T', 4096 * 512, 2048 * 512),
@@ -117,6 +119,19 @@ fn blkparse_counts_one_action() {
         ]
     );
     assert_eq!(summary.dropped.into_iter().collect::<Vec<_>>(), [("not_issue", 11), ("other_op", 1)]);
+    // FWFS: a flush, then the write with FUA.
+    let flags: Vec<u8> = records.iter().map(|record| record.flags).collect();
+    assert_eq!(flags, [0, 0, 0, Record::FUA, 0, 0, 0]);
+}
+
+#[test]
+fn csv_has_an_op_for_fua() {
+    let content = "time_ns,op,offset,size\n0,WF,0,512\n1,W,512,512\n2,wf,1024,0\n3,F,0,0\n";
+    let (records, _) = read(content, &with("csv")).unwrap();
+    assert_eq!(common::short(&records), [(0, 'W', 0, 512), (1, 'W', 512, 512), (3, 'F', 0, 0)]);
+    assert_eq!(records.iter().map(|record| record.flags).collect::<Vec<_>>(), [Record::FUA, 0, 0]);
+    let text = read("time_ns,op,offset,size\n0,RF,0,512\n", &with("csv")).unwrap_err().to_string();
+    assert!(text.contains("WF (write with FUA)"), "{text}");
 }
 
 #[test]
@@ -231,9 +246,11 @@ fn mobile_ebpf_takes_its_fields_from_the_right() {
             (85_841_000, 'W', 4096, 4096),
             (88_354_000, 'F', 0, 0),
             (98_354_000, 'T', 8192, 1 << 20),
+            (118_354_000, 'F', 0, 0),
             (118_354_000, 'W', 12288, 4096)
         ]
     );
+    assert_eq!(records.last().unwrap().flags, Record::FUA);
     assert_eq!(summary.dropped.into_iter().collect::<Vec<_>>(), [("other_op", 1), ("zero_size", 1)]);
     let (_, headless) = content.split_once('\n').unwrap();
     assert_eq!(both("mobile-ebpf", headless), common::short(&records));

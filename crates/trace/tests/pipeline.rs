@@ -137,6 +137,7 @@ fn chunks_of(rows: Vec<Short>, size: usize) -> ChunkIter {
                 op: rows.iter().map(|row| row.1 as u8).collect(),
                 offset: rows.iter().map(|row| row.2 as i64).collect(),
                 size: rows.iter().map(|row| row.3 as i64).collect(),
+                flags: Vec::new(),
             })
         })
         .collect();
@@ -170,6 +171,32 @@ fn chunks_go_the_same_way() {
     }
 }
 
+/// FUA goes with a write alone; a flush asked for before a request comes before it, and is no repeat where
+/// that is none.
+#[test]
+fn flags_of_chunks() {
+    let make = || -> ftlab_trace::MakeChunks {
+        Box::new(|| {
+            let chunk = Chunk {
+                ts_ns: vec![0, 10, 20, 30, 30],
+                op: vec![b'R', b'W', b'T', b'W', b'W'],
+                offset: vec![0, 512, 1024, 2048, 2048],
+                size: vec![512; 5],
+                flags: vec![1, 1, 3, 255, 3],
+            };
+            Box::new(std::iter::once(Ok(chunk)))
+        })
+    };
+    let options = Options { dedup_ns: 50, ..Options::default() };
+    let mut source = open_chunks("a.parquet", make(), &options).unwrap();
+    let records = drain(&mut *source).unwrap();
+    let rows = [(0, 'R', 0, 512), (10, 'W', 512, 512), (20, 'F', 0, 0), (20, 'T', 1024, 512)];
+    assert_eq!(short(&records), [&rows[..], &[(30, 'F', 0, 0), (30, 'W', 2048, 512)]].concat());
+    let flags: Vec<u8> = records.iter().map(|record| record.flags).collect();
+    assert_eq!(flags, [0, 1, 0, 0, 0, 1]);
+    assert_eq!((records[4].line, source.summary().dropped["duplicate"]), (4, 1));
+}
+
 #[test]
 fn chunks_that_are_wrong() {
     let fail = |chunk: Result<Chunk, SourceError>, options: &Options| {
@@ -187,12 +214,14 @@ fn chunks_that_are_wrong() {
         op: vec![op],
         offset: vec![offset],
         size: vec![size],
+        flags: vec![],
     };
     let options = Options::default();
     let negative = fail(Ok(row(b'R', 0, -5)), &options);
     assert!(negative.starts_with("a.parquet: row 1: size is -5: it must not be negative"), "{negative}");
     assert!(fail(Ok(row(b'X', 0, 5)), &options).starts_with("a.parquet: row 1: op is \"X\""));
     assert!(fail(Ok(Chunk { size: vec![], ..row(0, 0, 0) }), &options).contains("different length"));
+    assert!(fail(Ok(Chunk { flags: vec![1, 1], ..row(0, 0, 5) }), &options).contains("different length"));
     assert!(fail(Ok(Chunk::default()), &options).contains("it holds no rows"));
     assert_eq!(fail(Err(SourceError::Input("b: broken".into())), &options), "b: broken");
     let skipping = Options { skip_bad: 1, ..options };
@@ -222,6 +251,10 @@ fn csv_and_back() {
     let mut second = open(&to, &Options::default()).unwrap();
     let mut first = open(&from, &Options::default()).unwrap();
     assert_eq!(drain(&mut *second).unwrap(), drain(&mut *first).unwrap());
+    let fua = "time_ns,op,offset,size\n0,W,0,512\n5,WF,512,512\n";
+    let mut source = open(&folder.file("fua.csv", fua), &Options::default()).unwrap();
+    assert_eq!(convert_csv(&mut *source, to.as_ref()).unwrap(), 2);
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), fua);
 }
 
 #[test]

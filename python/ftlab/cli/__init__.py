@@ -15,6 +15,7 @@ from ftlab._core import InternalError, UserError, __version__
 from ftlab.cli.compare import compare
 from ftlab.cli.crash import crash
 from ftlab.cli.describe import components, presets, schema
+from ftlab.cli.reproduce import reproduce
 from ftlab.cli.run import run
 from ftlab.cli.trace import trace
 
@@ -36,7 +37,7 @@ def cli() -> None:
     """
 
 
-for _command in (run, compare, crash, trace, presets, components, schema):
+for _command in (run, compare, reproduce, crash, trace, presets, components, schema):
     cli.add_command(_command)
 
 

@@ -61,8 +61,9 @@ def crash(
     """Cut the power again and again, recover from flash alone, verify what was promised.
 
     Every cut falls between two flash operations or tears a page or a block; recoveries are cut too.
-    Verified are every write and trim that a completed flush covers, that every other page has a
-    version that was written, and every invariant of the mapping, while the device goes on.
+    Verified are every write and trim that a completed flush covers, every completed write with FUA,
+    that every other page has a version that was written, and every invariant of the mapping, while the
+    device goes on.
 
     CONFIG is a preset's name or a TOML file; the preset `crash` is a small device for this. Without a
     workload the requests are random writes, trims, reads and flushes. The cuts follow from the seed.
@@ -113,6 +114,8 @@ def report(result: dict[str, Any]) -> str:
         f"  recoveries: {count(recovery['count'])}, and {count(recovery['cut'])} that were cut themselves",
         f"  time of a recovery: mean {duration(round(mean))}, longest {duration(longest)}",
     ]
+    if result["read_only"]:
+        lines.insert(1, "  blocks wore out, the device is read-only: no cut comes after the last one")
     names = {
         "scan_reads": "spare areas read",
         "map_reads": "mapping pages read",

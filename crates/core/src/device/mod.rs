@@ -90,6 +90,8 @@ pub struct Device {
     tape: Option<Tape>,
     /// Follows the mapping's lookups, if a result is to show how another cache had done.
     lookups: Option<Box<Lookups>>,
+    /// Somebody hears of every request that issues: tape or lookups.
+    heard: bool,
 }
 
 impl Device {
@@ -121,6 +123,7 @@ impl Device {
             conflicts: Conflicts::default(),
             tape: None,
             lookups: None,
+            heard: false,
         }
     }
 
@@ -186,11 +189,13 @@ impl Device {
     /// From now on a tape hears of every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.tape = Some(tape);
+        self.heard = true;
     }
 
     /// From now on the mapping's lookups are followed, where the FTL has a mapping cache.
     pub fn keep_lookups(&mut self, ftl: &Ftl) {
         self.lookups = Lookups::new(ftl).map(Box::new);
+        self.heard |= self.lookups.is_some();
     }
 
     /// The lookups, if they are followed.
@@ -278,6 +283,18 @@ impl Device {
         self.array.settle(now_ns);
     }
 
+    /// Tells those who hear of every request of one that issues.
+    #[cold]
+    fn tell(&mut self, request: &Request, now_ns: u64, ftl: &Ftl) {
+        if let Some(tape) = &self.tape {
+            // Padding is no request of the workload's.
+            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
+        }
+        if let Some(lookups) = &mut self.lookups {
+            lookups.request(request.pages, ftl);
+        }
+    }
+
     /// Runs a request through the FTL and starts its steps.
     #[inline(always)] // called in one place, for every request
     fn begin(
@@ -291,12 +308,8 @@ impl Device {
     ) {
         work.clear();
         let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
-        if let Some(tape) = &self.tape {
-            // Padding is no request of the workload's.
-            tape.issue(if mark.pad { u64::MAX } else { pool[id].id }, now_ns);
-        }
-        if let Some(lookups) = &mut self.lookups {
-            lookups.request(pages, ftl);
+        if self.heard {
+            self.tell(&pool[id], now_ns, ftl);
         }
         self.waiting -= 1;
         self.flushes -= u32::from(op == Op::Flush);

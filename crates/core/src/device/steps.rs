@@ -150,6 +150,8 @@ pub struct Span {
     pub(super) owner: u32,
     /// What worked.
     pub part: Part,
+    /// The cells were suspended and go on later.
+    pub suspended: bool,
     /// From, ns.
     pub begin_ns: u64,
     /// To, ns.
@@ -175,10 +177,18 @@ impl Kept {
         }
     }
 
+    /// What was kept last has not ended.
+    pub fn suspend_last(&mut self) {
+        if let Some(span) = self.spans.last_mut() {
+            span.suspended = true;
+        }
+    }
+
     /// Keeps what has just ended.
     pub fn add<X>(&mut self, steps: &Steps<X>, slot: u32, part: Part, [begin_ns, end_ns]: [u64; 2]) {
         let Queued { step, owner, .. } = &steps.steps[slot as usize];
         let label = self.labels[slot as usize];
-        self.spans.push(Span { unit: step.chip, label, owner: *owner, part, begin_ns, end_ns });
+        let suspended = false;
+        self.spans.push(Span { unit: step.chip, label, owner: *owner, part, suspended, begin_ns, end_ns });
     }
 }

@@ -85,6 +85,8 @@ pub struct Issue {
     pub time_ns: u64,
     /// The sequence number before it.
     pub seq: u64,
+    /// Its data is durable when it completes.
+    pub fua: bool,
 }
 
 /// What owners that are no user data hold: by log, owner and sequence number.
@@ -115,10 +117,10 @@ impl Tape {
     }
 
     /// What follows is done for a request, which issues now.
-    pub fn issue(&self, request: u64, time_ns: u64) {
+    pub fn issue(&self, request: u64, time_ns: u64, fua: bool) {
         let mut tape = self.open();
         let seq = tape.seq;
-        tape.issues.push(Issue { request, time_ns, seq });
+        tape.issues.push(Issue { request, time_ns, seq, fua });
     }
 
     /// The next sequence number; for a logical page, its write or trim is noted.

@@ -148,6 +148,36 @@ impl BlockPool {
         }
     }
 
+    /// Withholds blocks of a pool that holds all that are erased after a power cut. The limit alone tells
+    /// which are retired, as it did before; erased blocks being alike, the least worn are the spare ones.
+    pub fn withhold_found(&mut self, settings: &Settings) {
+        let (limit, per_chip) = (settings.flash.endurance, settings.ftl.spare_blocks);
+        if limit == Endurance::Unlimited && per_chip == 0 {
+            return;
+        }
+        let retired = Bits::new(self.count() as usize);
+        *self.lives_mut() = Lives { limit, per_chip, spares: Vec::new(), retired, exhausted: false };
+        for chip in 0..settings.flash.units() {
+            let worn_out = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).count();
+            self.lives_mut().exhausted |= worn_out > per_chip as usize;
+            let mut erased: Vec<u32> = std::iter::from_fn(|| self.take(chip)).collect();
+            let mut left = per_chip as usize;
+            erased.retain(|&block| {
+                let retires = left > 0 && self.is_past_limit(block);
+                if retires {
+                    left -= 1;
+                    self.lives_mut().retired.set(block);
+                }
+                !retires
+            });
+            let mut spares = erased.clone();
+            spares.sort_by_key(|&block| (self.erase_count(block), std::cmp::Reverse(block)));
+            spares.truncate(left);
+            erased.iter().filter(|&block| !spares.contains(block)).for_each(|&block| self.push(block));
+            self.lives_mut().spares.push(spares);
+        }
+    }
+
     /// Whether a block has come to its limit.
     #[inline]
     fn is_past_limit(&self, block: u32) -> bool {

@@ -46,7 +46,7 @@ pub struct Request {
     pub tail_partial: bool,
 }
 
-/// What the host says of a request beside its pages; all false unless its scheduler knows better.
+/// What the host says of a request beside its pages; all but `fua` are false unless its scheduler knows better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Part of a block issue under cooperation: announced by COOP_Query, so nothing need be guessed.
@@ -57,13 +57,15 @@ pub struct Mark {
     pub end: bool,
     /// Padding: pages read, or written back unchanged, to make a block whole.
     pub pad: bool,
+    /// Of a write: it completes when it would survive a power cut (force unit access).
+    pub fua: bool,
 }
 
 impl Mark {
     /// Whether anything is said.
     #[inline]
     pub fn any(self) -> bool {
-        self.coop | self.begin | self.end | self.pad
+        self.coop | self.begin | self.end | self.pad | self.fua
     }
 }
 

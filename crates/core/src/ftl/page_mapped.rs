@@ -1,5 +1,6 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
+mod durable;
 mod recover;
 mod serve;
 
@@ -8,6 +9,7 @@ use std::io;
 use super::layout::{Layout, shapes};
 use super::log::Log;
 use super::pool::BlockPool;
+use super::recovery::Flaw;
 use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
 use super::units::UnitSpace;
 use super::{FlashTranslation, Mark, Request, background, endurance, wear};
@@ -48,6 +50,9 @@ pub struct PageMapped<T> {
     /// How garbage is collected in the background; a run's alone.
     #[serde(skip)]
     background: Option<GcBackground>,
+    /// A defect built in, for tests.
+    #[serde(skip)]
+    flaw: Flaw,
     /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
     #[serde(skip)]
     missing: Vec<u32>,
@@ -104,6 +109,7 @@ impl<T: Translation> PageMapped<T> {
             read_only: false,
             refused: 0,
             background: None,
+            flaw: Flaw::None,
             missing: Vec::with_capacity(layout.space.entries as usize),
             seen: Bits::new(layout.space.entries as usize),
         }
@@ -154,29 +160,15 @@ impl<T: Translation> PageMapped<T> {
         u32::from(!hit)
     }
 
-    /// Makes the trims so far durable ([`super::log`]).
-    fn state_trims(&mut self, work: &mut Work) {
-        if self.data.units_due() == 0 {
-            return;
-        }
-        // One chain: a unit says of data that it is there, so the data is there first. From the end,
-        // since a collection may write some of them meanwhile.
-        for at in (0..self.data.units_due()).rev() {
-            if let Some(unit) = self.data.unit_due(at) {
-                self.data.unit_moves(unit);
-                self.append(unit, Cause::Pad, work);
-                self.data.hold_unit(unit);
-            }
-        }
-        self.data.flush(&mut self.pool, work);
-        self.data.units_written(work);
-    }
-
     /// Writes a new version of an LPN, or of a unit of trims.
     #[inline]
     fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
         let PageMapped { data, pages, pool, translation, .. } = self;
         data.aim(work);
+        // Whatever it has to program may move the cursor on.
+        while data.end_short(owner, pool, work, &mut |moved| translation.moved(moved, pages)) {
+            data.aim(work);
+        }
         if T::ON_FLASH {
             let chip = data.write_chip(owner);
             if data.wants_block(chip) && pool.free(chip) == 0 {
@@ -231,8 +223,12 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
             pages.lay(lpn, data, pool, work);
             self.host_slots += 1;
-            work.clear();
+            // They are not simulated, and soon too many.
+            if work.steps().len() >= 512 {
+                work.clear();
+            }
         }
+        work.clear();
         if self.pages.log().is_serial() {
             self.pages.finish_page(&mut self.pool, work);
             work.clear();
@@ -273,7 +269,11 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     }
 
     fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
-        self.write_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work)
+        let misses = self.write_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work);
+        if mark.fua {
+            self.program_begun(work);
+        }
+        misses
     }
 
     fn trim(&mut self, request: Request, work: &mut Work) -> u32 {

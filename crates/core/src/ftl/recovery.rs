@@ -41,6 +41,8 @@ pub enum Flaw {
     IgnoreOrder,
     /// Trims that were made durable are not looked at.
     ForgetTrims,
+    /// Once recovered, the FTL takes a write with FUA for any other.
+    PlainFua,
     /// Hybrid FTLs: a merge that was cut counts as complete.
     TrustMerges,
 }
@@ -151,7 +153,7 @@ struct Seen {
 /// What an FTL cannot do without.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Erased blocks of each chip.
+    /// Erased blocks of each chip, spare and retired ones included.
     reserve: u32,
     /// Most blocks with data on each chip.
     data_limit: u32,
@@ -171,15 +173,16 @@ struct MapRoom {
 }
 
 impl Room {
-    /// What logs of user data and of translation pages of these shapes need.
-    pub fn new(data: &Shape, map: &Shape) -> Room {
+    /// What logs of user data and of translation pages of these shapes need, beside so many spare and
+    /// retired blocks of each chip.
+    pub fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
         let whole = map.serial.then(|| MapRoom {
             reserve: map.reserve,
             limit: map.limit - map.reserve,
             most: map.limit / map.chips,
         });
         Room {
-            reserve: data.reserve + if map.serial { 0 } else { map.reserve },
+            reserve: withheld + data.reserve + if map.serial { 0 } else { map.reserve },
             data_limit: data.limit - data.reserve,
             map: whole,
         }
@@ -408,7 +411,11 @@ impl Scan {
             .collect();
         held.sort_by_key(|&block| std::cmp::Reverse(self.blocks[block as usize].number));
         if wanted != Some(Kind::Map) {
-            held.truncate(1);
+            // Each log's: while one collects in the background, the other is written.
+            let kind = |block: &u32| self.blocks[*block as usize].kind;
+            let last = [Kind::Data, Kind::Map]
+                .map(|log| held.iter().copied().find(|block| kind(block) == Some(log)));
+            held.retain(|&block| last.contains(&Some(block)));
         }
         let undone = |&block: &u32| {
             let kind = self.blocks[block as usize].kind?;

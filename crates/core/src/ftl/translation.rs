@@ -277,6 +277,7 @@ impl TranslationPages {
     fn program_counted(&mut self, page: u32, updated: u32, pool: &mut BlockPool, work: &mut Work) {
         self.stats.entries_updated += u64::from(updated);
         self.stats.entries_programmed += u64::from(self.entries());
+        self.log.end_short(page, pool, work, &mut |_| ());
         self.log.append(page, Cause::Map, pool, work, &mut |_| ());
         if self.persisted.is_some() {
             self.hold(page);

@@ -55,7 +55,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bool,
         default: "false",
         words: &[],
-        doc: "Whether the FTL can be recovered after a power cut at any operation: an erase waits for what replaces the block's data on other chips, and trims are made durable, by a host's flush, of bast and fast at once. ftlab crash sets it.",
+        doc: "Whether the FTL can be recovered after a power cut at any operation: an erase waits for what replaces the block's data on other chips, and trims are made durable, by a host's flush, of bast and fast at once. Else a trim frees its pages and nothing on flash says so. ftlab crash sets it.",
     },
     Key {
         path: "ftl.translation_blocks",

@@ -29,12 +29,14 @@ pub(super) struct Amphibian {
 }
 
 impl Scheduler for Amphibian {
+    const BY_TRANSLATION_PAGE: bool = false;
     fn new(_host: &Host) -> Amphibian {
         Amphibian { heaps: Default::default(), turn: Turn::new(true) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
-        let request = &pool[id];
+        let request = &mut pool[id];
+        request.queued = true;
         // A flush (no pages) is not small: it stands for the writes before it.
         let size = if request.pages.pages == 0 { u32::MAX } else { request.pages.pages };
         let key = Reverse((size, request.id, id));
@@ -47,11 +49,13 @@ impl Scheduler for Amphibian {
         self.turn.served(half);
         let waits = |&Reverse((_, number, id)): &Size| pool[id].queued && pool[id].id == number;
         let Reverse((_, _, id)) = self.heaps[half as usize].pop(waits).expect("one is live");
+        pool[id].queued = false;
         Decision::One(id)
     }
 
     fn remove(&mut self, id: u32, pool: &mut Pool) {
         let half: Half = pool[id].half();
+        pool[id].queued = false;
         let waits = |&Reverse((_, number, id)): &Size| pool[id].queued && pool[id].id == number;
         self.heaps[half as usize].forget(waits);
     }

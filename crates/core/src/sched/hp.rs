@@ -57,6 +57,7 @@ pub(super) struct Hp {
 }
 
 impl Scheduler for Hp {
+    const BY_TRANSLATION_PAGE: bool = false;
     const CLASSIFIES: bool = true;
 
     fn new(host: &Host) -> Hp {

@@ -12,7 +12,6 @@ use std::ops::Range;
 
 use crate::config::{Choice, Host, Key};
 use crate::request::{Pool, Queue};
-use crate::util::NONE;
 use crate::workload::Op;
 
 /// What a scheduler decided.
@@ -45,6 +44,8 @@ pub trait Around {
 pub trait Scheduler: Sized {
     /// Whether it orders by `Request::hit`, so that the host must classify.
     const CLASSIFIES: bool = false;
+    /// Whether it looks at `Request::translation_page`, so that the host must find it.
+    const BY_TRANSLATION_PAGE: bool = true;
     /// Whether waiting requests are dispatched when their deadline has passed.
     const DEADLINE: bool = true;
     /// Whether it works by flash blocks: the host then tells it their size, cuts writes at their ends, and calls
@@ -106,6 +107,11 @@ macro_rules! registry {
                 match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::CLASSIFIES),* }
             }
 
+            /// See [`Scheduler::BY_TRANSLATION_PAGE`].
+            pub fn by_translation_page(&self) -> bool {
+                match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::BY_TRANSLATION_PAGE),* }
+            }
+
             /// See [`Scheduler::DEADLINE`].
             pub fn has_deadline(&self) -> bool {
                 match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::DEADLINE),* }
@@ -124,28 +130,22 @@ macro_rules! registry {
             /// See [`Scheduler::admit`].
             #[inline]
             pub fn admit(&mut self, id: u32, pool: &mut Pool) {
-                pool[id].queued = true;
                 match self { $(Sched::$variant(s) => s.admit(id, pool)),* }
             }
 
             /// See [`Scheduler::choose`].
             #[inline]
             pub fn choose(&mut self, pool: &mut Pool) -> Decision {
-                let decision = match self { $(Sched::$variant(s) => s.choose(pool)),* };
-                dispatched(&decision, pool);
-                decision
+                match self { $(Sched::$variant(s) => s.choose(pool)),* }
             }
 
             /// See [`Scheduler::choose_around`].
             pub fn choose_around(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
-                let decision = match self { $(Sched::$variant(s) => s.choose_around(pool, around)),* };
-                dispatched(&decision, pool);
-                decision
+                match self { $(Sched::$variant(s) => s.choose_around(pool, around)),* }
             }
 
             /// See [`Scheduler::remove`].
             pub fn remove(&mut self, id: u32, pool: &mut Pool) {
-                pool[id].queued = false;
                 match self { $(Sched::$variant(s) => s.remove(id, pool)),* }
             }
 
@@ -185,22 +185,6 @@ registry! {
     Irbw = irbw::Irbw;
     Padding = padding::Padding;
     Coop = coop::Coop;
-}
-
-/// What was decided on is in no scheduler's queue any more.
-#[inline]
-fn dispatched(decision: &Decision, pool: &mut Pool) {
-    match *decision {
-        Decision::Nothing => (),
-        Decision::One(id) => pool[id].queued = false,
-        Decision::Batch(queue) => {
-            let mut id = queue.head();
-            while id != NONE {
-                pool[id].queued = false;
-                id = pool.behind(id);
-            }
-        }
-    }
 }
 
 /// Keys of the registered schedulers.

@@ -16,6 +16,7 @@ pub(super) struct Noop {
 }
 
 impl Scheduler for Noop {
+    const BY_TRANSLATION_PAGE: bool = false;
     const DEADLINE: bool = false;
 
     fn new(_host: &Host) -> Noop {

@@ -19,6 +19,7 @@ pub(super) struct Row {
 }
 
 impl Scheduler for Row {
+    const BY_TRANSLATION_PAGE: bool = false;
     fn new(_host: &Host) -> Row {
         Row { halves: Halves::default(), turn: Turn::new(true) }
     }

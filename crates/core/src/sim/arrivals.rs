@@ -244,10 +244,13 @@ impl<'a> Replayed<'a> {
     fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
         let Some(record) = &self.next else { return Ok(None) };
         let Some(arrival_ns) = self.next_ns().filter(|&at| at <= now_ns) else { return Ok(None) };
-        let Record { op, offset, size, .. } = *record;
+        let Record { op, offset, size, flags, .. } = *record;
         let pages = self.pages(record)?;
         let number = self.arrived + 1 - self.merged;
         let id = pool.insert(Request::new(number, arrival_ns, op, offset, size, pages));
+        if flags & Record::FUA != 0 {
+            pool[id].mark.fua = true;
+        }
         self.fetch()?;
         match &mut self.closed {
             None => (),

@@ -128,6 +128,7 @@ impl Blocks {
             let pages = self.paging.pages(Op::Write, at, until);
             let mut part = Request::new(id, arrival_ns, Op::Write, at, until - at, pages);
             part.whole = whole;
+            part.mark.fua = pool[whole].mark.fua;
             pool[whole].parts += 1;
             let part = pool.insert(part);
             admit(part, pool);

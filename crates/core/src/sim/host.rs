@@ -29,6 +29,7 @@ pub struct Host {
     sched: Sched,
     awareness: Awareness,
     classifies: bool,
+    by_translation_page: bool,
     depth: u32,
     deadline_ns: Option<u64>,
     pending: u32,
@@ -57,6 +58,7 @@ impl Host {
             pool: Pool::default(),
             awareness: Awareness::new(&settings.host.awareness, device),
             classifies: sched.classifies(),
+            by_translation_page: sched.by_translation_page(),
             depth: settings.host.queue_depth,
             deadline_ns,
             aged: deadline_ns.is_some() || blocks.is_some() || merging.is_some(),
@@ -179,7 +181,7 @@ impl Host {
                 merging.enter(id, &self.pool);
             }
             let request = &mut self.pool[id];
-            if request.pages.pages > 0 {
+            if self.by_translation_page && request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
             }
             // A request without pages has no mapping to hit; polled awareness counts its admission.

@@ -30,8 +30,8 @@ pub struct Merging {
     merged: u64,
 }
 
-fn merges(op: Op) -> bool {
-    matches!(op, Op::Read | Op::Write)
+fn merges(request: &Request) -> bool {
+    matches!(request.op, Op::Read | Op::Write) && !request.mark.fua
 }
 
 /// Whether a request may go ahead of a pending one and all that came after that.
@@ -81,7 +81,7 @@ impl Merging {
 
     /// Makes `request` part of a pending one, if there is one to join; its slot.
     pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<u32> {
-        if !merges(request.op) {
+        if !merges(request) {
             return None;
         }
         let (op, start, end) = (request.op as u8, request.offset, request.offset + request.size);
@@ -108,7 +108,7 @@ impl Merging {
     /// A request is pending from now on.
     pub fn enter(&mut self, id: u32, pool: &Pool) {
         let request = &pool[id];
-        if merges(request.op) {
+        if merges(request) {
             self.starts.insert((request.op as u8, request.offset), id);
             self.ends.insert((request.op as u8, request.offset + request.size), id);
         }
@@ -117,7 +117,7 @@ impl Merging {
     /// A request is no longer pending.
     pub fn leave(&mut self, id: u32, pool: &Pool) {
         let request = &pool[id];
-        if !merges(request.op) {
+        if !merges(request) {
             return;
         }
         // Another request with the same bounds may have taken the entry over.

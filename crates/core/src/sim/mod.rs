@@ -218,33 +218,7 @@ fn run_fed(
         run.device.keep_lookups(&run.ftl);
     }
     run.drive(observer)?;
-    let page = u64::from(settings.flash.page_bytes);
-    let mut report = Report::new(&Sources {
-        recorder: &run.recorder,
-        source: run.arrivals.summary(),
-        scheduler: (&settings.host.scheduler, run.host.batches()),
-        device_scheduler: &settings.device.scheduler,
-        device: &run.device,
-        ftl: &run.ftl,
-        precondition: &precondition,
-        counts: run.work.counts(),
-        elapsed_ns: run.last_ns.saturating_sub(first_ns),
-        page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
-        dies_per_chip: settings.flash.dies_per_chip,
-        program_ns: settings.flash.program_ns,
-        spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
-        histograms: settings.results.histograms,
-    });
-    if let Some(files) = run.arrivals.files() {
-        let merges = with_ftl!(&run.ftl, ftl => ftl.merges());
-        let done = Done { counts: *run.work.counts(), merges };
-        let sections = files.sections(&done, run.host.merged());
-        report.benchmark = Some(sections.benchmark);
-        report.page_cache = sections.page_cache;
-        report.file_system = sections.file_system;
-    }
-    run.add_extras(settings, &mut report);
-    Ok(report)
+    Ok(run.report(settings, &precondition, first_ns))
 }
 
 /// When check mode looks at everything.
@@ -276,6 +250,37 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What there is to say once everything has completed.
+    fn report(&mut self, settings: &Settings, precondition: &Preconditioning, first_ns: u64) -> Report {
+        let page = u64::from(settings.flash.page_bytes);
+        let mut report = Report::new(&Sources {
+            recorder: &self.recorder,
+            source: self.arrivals.summary(),
+            scheduler: (&settings.host.scheduler, self.host.batches()),
+            device_scheduler: &settings.device.scheduler,
+            device: &self.device,
+            ftl: &self.ftl,
+            precondition,
+            counts: self.work.counts(),
+            elapsed_ns: self.last_ns.saturating_sub(first_ns),
+            page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
+            dies_per_chip: settings.flash.dies_per_chip,
+            program_ns: settings.flash.program_ns,
+            spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
+            histograms: settings.results.histograms,
+        });
+        if let Some(files) = self.arrivals.files() {
+            let merges = with_ftl!(&self.ftl, ftl => ftl.merges());
+            let done = Done { counts: *self.work.counts(), merges };
+            let sections = files.sections(&done, self.host.merged());
+            report.benchmark = Some(sections.benchmark);
+            report.page_cache = sections.page_cache;
+            report.file_system = sections.file_system;
+        }
+        self.add_extras(settings, &mut report);
+        report
+    }
+
     fn drive(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         loop {
             if self.now_ns >= self.sampler.due_ns {

@@ -58,6 +58,8 @@ pub struct Activity {
     pub unit: u32,
     /// The cells, or the bus before or after them.
     pub part: Part,
+    /// The cells were suspended and go on later with the same operation.
+    pub suspended: bool,
     /// What the chip does.
     pub operation: Operation,
     /// Why.
@@ -84,6 +86,7 @@ impl Activity {
             channel: place.channel,
             unit: span.unit,
             part: span.part,
+            suspended: span.suspended,
             operation: label.operation,
             cause: label.cause,
             number: (label.number != NONE).then_some(label.number),

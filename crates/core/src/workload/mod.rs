@@ -46,6 +46,16 @@ pub struct Record {
     pub size: u64,
     /// Line (text) or row (binary) of the source, from 1; 0 where there is none.
     pub line: u64,
+    /// [`Record::FUA`] and [`Record::PREFLUSH`], or-ed.
+    pub flags: u8,
+}
+
+impl Record {
+    /// Of a write: it completes when it would survive a power cut (force unit access).
+    pub const FUA: u8 = 1;
+    /// A flush is asked for before it. Readers of traces deliver that flush as a request of its own and
+    /// take the flag away; elsewhere it says nothing.
+    pub const PREFLUSH: u8 = 2;
 }
 
 /// Why a source could not deliver its next record.

@@ -90,7 +90,7 @@ impl Source for Generator {
         let size = sizes.draw(&mut self.rng);
         let offset = self.places.draw(size, &mut self.rng);
         self.made += 1;
-        Ok(Some(Record { time_ns: self.time_ns, op: self.op, offset, size, line: self.made }))
+        Ok(Some(Record { time_ns: self.time_ns, op: self.op, offset, size, line: self.made, flags: 0 }))
     }
 
     fn locate(&self, record: &Record) -> String {

@@ -98,7 +98,7 @@ pub fn settings() -> Settings {
 
 /// A request of whole pages of `page` bytes.
 pub fn pages(time_ns: u64, op: Op, page: u64, lpn: u64, count: u64) -> Record {
-    Record { time_ns, op, offset: lpn * page, size: count * page, line: 0 }
+    Record { time_ns, op, offset: lpn * page, size: count * page, line: 0, flags: 0 }
 }
 
 /// Keeps every completion.

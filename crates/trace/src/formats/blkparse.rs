@@ -7,14 +7,14 @@ use crate::devices::Devices;
 use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
 use crate::options::Options;
-use crate::rwbs;
+use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 
 /// The parser.
 pub(crate) struct Blkparse {
     action: u8,
-    barriers: u64,
+    flagged: Flagged,
     devices: Devices,
 }
 
@@ -43,7 +43,7 @@ impl Blkparse {
 
 impl Parser for Blkparse {
     fn new(_: &Options) -> Blkparse {
-        Blkparse { action: b'Q', barriers: 0, devices: Devices::default() }
+        Blkparse { action: b'Q', flagged: Flagged::default(), devices: Devices::default() }
     }
 
     fn prepare(&mut self, head: &[u8]) {
@@ -88,24 +88,18 @@ impl Parser for Blkparse {
         };
         match (rwbs.op, range) {
             (Some(Op::Flush), _) => Ok(Row::flush(time_ns)),
-            (Some(Op::Write), None | Some((_, 0))) if rwbs.barrier => Ok(Row::flush(time_ns)),
+            (Some(Op::Write), None | Some((_, 0))) if rwbs.preflush || rwbs.fua => Ok(Row::flush(time_ns)),
             (None, _) | (_, None) => Ok(Row::Drop("other_op")),
             (Some(op), Some((offset, size))) => {
-                self.barriers += u64::from(rwbs.barrier);
                 let offset = self.devices.place(device, offset, size)?;
-                Ok(Row::Request { time_ns, op, offset, size })
+                Ok(Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs)))
             }
         }
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("counted the rows of action {}", char::from(self.action))];
-        if self.barriers > 0 {
-            notes.push(format!(
-                "{} requests ask for a flush before them or for FUA: taken as plain",
-                self.barriers
-            ));
-        }
+        notes.extend(self.flagged.notes());
         notes.extend(self.devices.notes());
         notes
     }

@@ -1,11 +1,12 @@
 //! ftlab's own csv: a header that names `time_ns`, `time_us` or `time_s`, `op`, `offset` and
-//! `size`, in any order; other columns are passed over. Offsets and sizes in bytes.
+//! `size`, in any order; other columns are passed over. Offsets and sizes in bytes. Op WF is a write with
+//! FUA.
 
 use crate::fields::{Commas, time, unexpected, whole};
 use crate::number::unit;
 use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
-use ftlab_core::workload::Op;
+use ftlab_core::workload::{Op, Record};
 
 /// Columns looked at; further ones are passed over.
 const COLUMNS: usize = 32;
@@ -91,7 +92,7 @@ fn op_of(text: &[u8]) -> Result<Op, Trouble> {
             .iter()
             .find(|(word, _)| text.eq_ignore_ascii_case(word.as_bytes()))
             .map(|&(_, op)| op)
-            .ok_or_else(|| unexpected("op", text, "R, W, T (trim) or F (flush)")),
+            .ok_or_else(|| unexpected("op", text, "R, W, WF (write with FUA), T (trim) or F (flush)")),
     }
 }
 
@@ -118,11 +119,12 @@ impl Parser for Csv {
             }
         }
         let time_ns = time(time_text, "time", self.time_unit)?;
-        let op = op_of(op_text)?;
+        let fua = op_text.eq_ignore_ascii_case(b"WF");
+        let op = if fua { Op::Write } else { op_of(op_text)? };
         if op == Op::Flush {
             return Ok(Row::flush(time_ns));
         }
         let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
-        Ok(Row::Request { time_ns, op, offset, size })
+        Ok(Row::flagged(time_ns, op, [offset, size], u8::from(fua) * Record::FUA))
     }
 }

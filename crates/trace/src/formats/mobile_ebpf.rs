@@ -7,7 +7,7 @@ use crate::devices::Devices;
 use crate::fields::{sectors, time, trim, unexpected, whole};
 use crate::number::unit;
 use crate::options::Options;
-use crate::rwbs;
+use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 use memchr::memrchr;
@@ -22,7 +22,10 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
 }
 
 /// The parser.
-pub(crate) struct MobileEbpf(Devices);
+pub(crate) struct MobileEbpf {
+    devices: Devices,
+    flagged: Flagged,
+}
 
 /// Takes the last field off `rest`.
 #[inline]
@@ -39,7 +42,7 @@ fn last<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8], Trouble
 
 impl Parser for MobileEbpf {
     fn new(_: &Options) -> MobileEbpf {
-        MobileEbpf(Devices::default())
+        MobileEbpf { devices: Devices::default(), flagged: Flagged::default() }
     }
 
     fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
@@ -58,15 +61,17 @@ impl Parser for MobileEbpf {
         match rwbs.op {
             None => Ok(Row::Drop("other_op")),
             Some(Op::Flush) => Ok(Row::flush(time_ns)),
-            Some(_) if rwbs.barrier && size == 0 => Ok(Row::flush(time_ns)),
+            Some(_) if (rwbs.preflush || rwbs.fua) && size == 0 => Ok(Row::flush(time_ns)),
             Some(op) => {
-                let offset = self.0.place(device, offset, size)?;
-                Ok(Row::Request { time_ns, op, offset, size })
+                let offset = self.devices.place(device, offset, size)?;
+                Ok(Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs)))
             }
         }
     }
 
     fn notes(&self) -> Vec<String> {
-        self.0.notes()
+        let mut notes = self.flagged.notes();
+        notes.extend(self.devices.notes());
+        notes
     }
 }

@@ -79,7 +79,7 @@ fn probe<P: Parser>(lines: &[&[u8]], options: &Options) -> Probe {
     let mut probe = Probe::default();
     for (index, line) in lines.iter().enumerate() {
         match parser.parse(line, index == 0) {
-            Ok(Row::Request { .. } | Row::Drop(_)) => probe.good += 1,
+            Ok(Row::Request { .. } | Row::Flagged(_) | Row::Drop(_)) => probe.good += 1,
             Ok(Row::Nothing) => {}
             Ok(Row::End) => break,
             Err(Trouble::Line(_) | Trouble::Input(_)) => probe.bad += 1,

@@ -391,6 +391,7 @@ mod tests {
                 channel: 0,
                 unit: 0,
                 part: Part::Cells,
+                suspended: false,
                 operation: Operation::Read,
                 cause: Cause::Host,
                 lpn: Some(0),

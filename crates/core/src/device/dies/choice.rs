@@ -11,6 +11,7 @@
 //! would take up, if it does the same, and has the same page number in its block where that is asked
 //! for; erasures need not have the same. Nothing waits for company.
 
+use super::state::{Die, Unit};
 use super::{Dies, Group};
 use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
@@ -155,7 +156,11 @@ impl Dies {
     fn can_begin(&mut self, unit: u32, slot: u32) -> bool {
         let queued = self.steps[slot];
         let mut waits = [queued.after, queued.needs, queued.extra.change].into_iter();
-        if let Some((awaited, _)) = waits.find(|&wanted| self.steps.unfinished(wanted)) {
+        let mut awaited = waits.find(|&wanted| self.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
+        if queued.step.settled != 0 && awaited.is_none() {
+            awaited = self.unsettled(unit, queued.step.settled);
+        }
+        if let Some(awaited) = awaited {
             self.steps[awaited].awaited = true;
             let die = self.units[unit as usize].die;
             if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
@@ -165,6 +170,39 @@ impl Dies {
         }
         let suspended = &self.dies[self.units[unit as usize].die as usize].suspended;
         !suspended.is_some_and(|suspended| self.shares_block(&suspended.group, slot))
+    }
+
+    /// A program or erasure up to this number that some other unit has not finished. A unit finishes them
+    /// in the order of their numbers.
+    #[cold]
+    fn unsettled(&self, unit: u32, number: u32) -> Option<u32> {
+        let others = (0..self.units.len() as u32).filter(|&other| other != unit);
+        let older = |slot: &u32| number.wrapping_sub(self.steps[*slot].step.number) < 1 << 31;
+        others.filter_map(|other| self.oldest_change(other)).find(older)
+    }
+
+    /// The oldest unfinished program or erasure of a unit.
+    fn oldest_change(&self, unit: u32) -> Option<u32> {
+        let Unit { die, held: [_, changes], lines: Lines { ends }, .. } = &self.units[unit as usize];
+        if *changes == 0 {
+            return None;
+        }
+        let Die { groups, front, suspended, .. } = &self.dies[*die as usize];
+        let [waiting, _] = ends[usize::from(self.passing)];
+        let heads = [
+            suspended.map_or(NONE, |suspended| suspended.group.head),
+            groups[*front].head,
+            groups[1 - *front].head,
+            waiting,
+        ];
+        heads.into_iter().find_map(|head| {
+            let some = |slot: u32| (slot != NONE).then_some(slot);
+            let mut line = std::iter::successors(some(head), |&slot| some(self.steps[slot].behind));
+            line.find(|&slot| {
+                let step = &self.steps[slot].step;
+                step.chip == unit && step.operation != Operation::Read
+            })
+        })
     }
 
     /// Whether a step concerns a block that an operation programs or erases.

@@ -455,6 +455,11 @@ impl Dies {
             let Queued { step, behind, .. } = self.steps[at];
             out |= step.out_ns > 0;
             self.keep(at, Part::Cells, [group.since_ns, now_ns]);
+            if group.phase == Phase::Suspending
+                && let Some(kept) = &mut self.kept
+            {
+                kept.suspend_last();
+            }
             at = behind;
         }
         let state = &mut self.dies[die as usize];

@@ -111,12 +111,15 @@ impl Log {
             NONE => self.begin_victim(chip),
             victim => victim,
         };
-        if self.blocks[victim as usize].valid > 0 {
+        let valid = self.blocks[victim as usize].valid;
+        let states = valid <= pages * self.shape.slots_per_page && self.relies(victim);
+        if valid > 0 && !states {
             self.copy_some(chip, victim, pages, pool, work, moved);
         } else {
             self.background.as_mut().expect("a victim is begun").victims[chip as usize] = NONE;
             if self.trims.is_some() || self.superseded.contains(&victim) {
-                // Nothing is copied any more, but something else may have to be on flash first.
+                // Something else may have to be on flash first. Units of trims go with the last copies, and
+                // the erasure with them: until then nothing may rely on them.
                 self.empty(chip, victim, self.shape.gc, pool, work, moved);
             } else {
                 self.erase(chip, victim, self.shape.gc, pool, work);
@@ -152,9 +155,7 @@ impl Log {
         let end = (victim + 1) * self.slots_per_block;
         let mut slot = victim * self.slots_per_block;
         let (mut pages_read, mut last_page) = (0, NONE);
-        // Copies fill a page that the host has begun, and the host goes on where it would have gone.
-        let mut hosts = chip == self.cursor && self.by_page.rem(self.chips[chip as usize].next) != 0;
-        let begun = hosts;
+        let hosts = self.fills_page_of_host(chip);
         self.copied.clear();
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
@@ -164,6 +165,8 @@ impl Log {
                 audit.copy(live, owner);
             }
             self.valid.clear(live);
+            // The copy answers for what is trimmed from now on.
+            self.spare[live as usize] = NONE;
             self.blocks[victim as usize].valid -= 1;
             self.chips[chip as usize].live -= 1;
             if self.chips[chip as usize].next == self.chips[chip as usize].end {
@@ -174,29 +177,40 @@ impl Log {
                 moved(owner);
             }
             let page = self.by_page.div(live);
-            pages_read += u32::from(page != last_page);
+            if page != last_page {
+                pages_read += 1;
+                work.source(page);
+            }
             (last_page, slot) = (page, live + 1);
             if self.by_page.rem(placed + 1) == 0
                 || (self.blocks[victim as usize].valid == 0 && self.pad(chip))
             {
                 // A block's pages in succession are one entry.
                 let program_ns = pool.programmed(block, 1);
+                work.targets(self.by_page.div(placed), 1);
                 match self.copied.last_mut() {
                     Some((count, ns)) if *ns == program_ns => *count += 1,
                     _ => self.copied.push((1, program_ns)),
                 }
                 pages -= 1;
                 self.close_if_full(chip);
-                if std::mem::take(&mut hosts) {
-                    self.advance_cursor();
-                }
             }
         }
         work.copy(chip, self.shape.gc, pages_read, &self.copied);
-        if begun && !hosts {
-            // What the host had in the page buffer went with the copies.
-            self.settle_superseded(work);
+        if hosts && !self.copied.is_empty() {
+            self.host_goes_on(work);
         }
+    }
+
+    /// Whether copies on a chip fill a page that the host has begun.
+    pub(super) fn fills_page_of_host(&self, chip: u32) -> bool {
+        chip == self.cursor && self.page_begun()
+    }
+
+    /// What the host had in the page buffer has gone with the copies; it goes on where it would have gone.
+    pub(super) fn host_goes_on(&mut self, work: &mut Work) {
+        self.settle_superseded(work);
+        self.advance_cursor();
     }
 
     /// Gives a chip whose frontier is full another one for copies in the background.

@@ -87,6 +87,7 @@ impl Log {
             // What takes the place of its slots is in a page buffer, and would be lost with them.
             self.flush(pool, work);
         }
+        let hosts = self.fills_page_of_host(chip);
         self.copied.clear();
         let stated = self.trims.is_some() && self.state_trims(chip, victim, &mut here, pool, work);
         let blocks = &self.blocks;
@@ -125,11 +126,15 @@ impl Log {
         }
         self.chips[chip as usize].live -= copies;
         self.note_copies(chip, &mut here, pool, work);
-        // Copies are programmed before the block they come from is erased.
-        if self.pad(chip) {
+        // Copies are programmed before the block they come from is erased. Where there are none, a page
+        // that the host has begun in the background's way stays begun.
+        if !self.copied.is_empty() && self.pad(chip) {
             self.close_if_full(chip);
         }
         work.copy(chip, cause, pages_read, &self.copied);
+        if hosts && !self.copied.is_empty() {
+            self.host_goes_on(work);
+        }
         self.erase(chip, victim, cause, pool, work);
         if stated {
             self.trims_settled(work.mark());
@@ -142,10 +147,12 @@ impl Log {
     /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
     pub(super) fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool, work: &mut Work) {
         if *slots > 0 {
-            let pages = std::mem::take(slots).div_ceil(self.shape.slots_per_page);
             let last = self.chips[chip as usize].next - 1;
+            // The first may go into a page that the host has begun.
+            let first = self.slot_page(last + 1 - std::mem::take(slots));
+            let pages = self.slot_page(last) + 1 - first;
             let block = self.by_block.div(last);
-            work.targets(self.slot_page(last) + 1 - pages, pages);
+            work.targets(first, pages);
             self.copied.push((pages, pool.programmed(block, pages)));
         }
     }

@@ -398,6 +398,23 @@ impl Log {
         at.next == at.end && at.aside_next == at.aside_end && partly == 0 && at.held < self.shape.limit
     }
 
+    /// Ends the collection begun in the background on the chip that the next write of an owner goes to,
+    /// if the reserve is short; whether it was. To be called before [`Log::append`].
+    #[inline]
+    pub fn end_short(
+        &mut self,
+        owner: u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) -> bool {
+        if self.background.is_none() {
+            return false;
+        }
+        let chip = self.write_chip(owner);
+        self.is_short(chip) && self.end_begun(chip, pool, work, moved)
+    }
+
     /// Writes the owner's new version and invalidates the old one, collecting garbage first if
     /// needed. `moved` hears of every owner that collection moved.
     #[inline]
@@ -410,9 +427,7 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let chip = self.write_chip(owner);
-        if self.background.is_some() && self.is_short(chip) {
-            self.end_begun(chip, pool, work, moved);
-        }
+        debug_assert!(!self.is_short(chip), "a victim is ended first");
         if self.by_speed.is_some() {
             let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
             self.choose_frontier(chip, wanted, true, pool);
@@ -433,6 +448,8 @@ impl Log {
             work.at(slot).program(chip, cause, pool.programmed(block, 1));
             self.close_if_full(chip);
             if self.shape.dynamic {
+                self.supersede(owner, old);
+                self.settle_superseded(work);
                 self.advance_cursor();
             }
         } else {

@@ -180,6 +180,11 @@ impl Log {
         self.superseded.clear();
     }
 
+    /// Whether a block has slots that a trim, or a unit due, made invalid.
+    pub(super) fn relies(&self, block: u32) -> bool {
+        self.trims.as_ref().is_some_and(|trims| trims.blocks.get(block))
+    }
+
     /// The unit that is due before a slot is erased, if there is one.
     fn unit_kept_by(&self, slot: u32) -> Option<u32> {
         let trims = self.trims.as_ref().filter(|_| !self.valid.get(slot))?;
@@ -199,7 +204,7 @@ impl Log {
         pool: &mut BlockPool,
         work: &mut Work,
     ) -> bool {
-        if self.trims.as_ref().is_none_or(|trims| !trims.blocks.get(victim)) {
+        if !self.relies(victim) {
             return false;
         }
         let first = victim * self.slots_per_block;

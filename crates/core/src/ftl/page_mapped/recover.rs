@@ -39,7 +39,7 @@ impl<T: Translation> PageMapped<T> {
         if flaw == Flaw::SkipScan {
             without_scan(&mut scan, lpns, (layout.space.entries, data.slots_per_page), tape, media);
         }
-        scan.make_room(media, &Room::new(&data, &map), tape)?;
+        scan.make_room(media, &Room::new(&data, &map, settings.ftl.spare_blocks), tape)?;
         let relied = scan.relied(tape);
         scan.trimmed(tape).into_iter().for_each(|(lpn, _)| scan.data.drop(lpn));
         for &block in scan.erase() {
@@ -72,7 +72,9 @@ impl<T: Translation> PageMapped<T> {
             erases: counts.erases.iter().sum(),
             torn_pages: scan.torn_pages,
         };
-        Ok((PageMapped::assemble(settings, &layout, (data, pages, pool), translation), recovery))
+        let read_only = pool.is_exhausted();
+        let ftl = PageMapped::assemble(settings, &layout, (data, pages, pool), translation);
+        Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
     }
 
     /// Version of an LPN's data that its mapping leads to on the media.
@@ -107,12 +109,13 @@ impl<T: Translation> PageMapped<T> {
 fn found_pool(settings: &Settings, media: &Media, scan: &Scan) -> BlockPool {
     let flash = &settings.flash;
     let erases = flash.pe_cycles as u32;
-    let blocks = flash.blocks_per_chip() as u32;
+    let blocks = flash.blocks_per_unit() as u32;
     let threshold = settings.ftl.wear_threshold;
-    let mut pool = BlockPool::new(flash.chips(), blocks, erases, threshold, flash.program_ns, None);
+    let mut pool = BlockPool::new(flash.units(), blocks, erases, threshold, flash.program_ns, None);
     let again = |block| u32::from(scan.erase().contains(&block));
     pool.find(|block| media.erases(block) + again(block), &scan.erased(media));
     pool.set_speeds(flash.program_ns, Speeds::new(flash, settings.seed, erases));
+    pool.withhold_found(settings);
     pool
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - A write or trim that completed before a flush was handed to the device, the flush having
 //!   completed before the cut, is durable: the page has it, or something newer.
+//! - A write with FUA is durable when it completes.
 //! - Where logical pages are as large as NAND pages a write completes when its page is programmed, so
 //!   that every completed write is durable, flush or not.
 //! - Otherwise the page has some version that was issued since, or the one it had before.
@@ -61,23 +62,23 @@ impl Ledger {
     ) -> u64 {
         // A request that was cut at the ends of blocks issues in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
-        let issued = |event: &Event| at_issue(event).is_some_and(|at| issues[at].time_ns < time_ns);
+        let issued =
+            |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns < time_ns);
         let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();
-        let acknowledged = || leg.completions.iter().filter(|done| done.complete_ns < time_ns);
+        let acknowledged =
+            || leg.completions.iter().filter(|done| !done.failed && done.complete_ns < time_ns);
         let done: HashMap<u64, u64> = acknowledged().map(|done| (done.id, done.complete_ns)).collect();
         let flushed = acknowledged()
             .filter(|done| done.op == Op::Flush)
             .map(|done| (done.dispatch_ns, issues.get(&done.id).map_or(0, |issue| issue.seq)))
             .max();
         for event in events {
-            if !issued(event) {
-                continue;
-            }
+            let Some(issue) = issued(event) else { continue };
             let done_ns = done.get(&event.request);
             let before =
                 |&(at_ns, seq): &(u64, u64)| done_ns.is_some_and(|&d| d <= at_ns) && event.seq <= seq;
-            let durable =
-                flushed.as_ref().is_some_and(before) || (strict && !event.trim && done_ns.is_some());
+            let at_once = (strict || issue.fua) && !event.trim && done_ns.is_some();
+            let durable = flushed.as_ref().is_some_and(before) || at_once;
             let data = (!event.trim).then_some(event.seq);
             self.since.entry(event.lpn).or_default().push(Version { data, durable });
         }

@@ -53,20 +53,24 @@ pub struct Cut {
 }
 
 impl Operations {
-    fn add(&mut self, number: u32, erase: bool, begin_ns: u64, end_ns: u64) {
+    /// Takes a stretch of an operation, the last unless it was `suspended`.
+    fn add(&mut self, number: u32, erase: bool, [begin_ns, end_ns]: [u64; 2], suspended: bool) {
         let at = number as usize;
         if at >= self.ran.len() {
             self.ran.resize(at + 1, None);
         }
+        let begin_ns = self.ran[at].map_or(begin_ns, |before| before.begin_ns);
         self.ran[at] = Some(Ran { erase, begin_ns, end_ns });
-        self.finished.push(number);
+        if !suspended {
+            self.finished.push(number);
+        }
     }
 
     /// Takes what an idle device's chip did.
     pub fn add_span(&mut self, span: &Span) {
         if span.part == Part::Cells && span.label.number != NONE {
             let erase = span.label.operation == Operation::Erase;
-            self.add(span.label.number, erase, span.begin_ns, span.end_ns);
+            self.add(span.label.number, erase, [span.begin_ns, span.end_ns], span.suspended);
         }
     }
 
@@ -156,8 +160,22 @@ impl Leg {
     }
 }
 
+impl Leg {
+    /// Programs and erases that have finished at the cut; of a device that turned read-only before the
+    /// cut that was chosen, some of those there are.
+    pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
+        let ran = self.operations.finished.len() as u64;
+        let ended = self.completions.iter().any(|done| done.failed) && ran < self.until.operations;
+        if ended { below(random.next_u64(), ran + 1) } else { self.until.operations }
+    }
+}
+
 impl Observer for Leg {
     fn complete(&mut self, completion: &Completion) {
+        if completion.failed {
+            // The device is read-only: nothing changes any more.
+            self.over.set(true);
+        }
         self.completions.push(*completion);
     }
 
@@ -168,7 +186,7 @@ impl Observer for Leg {
     fn activity(&mut self, activity: &Activity) {
         let Some(number) = activity.number.filter(|_| activity.part == Part::Cells) else { return };
         let erase = activity.operation == Operation::Erase;
-        self.operations.add(number, erase, activity.begin_ns, activity.end_ns);
+        self.operations.add(number, erase, [activity.begin_ns, activity.end_ns], activity.suspended);
         if self.operations.finished.len() as u64 >= self.until.operations {
             self.over.set(true);
         }

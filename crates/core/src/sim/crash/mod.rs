@@ -19,7 +19,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Prepared, RunError, run_prepared};
 use crate::config::{Endurance, Settings};
-use crate::device::{Array, Engine};
+use crate::device::Engine;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Timing, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
@@ -121,6 +121,8 @@ impl Recoveries {
 pub struct Summary {
     /// Cuts, those of recoveries not counted.
     pub cuts: u64,
+    /// Blocks wore out, and the device turned read-only: the cut was the last.
+    pub read_only: bool,
     /// Requests acknowledged.
     pub requests: u64,
     /// Programs and erases finished.
@@ -185,19 +187,10 @@ pub fn crash<'s>(
     settings.ftl.power_safe = true;
     let settings = &settings;
     let flash = &settings.flash;
-    if flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0 {
-        let message = "power cuts of blocks that wear out are not simulated: which are retired is not yet kept on \
-                       flash; set flash.endurance to none and ftl.spare_blocks to 0";
-        return Err(SourceError::Input(message.into()).into());
-    }
-    if settings.ftl.gc_background.is_some() {
-        let message = "power cuts of a device that collects garbage in the background are not simulated yet; \
-                       set ftl.gc_background to false";
-        return Err(SourceError::Input(message.into()).into());
-    }
-    if Engine::new(settings).overlaps_steps() || settings.ftl.allocation.is_dynamic() {
-        let message = "power cuts of dies whose operations overlap or pass each other are not simulated; leave \
-                       out the options of parallel operation in [flash], and ftl.allocation";
+    let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
+    if is_hybrid(&settings.ftl.kind) && wears_out {
+        let message = "power cuts of hybrid FTLs whose blocks wear out are not simulated; set flash.endurance to \
+                       none and ftl.spare_blocks to 0, or choose a page-mapped ftl.kind";
         return Err(SourceError::Input(message.into()).into());
     }
     if !keeps_trims(settings) {
@@ -231,6 +224,9 @@ pub fn crash<'s>(
             Ok(outcome) => outcome?,
             Err(panic) => return Err(life.fault(panicked(&*panic))),
         });
+        if life.summary.read_only {
+            break;
+        }
         if !progress(&life.summary) {
             return Err(SourceError::Interrupted.into());
         }
@@ -294,7 +290,8 @@ impl Life<'_> {
         run_prepared(self.settings, prepared, requests, &mut leg)
             .map_err(|error| before(self.summary.cuts, error))?;
         let changes = self.tape.take_changes();
-        let cut = leg.operations.cut(changes, until.operations, &mut self.random, &mut self.media);
+        let target = leg.target(&mut self.random);
+        let cut = leg.operations.cut(changes, target, &mut self.random, &mut self.media);
         let cut = cut.map_err(|what| self.fault(what))?;
         self.summary.operations += cut.finished;
         self.summary.torn_programs += cut.torn_programs;
@@ -317,6 +314,7 @@ impl Life<'_> {
         loop {
             let mut work = new_work(self.settings);
             work.label();
+            work.number_loads();
             let tape = (&self.tape, self.options.flaw);
             let (ftl, recovery) = Ftl::recover(self.settings, &self.media, tape, &mut work)
                 .map_err(|what| self.fault(format!("recovery: {what}")))?;
@@ -350,27 +348,29 @@ impl Life<'_> {
         self.summary.durable_writes += verdict.durable_writes;
         self.summary.durable_trims += verdict.durable_trims;
         self.summary.pages_verified += verdict.pages;
+        self.summary.read_only = with_ftl!(&ftl, ftl => ftl.is_read_only());
         with_ftl!(&mut ftl, ftl => ftl.start());
         Ok(ftl)
     }
 }
 
 fn new_work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips())
+    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units())
 }
 
 /// Runs the steps of recovery on an idle device: its operations and how long they took, ns.
 fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
-    let mut array = Array::new(settings.flash.chips(), settings.flash.channels);
+    let mut engine = Engine::new(settings);
     let mut operations = Operations::default();
     let mut now_ns = 0;
-    array.keep_spans();
-    array.start(0, work.steps(), 0);
-    array.label(work.labels());
-    while !array.all_idle() {
-        now_ns = array.next_ns();
-        while array.advance(now_ns).is_some() {}
-        array.take_spans().for_each(|span| operations.add_span(&span));
+    engine.keep_spans();
+    engine.start(0, work.steps(), false, 0);
+    engine.label(work.labels());
+    engine.settle(0);
+    while !engine.all_idle() {
+        now_ns = engine.next_ns();
+        while engine.advance(now_ns).is_some() {}
+        engine.take_spans(|span| operations.add_span(&span));
     }
     (operations, now_ns)
 }

@@ -20,6 +20,8 @@ pub struct Requests {
     gap_ns: u64,
     time_ns: u64,
     made: u64,
+    /// Draws which writes have FUA, apart from all else.
+    fua: Option<Xoshiro256PlusPlus>,
 }
 
 impl Requests {
@@ -32,7 +34,13 @@ impl Requests {
             gap_ns: 2 * (settings.flash.program_ns + settings.flash.read_ns),
             time_ns: 0,
             made: 0,
+            fua: None,
         }
+    }
+
+    /// One write in eight has FUA; nothing else changes.
+    pub fn with_fua(self, seed: u64) -> Requests {
+        Requests { fua: Some(stream(seed, "crash fua")), ..self }
     }
 
     fn draw(&mut self, bound: u64) -> u64 {
@@ -54,11 +62,13 @@ impl Source for Requests {
         };
         let (time_ns, line) = (self.time_ns, self.made);
         if op == Op::Flush {
-            return Ok(Some(Record { time_ns, op, offset: 0, size: 0, line }));
+            return Ok(Some(Record { time_ns, op, offset: 0, size: 0, line, flags: 0 }));
         }
         let region = if self.draw(3) < 2 { self.pages.div_ceil(5) } else { self.pages };
         let first = self.draw(region);
+        let fua = self.fua.as_mut().filter(|_| op == Op::Write);
+        let flags = fua.map_or(0, |fua| if below(fua.next_u64(), 8) == 0 { Record::FUA } else { 0 });
         let count = 1 + self.draw(LARGEST.min(self.pages - first));
-        Ok(Some(Record { time_ns, op, offset: first * self.page, size: count * self.page, line }))
+        Ok(Some(Record { time_ns, op, offset: first * self.page, size: count * self.page, line, flags }))
     }
 }

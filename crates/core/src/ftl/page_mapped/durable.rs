@@ -1,0 +1,40 @@
+//! What a host makes durable, beside the pages of its writes: trims at a flush, and with FUA a page that a
+//! write has begun.
+
+use super::PageMapped;
+use crate::flash::{Cause, Work};
+use crate::ftl::recovery::Flaw;
+use crate::ftl::translation::Translation;
+
+impl<T: Translation> PageMapped<T> {
+    /// Makes the trims so far durable ([`crate::ftl::log`]).
+    pub(super) fn state_trims(&mut self, work: &mut Work) {
+        if self.data.units_due() == 0 {
+            return;
+        }
+        // One chain: a unit says of data that it is there, so the data is there first. From the end,
+        // since a collection may write some of them meanwhile.
+        for at in (0..self.data.units_due()).rev() {
+            if let Some(unit) = self.data.unit_due(at) {
+                self.data.unit_moves(unit);
+                self.append(unit, Cause::Pad, work);
+                self.data.hold_unit(unit);
+            }
+        }
+        self.data.flush(&mut self.pool, work);
+        self.data.units_written(work);
+    }
+
+    /// Programs what a write with FUA has left in a page buffer; the spare area says whose it is, so that
+    /// the mapping is found again.
+    #[cold]
+    pub(super) fn program_begun(&mut self, work: &mut Work) {
+        if self.read_only || self.flaw == Flaw::PlainFua {
+            return;
+        }
+        self.data.flush(&mut self.pool, work);
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+    }
+}

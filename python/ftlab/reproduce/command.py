@@ -1,0 +1,194 @@
+"""What ``ftlab reproduce`` does: plan, run what is missing, judge, draw, write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import UserError
+from ftlab.outputs import Output
+from ftlab.progress import Reporter
+from ftlab.reproduce import claims, figures, page, papers, study
+from ftlab.reproduce.cache import Cache
+from ftlab.reproduce.cache import default as default_cache
+from ftlab.reproduce.claims import Judged
+from ftlab.reproduce.papers import Paper
+from ftlab.reproduce.plan import Planner, Run, together
+from ftlab.reproduce.run import run
+from ftlab.reproduce.study import Study
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Of a reproduction."""
+
+    root: str | None = None
+    out: str = "reproduced"
+    traces: str | None = None
+    quick: bool = False
+    fresh: bool = False
+    cache: str | None = None
+    jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was made."""
+
+    index: Path
+    parts: Sequence[page.Part]
+    reused: int
+    run: int
+
+
+def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Reporter) -> Outcome:
+    """Runs what is missing and writes pictures, CSV and the page.
+
+    Raises:
+        UserError: no such paper or figure, a declaration or an output is wrong.
+    """
+    base = papers.root(options.root)
+    chosen = _papers(base, which)
+    selected = papers.choose(chosen, wanted)
+    out = Path(options.out)
+    _writable(out)
+    planner = Planner(base, papers.load_traces(base), trace_folder(base, options.traces), options.quick)
+    cache = Cache(Path(options.cache) if options.cache else default_cache(), fresh=options.fresh)
+    runs = together(
+        each for paper in chosen for figure in selected[paper.name] for each in planner.runs(paper, figure)
+    )
+    by_figure: dict[tuple[str, str], list[Run]] = {}
+    for each in runs:
+        by_figure.setdefault((each.figure.paper, each.figure.id), []).append(each)
+    done = run(runs, cache, reporter, jobs=options.jobs)
+    absent: dict[str, list[str]] = {}
+    for missing in planner.missing:
+        absent.setdefault(f"{missing.figure.paper} {missing.figure.id}", []).append(missing.trace.file)
+    parts = []
+    for paper in chosen:
+        if not selected[paper.name]:
+            continue
+        studies = {
+            figure.id: study.measured(
+                figure,
+                by_figure.get((paper.name, figure.id), []),
+                done.results,
+                absent.get(f"{paper.name} {figure.id}", ()),
+            )
+            for figure in selected[paper.name]
+        }
+        parts.append(_write(paper, studies, out))
+    said = " ".join(["ftlab reproduce", which, *wanted, *(["--quick"] if options.quick else [])])
+    target = _page(out, parts, done.results, options.quick, said)
+    return Outcome(target, parts, done.reused, done.run)
+
+
+def _papers(base: Path, which: str) -> list[Paper]:
+    there = papers.names(base)
+    if which == ALL:
+        return [papers.load_paper(base, name) for name in there]
+    if which not in there:
+        import difflib
+
+        near = difflib.get_close_matches(which, [*there, ALL], n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UserError(f"no paper {which!r}{hint}\n  there are: {', '.join([*there, ALL])}")
+    return [papers.load_paper(base, which)]
+
+
+def trace_folder(base: Path, given: str | None) -> Path | None:
+    """Where recorded traces are: named, ``$FTLAB_TRACES``, or ``shared/traces`` beside the checkout.
+
+    Raises:
+        UserError: the named directory is not there.
+    """
+    for name, said in (("--traces", given), ("FTLAB_TRACES", os.environ.get("FTLAB_TRACES"))):
+        if said:
+            if not Path(said).is_dir():
+                raise UserError(f"{name} {said}: no such directory")
+            return Path(said).resolve()
+    beside = base.resolve().parent / "shared" / "traces"
+    return beside if beside.is_dir() else None
+
+
+def _writable(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {out}: cannot make the directory: {error.strerror}") from None
+    Output("--out", out / "index.html").check()
+
+
+def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
+    folder = out / paper.name
+    folder.mkdir(parents=True, exist_ok=True)
+    judged = claims.judge(paper, studies)
+    pictures = {}
+    for name, each in studies.items():
+        if each.rows:
+            Output("--out", folder / f"{name}.csv").write(study.to_csv(each, paper.numbers).encode())
+        if figures.drawn(each):
+            pictures[name] = figures.svg(each)
+            Output("--out", folder / f"{name}.svg").write(pictures[name].encode())
+            Output("--out", folder / f"{name}.png").write(figures.png(each))
+    Output("--out", folder / "claims.csv").write(claims.to_csv(judged).encode())
+    left_out = [figure.id for figure in paper.figures if figure.id not in studies]
+    return page.Part(paper, judged, studies, pictures, left_out)
+
+
+def _page(
+    out: Path, parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]], quick: bool, said: str
+) -> Path:
+    """The page: what was claimed and drawn, and under it the runs of some figures to choose from."""
+    from ftlab.html import write_report
+
+    target = out / "index.html"
+    title = "Reproduction: " + ", ".join(part.paper.short for part in parts)
+    body = page.preface(parts, quick=quick)
+    if runs := _report_runs(parts, results):
+        write_report(target, title=title, runs=runs, preface=body, command=said)
+    else:
+        Output("--out", target).write(page.standalone(title, body).encode())
+    return target
+
+
+def _report_runs(
+    parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]]
+) -> list[tuple[dict[str, str], dict[str, Any]]]:
+    """Runs of the figures that want to be looked into, each figure a study with its axes as labels."""
+    runs = []
+    for part in parts:
+        for each in part.studies.values():
+            if each.figure.report:
+                figure = f"{part.paper.short}, {page.label(each.figure)}"
+                names = [axis.key or axis.name for axis in each.figure.axes]
+                for run in each.runs:
+                    labels = dict(zip(names, run.labels, strict=True))
+                    runs.append(({"figure": figure, **labels}, results[run.key]))
+    return runs
+
+
+def summary(outcome: Outcome) -> str:
+    """What is printed at the end: verdicts by paper, and those that do not hold."""
+    names = [part.paper.name for part in outcome.parts]
+    width = max(map(len, names), default=0)
+    lines = [f"{'':{width}}  " + "  ".join(claims.VERDICTS) + "  figures"]
+    for part in outcome.parts:
+        counted = claims.counts(part.judged)
+        cells = [f"{number:>{len(name)}}" for name, number in counted.items()]
+        lines.append(f"{part.paper.name:{width}}  " + "  ".join(cells) + f"  {len(part.studies):>7}")
+    for part in outcome.parts:
+        lines += [_line(part.paper, each) for each in part.judged if each.verdict == claims.FAILS]
+    lines.append(f"{outcome.run} runs, {outcome.reused} more from the cache")
+    lines.append(f"page: {outcome.index}")
+    return "\n".join(lines) + "\n"
+
+
+def _line(paper: Paper, each: Judged) -> str:
+    published, measured = claims.published_text(each.claim), claims.measured_text(each)
+    return f"does not hold: {paper.name} {each.claim.id}: published {published}, measured {measured}"

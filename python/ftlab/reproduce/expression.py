@@ -1,0 +1,313 @@
+"""The small language in which figures name their values and claims what they measure.
+
+It looks like Python: numbers, names, ``a.b``, ``a['b-c']``, arithmetic, comparisons, ``and``, ``not``,
+lists, and calls of the functions below. A value of a figure is a function: ``write(scheduler="VIOS")``
+is its `Series` over the axes that were not chosen. Arithmetic and comparisons go cell by cell; a
+missing number makes the outcome missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab._core import UserError
+
+Number = float | None
+Cells = dict[tuple[str, ...], Number]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers (or truths) by the labels of some axes."""
+
+    axes: tuple[str, ...]
+    cells: Mapping[tuple[str, ...], Any]
+
+    def select(self, chosen: Mapping[str, Any]) -> Any:
+        """The part with these labels; one label takes its axis away, a list of them keeps it."""
+        for axis, labels in chosen.items():
+            if axis not in self.axes:
+                raise UserError(f"no axis {axis!r}; there are: {', '.join(self.axes) or 'none'}")
+            known = {key[self.axes.index(axis)] for key in self.cells}
+            for label in [labels] if isinstance(labels, str) else labels:
+                if label not in known:
+                    raise UserError(f"axis {axis} has no {label!r}; there are: {', '.join(sorted(known))}")
+        kept = tuple(axis for axis in self.axes if not isinstance(chosen.get(axis), str))
+        cells = {}
+        for key, value in self.cells.items():
+            labels = dict(zip(self.axes, key, strict=True))
+            if all(
+                labels[axis] == wanted if isinstance(wanted, str) else labels[axis] in wanted
+                for axis, wanted in chosen.items()
+            ):
+                cells[tuple(labels[axis] for axis in kept)] = value
+        return cells.get(()) if not kept else Series(kept, cells)
+
+    def known(self) -> list[Any]:
+        """The values that are there."""
+        return [value for value in self.cells.values() if value is not None]
+
+
+def combine(function: Callable[..., Any], left: Any, right: Any) -> Any:
+    """``function`` cell by cell; the side with fewer axes is repeated along the others."""
+    if not isinstance(left, Series) and not isinstance(right, Series):
+        return None if left is None or right is None else _guarded(function, left, right)
+    wide = left if _width(left) >= _width(right) else right
+    assert isinstance(wide, Series)
+    for side in (left, right):
+        if isinstance(side, Series) and not set(side.axes) <= set(wide.axes):
+            raise UserError(f"axes {', '.join(side.axes)} and {', '.join(wide.axes)} do not go together")
+    cells = {}
+    for key in wide.cells:
+        labels = dict(zip(wide.axes, key, strict=True))
+        cells[key] = combine(function, _at(left, labels), _at(right, labels))
+    return Series(wide.axes, cells)
+
+
+def _width(side: Any) -> int:
+    return len(side.axes) if isinstance(side, Series) else -1
+
+
+def _at(side: Any, labels: Mapping[str, str]) -> Any:
+    if not isinstance(side, Series):
+        return side
+    return side.cells.get(tuple(labels[axis] for axis in side.axes))
+
+
+def _guarded(function: Callable[..., Any], left: Any, right: Any) -> Any:
+    try:
+        return function(left, right)
+    except ZeroDivisionError:
+        return None
+
+
+def _values(of: Any) -> list[Any]:
+    if isinstance(of, Series):
+        return of.known()
+    if isinstance(of, (list, tuple)):
+        return [value for each in of for value in _values(each)]
+    return [] if of is None else [of]
+
+
+def _change(new: Any, old: Any) -> Any:
+    """Per cent by which ``new`` differs from ``old``."""
+    return combine(lambda a, b: (a / b - 1) * 100, new, old)
+
+
+def _mean(*of: Any) -> Number:
+    values = _values(of)
+    return math.fsum(values) / len(values) if values else None
+
+
+def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[..., Number]:
+    return lambda *of: pick(values) if (values := _values(of)) else None
+
+
+def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
+    """The label at which a series is least or greatest."""
+
+    def find(of: Series) -> str | None:
+        known = {key: value for key, value in of.cells.items() if value is not None}
+        return ", ".join(pick(known, key=lambda key: known[key])) if known else None
+
+    return find
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(values)
+    return [(order.index(value) + len(order) - 1 - order[::-1].index(value)) / 2 for value in values]
+
+
+def _rank_correlation(left: Series, right: Series) -> Number:
+    """Spearman's: 1 where the one grows with the other."""
+    keys = [key for key in left.cells if left.cells[key] is not None and right.cells.get(key) is not None]
+    first, second = (_ranks([side.cells[key] for key in keys]) for side in (left, right))
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    middle = (len(keys) - 1) / 2
+    product = math.fsum((a - middle) * (b - middle) for a, b in zip(first, second, strict=True))
+    spread = [math.fsum((a - middle) ** 2 for a in ranks) for ranks in (first, second)]
+    return product / math.sqrt(spread[0] * spread[1])
+
+
+def _steps(of: Series) -> Series:
+    """Differences between neighbours along the only axis, in its order."""
+    (axis,) = of.axes
+    keys = list(of.cells)
+    pairs = itertools.pairwise(keys)
+    return Series((axis,), {new: combine(operator.sub, of.cells[new], of.cells[old]) for old, new in pairs})
+
+
+def _exponent(upper: Series, lower: Series, axis: str) -> Series:
+    """The power of ``lower`` with which ``upper`` grows along an axis: the slope of their logarithms."""
+
+    def fit(pairs: Sequence[tuple[Any, Any]]) -> Number:
+        logs = [(math.log(a), math.log(b)) for a, b in pairs if a and b and a > 0 and b > 0]
+        x0, y0 = _mean([x for _, x in logs]), _mean([y for y, _ in logs])
+        if x0 is None or y0 is None:
+            return None
+        spread = math.fsum((x - x0) ** 2 for _, x in logs)
+        return math.fsum((x - x0) * (y - y0) for y, x in logs) / spread if spread else None
+
+    pairs = Series(upper.axes, {key: (value, lower.cells.get(key)) for key, value in upper.cells.items()})
+    return _along(pairs, axis, fit)
+
+
+def _along(of: Series, axis: str, function: Callable[..., Any]) -> Series:
+    place = of.axes.index(axis)
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for key, value in of.cells.items():
+        groups.setdefault(key[:place] + key[place + 1 :], []).append(value)
+    kept = of.axes[:place] + of.axes[place + 1 :]
+    return Series(kept, {key: function(values) for key, values in groups.items()})
+
+
+def _distribution(summary: Mapping[str, Any]) -> list[dict[str, float]]:
+    """A latency's cumulative distribution: its percentiles and the greatest value."""
+    points = [
+        {"probability": float(key) / 100, "value_ns": value}
+        for key, value in summary["percentile_ns"].items()
+        if value is not None
+    ]
+    last = [{"probability": 1.0, "value_ns": summary["max_ns"]}] if summary["max_ns"] is not None else []
+    return points + last
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "change": _change,
+    "mean": _mean,
+    "least": _extreme(min),
+    "greatest": _extreme(max),
+    "total": lambda *of: math.fsum(_values(of)),
+    "count": lambda of: sum(bool(value) for value in _values(of)),
+    "every": lambda of: bool(_values(of)) and all(_values(of)),
+    "share": lambda of: (
+        100 * _mean(*[float(value) for value in _values(of)])  # type: ignore[operator]
+        if _values(of)
+        else None
+    ),
+    "where_least": _where(min),
+    "where_greatest": _where(max),
+    "rank_correlation": _rank_correlation,
+    "steps": _steps,
+    "exponent": _exponent,
+    "mean_over": lambda of, axis: _along(of, axis, _mean),
+    "least_over": lambda of, axis: _along(of, axis, _extreme(min)),
+    "greatest_over": lambda of, axis: _along(of, axis, _extreme(max)),
+    "distribution": _distribution,
+    "absolute": lambda of: combine(lambda a, _: abs(a), of, 0),
+}
+"""What an expression may call."""
+
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.BitAnd: lambda a, b: bool(a) and bool(b),
+    ast.BitOr: lambda a, b: bool(a) or bool(b),
+}
+
+
+class Expression:
+    """A parsed expression."""
+
+    def __init__(self, text: str, where: str) -> None:
+        """``where`` is what messages name.
+
+        Raises:
+            UserError: it does not parse.
+        """
+        self.text = text
+        self.where = where
+        try:
+            self._tree = ast.parse(text.strip(), mode="eval").body
+        except SyntaxError as error:
+            raise UserError(f"{where}: {text!r}: {error.msg}") from None
+
+    def __call__(self, names: Mapping[str, Any]) -> Any:
+        """Its value where ``names`` say what the names are.
+
+        Raises:
+            UserError: a name is not known, or a part has no meaning here.
+        """
+        try:
+            return self._value(self._tree, names)
+        except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
+            text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+            raise UserError(f"{self.where}: {self.text!r}: {text}") from None
+
+    def counted(self, names: Mapping[str, Any]) -> tuple[int, int] | None:
+        """Of ``every(series)``: how many are true, of how many; None for anything else."""
+        tree = self._tree
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "every":
+            values = _values(self._value(tree.args[0], names))
+            return sum(map(bool, values)), len(values)
+        return None
+
+    def _value(self, node: ast.AST, names: Mapping[str, Any]) -> Any:
+        match node:
+            case ast.Constant(value=value) if isinstance(value, (int, float, str, bool)):
+                return value
+            case ast.Name(id=name):
+                if name in names:
+                    return names[name]
+                if name in FUNCTIONS:
+                    return FUNCTIONS[name]
+                raise UserError(f"no value {name!r}; there are: {', '.join(names)}")
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return [self._value(part, names) for part in parts]
+            case ast.Attribute(value=inner, attr=field):
+                return _field(self._value(inner, names), field)
+            case ast.Subscript(value=inner, slice=ast.Constant(value=field)):
+                return _field(self._value(inner, names), field)
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                given = [self._value(each, names) for each in arguments]
+                named = {each.arg: self._value(each.value, names) for each in keywords if each.arg}
+                return self._value(function, names)(*given, **named)
+            case _:
+                return self._operation(node, names)
+
+    def _operation(self, node: ast.AST, names: Mapping[str, Any]) -> Any:
+        match node:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                function = _OPERATORS[type(op)]
+                return combine(function, self._value(left, names), self._value(right, names))
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return combine(operator.sub, 0, self._value(inner, names))
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return combine(lambda a, _: not a, self._value(inner, names), 0)
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
+                function = _OPERATORS[type(op)]
+                return combine(function, self._value(left, names), self._value(right, names))
+            case ast.BoolOp(op=op, values=parts):
+                values = [self._value(part, names) for part in parts]
+                if any(isinstance(value, Series) for value in values):
+                    raise UserError("'and' and 'or' are for single truths; use & and | cell by cell")
+                return all(values) if isinstance(op, ast.And) else any(values)
+            case _:
+                raise UserError(f"{ast.unparse(node)!r} is not part of the language")
+
+
+def _field(of: Any, field: Any) -> Any:
+    if isinstance(of, Mapping):
+        if field not in of:
+            raise UserError(f"no field {field!r}; there are: {', '.join(map(str, of))}")
+        return of[field]
+    if isinstance(of, list) and isinstance(field, int):
+        return of[field]
+    if of is None:
+        return None
+    raise UserError(f"{field!r} of something that has no fields")

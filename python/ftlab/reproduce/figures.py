@@ -1,0 +1,329 @@
+"""Pictures of figures: one style for all, the axes and the grouping of the papers'."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ftlab.reproduce.papers import RECORDED, Figure, Panel
+from ftlab.reproduce.study import MEAN, Bar, Study, bars
+
+if TYPE_CHECKING:
+    import altair as alt
+
+# Okabe and Ito's colours, told apart by all kinds of colour vision; grey for what is compared against.
+COLOURS = ("#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#F0E442", "#000000")
+FONT = "DejaVu Sans, Arial, sans-serif"
+BAR = 11
+"""Width of a bar, pixels."""
+HEIGHT = 190
+MOST_IN_A_ROW = 1300
+"""Width beyond which panels go below each other, pixels."""
+LIMIT = 3000
+"""Points of a line that are drawn; more are thinned out, the greatest of each stretch kept."""
+
+
+def drawn(study: Study) -> bool:
+    """Whether there is a picture to make: a table has none, nor has a figure without data."""
+    return bool(study.rows) and any(panel.mark != "table" for panel in study.figure.panels)
+
+
+def svg(study: Study) -> str:
+    """The figure as SVG."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(specification(study))
+
+
+def png(study: Study) -> bytes:
+    """The figure as PNG."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_png(specification(study), scale=2.0)
+
+
+def specification(study: Study) -> dict[str, Any]:
+    """The figure in Vega-Lite."""
+    import altair as alt
+
+    panels = [_panel(study, panel) for panel in _one_legend_each(study.figure.panels)]
+    # As many in each row, where they do not fit into one.
+    lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
+    each = -(-len(panels) // min(lines, len(panels)))
+    rows = [panels[at : at + each] for at in range(0, len(panels), each)]
+    parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
+    chart = (
+        alt.vconcat(*parts, spacing=20)
+        .resolve_scale(color="independent")
+        .properties(title=_title(study.figure))
+        .configure(font=FONT, background="white")
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelFontSize=11,
+            titleFontSize=11,
+            titleFontWeight="normal",
+            titleColor="#444",
+            gridColor="#e6e6e6",
+        )
+        .configure_legend(
+            labelFontSize=11, titleFontSize=11, symbolType="square", labelLimit=0, orient="bottom"
+        )
+        .configure_header(labelFontSize=11, labelOrient="bottom", titleFontSize=11)
+    )
+    loaded: dict[str, Any] = json.loads(chart.to_json())
+    return loaded
+
+
+def _one_legend_each(panels: Sequence[Panel]) -> list[Panel]:
+    """The panels that are drawn; of those with the same colours only the first has the legend."""
+    kept, seen = [], set()
+    for panel in panels:
+        if panel.mark != "table":
+            colours = (_by(panel), panel.values if _by(panel) == "_value" else (), panel.once)
+            kept.append(replace(panel, legend=colours not in seen))
+            seen.add(colours)
+    return kept
+
+
+def _title(figure: Figure) -> alt.TitleParams:
+    import altair as alt
+
+    return alt.TitleParams(
+        figure.place.split(",")[0] + _variant(figure),
+        subtitle=figure.title,
+        anchor="start",
+        fontSize=14,
+        subtitleFontSize=12,
+        subtitleColor="#555",
+        offset=10,
+    )
+
+
+def _variant(figure: Figure) -> str:
+    """What tells a figure from the one it repeats: recorded traces, or the rest of its name."""
+    if figure.kind == RECORDED:
+        return " on recorded traces"
+    return "" if figure.of == figure.id else f" ({figure.id.removeprefix(figure.of).strip('-')})"
+
+
+def _panel(study: Study, panel: Panel) -> tuple[Any, int]:
+    if panel.x in {value.name for value in study.figure.values}:
+        return _curve(study, panel)
+    cells = [bar for bar in bars(study, panel) if bar.number is not None]
+    if panel.mark == "stack":
+        return _stack(study, panel, cells)
+    if panel.mark == "bars":
+        return _bars(study, panel, _with_once(study, panel, cells))
+    return _lines(study, panel, cells)
+
+
+def _data(cells: Sequence[Bar], study: Study) -> Any:
+    import altair as alt
+
+    titles = {value.name: value.title for value in study.figure.values}
+    rows = [{**bar.labels, "_value": titles[bar.value], "_number": bar.number} for bar in cells]
+    return alt.InlineData(values=rows)
+
+
+def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
+    """Values drawn once as a series of their own, named by their title."""
+    if not panel.once or not panel.series:
+        return list(cells)
+    series = panel.series
+    first = _order(study, cells, series)[0]
+    shown = []
+    for bar in cells:
+        if bar.value not in panel.once:
+            shown.append(bar)
+        elif bar.labels[series] == first:
+            title = study.figure.value(bar.value).title
+            shown.append(Bar({**bar.labels, series: title}, bar.value, bar.number))
+    return shown
+
+
+def _order(study: Study, cells: Sequence[Bar], axis: str) -> list[str]:
+    """Labels in the order of the declaration, the mean last."""
+    there = {bar.labels[axis] for bar in cells}
+    declared = study.figure.axis(axis)
+    order = declared.labels if declared else study.labels(axis)
+    return [label for label in [*order, MEAN] if label in there]
+
+
+def _y(study: Study, panel: Panel, *, stack: bool = False) -> alt.Y:
+    import altair as alt
+
+    title = panel.y_title or _unit_title(study.figure, panel)
+    scale = alt.Scale(type="log") if panel.log[1] else alt.Scale(zero=panel.mark in ("bars", "stack"))
+    if panel.y_range:
+        scale = alt.Scale(domain=list(panel.y_range), clamp=True)
+    axis = alt.Axis(title=title, domain=False, tickCount=6, ticks=False)
+    return alt.Y("_number:Q", axis=axis, scale=scale, stack="zero" if stack else None)
+
+
+def _unit_title(figure: Figure, panel: Panel) -> str:
+    value = figure.value(panel.values[0])
+    if panel.normalise:
+        base = ", ".join(panel.normalise.values())
+        return {"ratio": f"normalised to {base}", "change": f"% against {base}"}.get(
+            panel.relative, f"% less than {base}"
+        )
+    return f"{value.title} ({value.unit})" if value.unit else value.title
+
+
+def _colour(panel: Panel, order: Sequence[str], field: str) -> alt.Color:
+    import altair as alt
+
+    colours = COLOURS[: len(order)] if len(order) > 1 else COLOURS[4:5]
+    return alt.Color(
+        f"{field}:N",
+        sort=list(order),
+        scale=alt.Scale(domain=list(order), range=list(colours)),
+        legend=alt.Legend(title=None, direction="horizontal", columns=6)
+        if panel.legend and len(order) > 1
+        else None,
+    )
+
+
+def _heading(panel: Panel) -> Any:
+    import altair as alt
+
+    return alt.TitleParams(panel.title, anchor="start", fontSize=12, fontWeight="normal", color="#222")
+
+
+def _axis_title(study: Study, panel: Panel) -> str | None:
+    if panel.x_title:
+        return panel.x_title
+    axis = study.figure.axis(panel.x)
+    return axis.title if axis and axis.title != axis.name else None
+
+
+def _by(panel: Panel) -> str | None:
+    """What colours tell apart: a series, or the values if there are several."""
+    return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
+
+
+def _by_order(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[str]:
+    if _by(panel) == "_value":
+        return [study.figure.value(name).title for name in panel.values]
+    once = [study.figure.value(name).title for name in panel.once]
+    return [*once, *_order(study, cells, panel.series)] if panel.series else []
+
+
+def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
+    import altair as alt
+
+    order, series = _order(study, cells, panel.x), _by_order(study, panel, cells)
+    by = _by(panel)
+    chart = alt.Chart(_data(cells, study)).mark_bar()
+    angle = -40 if max(map(len, order), default=0) > 5 else 0
+    labels = alt.Axis(title=_axis_title(study, panel), labelAngle=angle, ticks=False, labelLimit=160)
+    scale = alt.Scale(paddingInner=0.25, paddingOuter=0.1)
+    x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=scale)
+    encoded = chart.encode(x=x, y=_y(study, panel))
+    if by:
+        encoded = encoded.encode(
+            xOffset=alt.XOffset(f"{by}:N", sort=series), color=_colour(panel, series, by)
+        )
+    else:
+        encoded = encoded.encode(color=alt.value(COLOURS[4]))
+    width = max(120, int(len(order) * (max(len(series), 1) * BAR * 1.35 + 4)))
+    return encoded.properties(width=width, height=HEIGHT, title=_heading(panel)), width + 60
+
+
+def _stack(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
+    import altair as alt
+
+    parts = [study.figure.value(name).title for name in panel.values]
+    order = _order(study, cells, panel.x)
+    rank = {part: number for number, part in enumerate(parts)}
+    data = _data(cells, study)
+    for row in data.values:
+        row["_rank"] = rank[row["_value"]]
+    axis = alt.Axis(title=_axis_title(study, panel), labelAngle=-90, ticks=False, labelLimit=120)
+    chart = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X(f"{panel.x}:N", sort=order, axis=axis, scale=alt.Scale(paddingInner=0.2)),
+            y=_y(study, panel, stack=True),
+            color=_colour(panel, parts, "_value"),
+            order=alt.Order("_rank:Q"),
+        )
+    )
+    width = max(int(len(order) * (BAR + 4)), 24)
+    if not panel.facet:
+        return chart.properties(width=width, height=HEIGHT, title=_heading(panel)), width + 60
+    facets = _order(study, cells, panel.facet)
+    header = alt.Header(title=None, labelOrient="bottom", labelPadding=4)
+    column = alt.Column(f"{panel.facet}:N", sort=facets, header=header, spacing=6)
+    chart = chart.encode(column=column).properties(width=width, height=HEIGHT, title=_heading(panel))
+    return chart, len(facets) * (width + 6) + 60
+
+
+def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
+    import altair as alt
+
+    series = _by_order(study, panel, cells)
+    by = _by(panel)
+    order = _order(study, cells, panel.x)
+    data = _data(cells, study)
+    if panel.quantitative:
+        for row in data.values:
+            row["_x"] = float(row[panel.x])
+        scale = alt.Scale(type="log", base=2) if panel.log[0] else alt.Scale(zero=False)
+        x = alt.X("_x:Q", scale=scale, axis=alt.Axis(title=_axis_title(study, panel), grid=False))
+    else:
+        labels = alt.Axis(title=_axis_title(study, panel), labelAngle=0, grid=False)
+        x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=alt.Scale(padding=0.3))
+    chart = alt.Chart(data).mark_line(point=alt.OverlayMarkDef(size=24), strokeWidth=1.6)
+    encoded = chart.encode(x=x, y=_y(study, panel))
+    encoded = encoded.encode(color=_colour(panel, series, by) if by else alt.value(COLOURS[4]))
+    return encoded.properties(width=340, height=HEIGHT, title=_heading(panel)), 400
+
+
+def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
+    """Points whose x is a value too: a course of time, a distribution."""
+    import altair as alt
+
+    name = panel.values[0]
+    rows = []
+    for row in study.rows:
+        labels = dict(zip(study.axes, row.labels, strict=True))
+        at, number = row.values[panel.x], row.values[name]
+        shown = all(
+            labels[axis] == wanted if isinstance(wanted, str) else labels[axis] in wanted
+            for axis, wanted in panel.where.items()
+        )
+        if shown and at is not None and number is not None:
+            rows.append({"_x": at, "_number": number, "_by": labels[panel.series] if panel.series else ""})
+    there = {row["_by"] for row in rows}
+    series = [label for label in (study.labels(panel.series) if panel.series else [""]) if label in there]
+    value = study.figure.value(panel.x)
+    scale = alt.Scale(type="log") if panel.log[0] else alt.Scale(zero=False)
+    title = panel.x_title or (f"{value.title} ({value.unit})" if value.unit else value.title)
+    x = alt.X("_x:Q", scale=scale, axis=alt.Axis(title=title, grid=False))
+    chart = alt.Chart(alt.InlineData(values=_thin(rows)))
+    if panel.mark == "points":
+        marked = chart.mark_circle(size=10, opacity=0.5)
+    else:
+        marked = chart.mark_line(
+            strokeWidth=1.5, interpolate="step-after" if panel.mark == "steps" else "linear"
+        )
+    encoded = marked.encode(x=x, y=_y(study, panel), color=_colour(panel, series, "_by"))
+    return encoded.properties(width=340, height=HEIGHT, title=_heading(panel)), 400
+
+
+def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most `LIMIT` points of each series: of each stretch the one with the greatest number."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["_by"], []).append(row)
+    kept = []
+    for group in groups.values():
+        step = -(-len(group) // LIMIT)
+        kept += [
+            max(group[at : at + step], key=lambda row: row["_number"]) for at in range(0, len(group), step)
+        ]
+    return kept

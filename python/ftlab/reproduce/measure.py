@@ -1,0 +1,190 @@
+"""What is measured of one configuration: its run, its workload alone, or two caches side by side."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ftlab import _core
+from ftlab._core import Config
+from ftlab.result import OPS
+
+if TYPE_CHECKING:
+    from ftlab._core import Columns, Device, Progress
+    from ftlab.reproduce.plan import Run
+
+MEASURES = ("run", "workload", "shared-entries")
+"""What a figure's ``measure`` may say."""
+
+LOOK_EVERY = 1000
+"""Requests between two looks at the caches, as between two polls in the paper."""
+
+
+def measure(how: str, run: Run, *, device: Device | None, progress: Progress) -> dict[str, Any]:
+    """A plain object; deterministic."""
+    if how == "workload":
+        return _workload(run.config)
+    if how == "shared-entries":
+        return _shared_entries(run.config, progress)
+    return _run(run, device, progress)
+
+
+def _run(run: Run, device: Device | None, progress: Progress) -> dict[str, Any]:
+    from ftlab.traces import chunks_of
+
+    config, collect = run.config, run.collect
+    done = _core.run(
+        config,
+        chunks=(lambda: _in_sequence(run.sequence)) if run.sequence else chunks_of(config),
+        device=device,
+        collect=collect,
+        progress=progress,
+        preconditioning=lambda *_: progress(0),
+    )
+    result: dict[str, Any] = json.loads(done.json)
+    columns = done.take_columns() if collect else None
+    if columns is not None:
+        result["requests"] = {name: np.asarray(column).tolist() for name, column in columns.items()}
+        result["requests"]["op"] = [OPS[code] for code in result["requests"]["op"]]
+    # Where the trace lies is no part of what was measured.
+    result["config"]["workload"]["trace"] = _base_name(config)
+    return result
+
+
+def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
+    """The requests of several traces, each from the end of the one before."""
+    from ftlab.traces import CHUNK_ROWS, chunks_of
+
+    end = 0
+    for part in parts:
+        last = end
+        for columns in _core.trace_chunks(part, CHUNK_ROWS, chunks=chunks_of(part)):
+            times, ops, offsets, sizes = (np.asarray(column) for column in columns)
+            times = times.astype(np.int64) + end
+            yield times, ops.astype(np.uint8), offsets.astype(np.int64), sizes.astype(np.int64)
+            last = int(times[-1]) if times.size else last
+        end = last
+
+
+def _base_name(config: Config) -> str | None:
+    return config.trace.replace("\\", "/").rsplit("/", 1)[-1] if config.trace else None
+
+
+def _workload(config: Config) -> dict[str, Any]:
+    from ftlab.fitting import measure as fitting
+
+    found = fitting.measure(config)
+    reads, writes, trims = found.counts
+    total = found.read_sizes.total() + found.write_sizes.total()
+    size = sum(
+        size * count for counts in (found.read_sizes, found.write_sizes) for size, count in counts.items()
+    )
+    return {
+        "requests": found.requests,
+        "reads": reads,
+        "writes": writes,
+        "trims": trims,
+        "sequential_ratio": found.sequential_ratio,
+        "mean_size_bytes": size / total if total else None,
+        "mean_gap_ns": found.mean_gap_ns,
+        "gap_cv": found.gap_cv,
+        "burst_length": found.burst_length,
+    }
+
+
+def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
+    """How much a plain LRU cache on the host and DFTL's segmented one hold in common.
+
+    Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests the
+    share of the LRU cache's entries that the other holds too is taken. (MAP+, section V-D.)
+    """
+    from ftlab.traces import CHUNK_ROWS, chunks_of
+
+    settings = json.loads(config.json())
+    page = _bytes(settings["flash"]["page"])
+    capacity = _bytes(settings["ftl"]["mapping_cache"]) // _bytes(settings["ftl"]["entry"])
+    lru, slru = _Lru(capacity), _Slru(capacity)
+    looks: list[float] = []
+    requests = 0
+    for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
+        _, ops, offsets, sizes = (np.asarray(column) for column in columns)
+        for op, offset, size in zip(ops.tolist(), offsets.tolist(), sizes.tolist(), strict=True):
+            if op <= 1 and size:
+                for lpn in range(offset // page, (offset + size - 1) // page + 1):
+                    lru.touch(lpn)
+                    slru.touch(lpn)
+            requests += 1
+            if requests % LOOK_EVERY == 0 and lru.entries:
+                if progress(requests) is False:
+                    raise KeyboardInterrupt
+                looks.append(sum(lpn in slru for lpn in lru.entries) / len(lru.entries))
+    lookups = lru.hits + lru.misses
+    return {
+        "looks": len(looks),
+        "shared_ratio": sum(looks) / len(looks) if looks else None,
+        "lru_hit_ratio": lru.hits / lookups if lookups else None,
+        "slru_hit_ratio": slru.hits / lookups if lookups else None,
+    }
+
+
+def _bytes(text: str) -> int:
+    units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "B": 1}
+    for unit, factor in units.items():
+        if text.endswith(unit):
+            return int(float(text.removesuffix(unit)) * factor)
+    return int(text)
+
+
+class _Lru:
+    """Least recently used, of entries."""
+
+    def __init__(self, capacity: int) -> None:
+        self.entries: OrderedDict[int, None] = OrderedDict()
+        self._capacity = capacity
+        self.hits = self.misses = 0
+
+    def touch(self, lpn: int) -> None:
+        if lpn in self.entries:
+            self.entries.move_to_end(lpn)
+            self.hits += 1
+            return
+        self.misses += 1
+        self.entries[lpn] = None
+        if len(self.entries) > self._capacity:
+            self.entries.popitem(last=False)
+
+
+class _Slru:
+    """DFTL's two segments: an eighth protected, the rest on probation."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._most_protected = capacity // 8
+        self._protected: OrderedDict[int, None] = OrderedDict()
+        self._probation: OrderedDict[int, None] = OrderedDict()
+        self.hits = self.misses = 0
+
+    def __contains__(self, lpn: int) -> bool:
+        return lpn in self._protected or lpn in self._probation
+
+    def touch(self, lpn: int) -> None:
+        if lpn in self:
+            self.hits += 1
+            self._promote(lpn)
+            return
+        self.misses += 1
+        if len(self._protected) + len(self._probation) >= self._capacity:
+            (self._probation or self._protected).popitem(last=False)
+        self._probation[lpn] = None
+
+    def _promote(self, lpn: int) -> None:
+        self._probation.pop(lpn, None)
+        self._protected[lpn] = None
+        self._protected.move_to_end(lpn)
+        if len(self._protected) > self._most_protected:
+            older, _ = self._protected.popitem(last=False)
+            self._probation[older] = None

@@ -1,0 +1,229 @@
+"""The page of a reproduction: claims first, then every figure and table, published beside measured.
+
+It holds no date and no time of the run: the same inputs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ftlab.reproduce import claims as judging
+from ftlab.reproduce.claims import Judged
+from ftlab.reproduce.papers import RECORDED, Figure, Paper, Published
+from ftlab.reproduce.study import Study, bars
+from ftlab.units import significant
+
+MOST_ROWS = 40
+"""Longer tables are folded."""
+
+STYLE = """
+.repro table { border-collapse: collapse; margin: .5em 0 1em; font-size: .92em; }
+.repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid #ddd; }
+.repro td, .repro th { text-align: left; vertical-align: top; }
+.repro td.n, .repro th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.repro .holds { color: #00674a; } .repro .direction { color: #8a5a00; } .repro .fails { color: #a83200; }
+.repro figure { margin: 1em 0; overflow-x: auto; } .repro figure svg { max-width: 100%; height: auto; }
+.repro .reason, .repro .note { color: #555; max-width: 60em; } .repro section { margin-bottom: 2em; }
+"""
+_CLASS = {judging.HOLDS: "holds", judging.DIRECTION: "direction", judging.FAILS: "fails"}
+
+
+@dataclass
+class Part:
+    """What the page says of one paper."""
+
+    paper: Paper
+    judged: Sequence[Judged]
+    studies: Mapping[str, Study]
+    pictures: Mapping[str, str]
+    """SVG of each figure that has one."""
+    left_out: Sequence[str] = field(default_factory=tuple)
+    """Figures that were not asked for."""
+
+
+def preface(parts: Sequence[Part], *, quick: bool) -> str:
+    """The page's body: verdicts, claims, figures."""
+    pieces = [f"<style>{STYLE}</style>", '<div class="repro">', _mode(quick), _summary(parts)]
+    for part in parts:
+        pieces += [_paper(part), *(_figure(part, figure) for figure in _chosen(part))]
+    return "\n".join([*pieces, "</div>"])
+
+
+def _chosen(part: Part) -> list[Figure]:
+    return [figure for figure in part.paper.figures if figure.id in part.studies]
+
+
+def _mode(quick: bool) -> str:
+    how = (
+        "This is a quick run: workloads are shorter than the full ones, as said beside each figure. "
+        if quick
+        else "This is a full run. "
+    )
+    return f'<p class="note">{how}{_RULES}</p>'
+
+
+_RULES = """
+The copies of the papers at hand hold no pictures: published are the numbers in their text and tables
+alone; points of a figure that the text does not name are ftlab's own. A claim <b>holds</b> if the sign is
+the published one and the number within 5 percentage points or 25&nbsp;% of the published, whichever is
+larger; it <b>holds in direction</b> if the sign alone agrees; an amount has no direction. Verdicts are
+computed; the reasons given for those that do not hold are written by hand and dated.
+""".strip()
+
+
+def _summary(parts: Sequence[Part]) -> str:
+    head = "<tr><th>paper</th>" + "".join(f'<th class="n">{each}</th>' for each in judging.VERDICTS)
+    rows = [head + '<th class="n">claims</th><th>figures and tables</th></tr>']
+    for part in parts:
+        counts = judging.counts(part.judged)
+        cells = "".join(f'<td class="n">{number}</td>' for number in counts.values())
+        links = ", ".join(
+            f'<a href="#{part.paper.name}-{figure.id}">{label(figure)}</a>' for figure in _chosen(part)
+        )
+        rows.append(
+            f'<tr><td><a href="#{part.paper.name}">{_text(part.paper.short)}</a></td>{cells}'
+            f'<td class="n">{len(part.judged)}</td><td>{links}</td></tr>'
+        )
+    return f'<h2>Verdicts</h2><table id="verdicts">{"".join(rows)}</table>'
+
+
+def label(figure: Figure) -> str:
+    """As a reader knows it: Fig. 9; Table 1, recorded traces; Sequential."""
+    name = re.sub(r"^(fig|table)(.*?)(-.*)?$", _name, figure.id)
+    name = name if name != figure.id else name.capitalize()
+    return name + (", recorded traces" if figure.kind == RECORDED else "")
+
+
+def _name(match: re.Match[str]) -> str:
+    kind = "Fig." if match[1] == "fig" else "Table"
+    extra = (match[3] or "").removeprefix("-").removesuffix("recorded").rstrip("-")
+    return f"{kind} {match[2]}" + (f" ({extra.replace('-', ' ')})" if extra else "")
+
+
+def _paper(part: Part) -> str:
+    paper = part.paper
+    pieces = [f'<h2 id="{paper.name}">{_text(paper.short)}</h2>', f"<p>{_text(paper.citation)}</p>"]
+    if paper.about:
+        pieces.append(f'<p class="note">{_text(paper.about)}</p>')
+    if part.left_out:
+        pieces.append(f'<p class="note">Not asked for: {_text(", ".join(part.left_out))}.</p>')
+    if part.judged:
+        rows = [
+            "<tr><th>claim</th><th>place</th><th>figure</th><th class='n'>published</th>"
+            "<th class='n'>measured</th><th>verdict</th><th class='n'>recorded traces</th></tr>"
+        ]
+        rows += [_claim(part, each) for each in part.judged]
+        pieces.append(f'<table class="claims">{"".join(rows)}</table>')
+    if paper.not_claims:
+        items = "".join(f"<li>{_text(each)}</li>" for each in paper.not_claims)
+        heading = "What the paper says and nothing here measures"
+        pieces.append(f"<details><summary>{heading}</summary><ul>{items}</ul></details>")
+    return "\n".join(pieces)
+
+
+def _claim(part: Part, each: Judged) -> str:
+    claim = each.claim
+    figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
+    cells = [
+        f"<td>{_text(claim.text)}</td><td>{_text(claim.place)}</td>",
+        f'<td><a href="#{part.paper.name}-{figure.id}">{label(figure)}</a></td>',
+        f'<td class="n">{_text(judging.published_text(claim))}</td>',
+        f'<td class="n">{_text(judging.measured_text(each))}</td>',
+        f'<td class="{_CLASS[each.verdict]}">{each.verdict}</td>',
+        f'<td class="n">{_text(each.recorded)}</td>',
+    ]
+    row = f'<tr id="{part.paper.name}-claim-{claim.id}">{"".join(cells)}</tr>'
+    if each.verdict == judging.HOLDS or not claim.reason:
+        return row
+    written = f"({_text(claim.reason_written)})"
+    return (
+        row + f'<tr><td class="reason" colspan="7">{_text(claim.reason)} <small>{written}</small></td></tr>'
+    )
+
+
+def _figure(part: Part, figure: Figure) -> str:
+    study = part.studies[figure.id]
+    name = f"{part.paper.name}/{figure.id}"
+    pieces = [
+        f'<section id="{part.paper.name}-{figure.id}">',
+        f"<h3>{label(figure)}: {_text(figure.title)}</h3>",
+        f'<p class="note">{_text(figure.place)}. {_text(figure.about)}</p>',
+    ]
+    if study.absent:
+        gone = f"Recorded traces that are not here, and are left out: {', '.join(study.absent)}."
+        pieces.append(f'<p class="note absent">{_text(gone)} Name their directory with --traces.</p>')
+    if figure.id in part.pictures:
+        pieces.append(f"<figure>{part.pictures[figure.id]}</figure>")
+    pieces += [_table(study, number) for number, panel in enumerate(figure.panels) if panel.mark == "table"]
+    pieces.append(_published(study, part.paper.numbers))
+    if study.rows:
+        pieces.append(f'<p class="note">All measured values: {name}.csv</p>')
+    return "\n".join([*pieces, "</section>"])
+
+
+def _table(study: Study, panel_number: int) -> str:
+    """A panel as a table: rows are its x (and its other axes), columns its values or its series."""
+    panel = study.figure.panels[panel_number]
+    cells = bars(study, panel)
+    columns = study.labels(panel.series) if panel.series and len(panel.values) == 1 else list(panel.values)
+    titles = [study.figure.value(each).title for each in columns] if not panel.series else columns
+    rest = [axis for axis in study.axes if axis != panel.series]
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for bar in cells:
+        row = lines.setdefault(tuple(bar.labels[axis] for axis in rest), {})
+        row[bar.labels[panel.series] if panel.series else bar.value] = significant(bar.number)
+    head = "".join(f"<th>{_text(axis)}</th>" for axis in rest)
+    head += "".join(f'<th class="n">{_text(title)}</th>' for title in titles)
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td>{_text(label)}</td>" for label in labels)
+        + "".join(f'<td class="n">{row.get(each, "")}</td>' for each in columns)
+        + "</tr>"
+        for labels, row in lines.items()
+    )
+    heading = f"<p>{_text(panel.title)}</p>" if panel.title else ""
+    return _folded(f"{heading}<table><tr>{head}</tr>{body}</table>", len(lines))
+
+
+def _folded(table: str, rows: int) -> str:
+    return f"<details><summary>{rows} rows</summary>{table}</details>" if rows > MOST_ROWS else table
+
+
+def _published(study: Study, numbers: Iterable[Published]) -> str:
+    """Numbers that the paper prints for cells of this figure, beside what was measured there."""
+    own = [each for each in numbers if each.figure == study.figure.id]
+    table = {row.labels: row.values for row in study.rows}
+    rows = []
+    for each in own:
+        labels = tuple(each.at.get(axis, "") for axis in study.axes)
+        found = table.get(labels, {}).get(each.value)
+        value = study.figure.value(each.value)
+        off = f"{(found / each.number - 1) * 100:+.1f} %" if found is not None and each.number else ""
+        cells = [f"<td>{_text(', '.join(filter(None, labels)))}</td><td>{_text(value.title)}</td>"]
+        cells += [
+            f'<td class="n">{_text(text)}</td>'
+            for text in (significant(each.number), significant(found), off)
+        ]
+        rows.append(f"<tr>{''.join(cells)}<td>{_text(value.unit)}</td><td>{_text(each.place)}</td></tr>")
+    if not rows:
+        return ""
+    head = "<tr><th>of</th><th>value</th><th class='n'>published</th><th class='n'>measured</th>"
+    head += "<th class='n'>difference</th><th>unit</th><th>place</th></tr>"
+    return _folded(f'<table class="published">{head}{"".join(rows)}</table>', len(rows))
+
+
+def _text(value: str) -> str:
+    return html.escape(value, quote=True)
+
+
+def standalone(title: str, body: str) -> str:
+    """A document of its own around a body."""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'
+        "<style>body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; "
+        "max-width: 1200px; padding: 0 1em; }"
+        f"</style></head><body><h1>{_text(title)}</h1>\n{body}\n</body></html>\n"
+    )

@@ -1,0 +1,549 @@
+"""The declarations in ``papers/``: what each paper's figures run, show and claim."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import UserError
+from ftlab.configs import to_text
+from ftlab.reproduce.expression import Expression
+
+CALIBRATED = "calibrated"
+RECORDED = "recorded"
+
+MARKS = ("bars", "stack", "lines", "points", "steps", "table")
+"""How a panel is drawn; a table is written, not drawn."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One label of an axis and what it stands for."""
+
+    label: str
+    config: str | None = None
+    """Configuration file, or None: the figure's."""
+    set: Mapping[str, str] = field(default_factory=dict)
+    traces: tuple[str, ...] = ()
+    """Names of recorded traces (`papers/traces.toml`), replayed one after another."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What varies, in the order it is drawn."""
+
+    name: str
+    choices: tuple[Choice, ...]
+    title: str
+
+    @property
+    def labels(self) -> list[str]:
+        """Its labels in order."""
+        return [choice.label for choice in self.choices]
+
+    @property
+    def key(self) -> str | None:
+        """The only key that it varies, if there is just one."""
+        keys = {tuple(choice.set) for choice in self.choices if not choice.config}
+        only = next(iter(keys)) if len(keys) == 1 else ()
+        return only[0] if len(only) == 1 else None
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number of a run (or of each request of it)."""
+
+    name: str
+    get: Expression
+    unit: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of a figure that is drawn by itself."""
+
+    title: str
+    mark: str
+    values: tuple[str, ...]
+    x: str
+    series: str | None
+    facet: str | None
+    once: tuple[str, ...]
+    """Values that are the same for every series and are drawn once, beside them."""
+    where: Mapping[str, Any]
+    normalise: Mapping[str, str]
+    """Labels of the baseline; empty: as measured."""
+    relative: str
+    """Of normalised values: "ratio", "change" (per cent) or "reduction" (per cent less)."""
+    mean: bool
+    """Also the arithmetic mean over x."""
+    y_title: str
+    x_title: str
+    quantitative: bool
+    """Whether x is a number."""
+    log: tuple[bool, bool]
+    y_range: tuple[float, float] | None
+    legend: bool = True
+    """Off where another panel has the same."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or a table of a paper."""
+
+    paper: str
+    id: str
+    path: Path
+    title: str
+    place: str
+    about: str
+    kind: str
+    """CALIBRATED or RECORDED."""
+    of: str
+    """The figure it repeats on other workloads; itself else."""
+    what: str
+    """What is evaluated: "runs", "requests" (each of a run), "points" (a list in a result)."""
+    points: Expression | None
+    """Of points: where the list stands in a result."""
+    config: str
+    set: Mapping[str, str]
+    quick: Mapping[str, str]
+    axes: tuple[Axis, ...]
+    values: tuple[Value, ...]
+    panels: tuple[Panel, ...]
+    measure: str
+    """How a cell is measured: "run", "workload" (the generator alone), "shared-entries"."""
+    skip: int
+    """Of requests: the first ones, which only warm up."""
+    report: bool
+    """Whether its runs are in the interactive report."""
+    seconds: float
+    """Roughly what a run takes, for the estimate of the time left."""
+
+    def axis(self, name: str) -> Axis | None:
+        """The axis of that name; None for one that comes with the results (requests, points)."""
+        return next((axis for axis in self.axes if axis.name == name), None)
+
+    def value(self, name: str) -> Value:
+        """The value of that name."""
+        return next(value for value in self.values if value.name == name)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number that the paper prints, and which cell of which figure it stands beside."""
+
+    figure: str
+    value: str
+    at: Mapping[str, str]
+    number: float
+    place: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something the paper says."""
+
+    id: str
+    text: str
+    place: str
+    figure: str
+    published: float | None
+    """None: a direction alone."""
+    unit: str
+    kind: str
+    """"change" (a sign matters), "level" (an amount), "direction" (true or not)."""
+    measure: Expression
+    reason: str
+    """Why it does not come out, as far as known; written by hand."""
+    reason_written: str
+    """When, and with what."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper."""
+
+    name: str
+    title: str
+    short: str
+    citation: str
+    about: str
+    required: tuple[str, ...]
+    """Figures and tables that the specification asks for."""
+    shared_device: bool
+    """Prepare one device for the runs that differ in their workload alone."""
+    figures: tuple[Figure, ...]
+    numbers: tuple[Published, ...]
+    claims: tuple[Claim, ...]
+    not_claims: tuple[str, ...]
+    """What the paper says that nothing here can measure, and why."""
+
+
+def root(given: str | os.PathLike[str] | None = None) -> Path:
+    """The directory that holds ``papers/`` and ``workloads/``.
+
+    Raises:
+        UserError: there is none.
+    """
+    own = [Path(__file__).resolve().parents[3], Path.cwd()]
+    places = [Path(given)] if given is not None else own
+    for place in places:
+        if (place / "papers" / "traces.toml").is_file():
+            return place
+    looked = " or ".join(map(str, places))
+    raise UserError(f"no papers/ in {looked}; run in a checkout of ftlab, or name one with --root DIR")
+
+
+def names(base: Path) -> list[str]:
+    """The papers there are."""
+    return sorted(path.parent.name for path in (base / "papers").glob("*/paper.toml"))
+
+
+def load_paper(base: Path, name: str) -> Paper:
+    """Reads a paper's declarations.
+
+    Raises:
+        UserError: a file is missing or wrong; says which and what.
+    """
+    folder = base / "papers" / name
+    main = _Table(folder / "paper.toml")
+    order = main.texts("figures")
+    found = {path.stem for path in folder.glob("*.toml")} - {"paper", "published"}
+    if extra := sorted(found.symmetric_difference(order)):
+        raise main.wrong("figures", f"listed or there, but not both: {', '.join(extra)}")
+    figures = tuple(_figure(folder, name, each) for each in order)
+    published = _Table(folder / "published.toml")
+    paper = Paper(
+        name=name,
+        title=main.text("title"),
+        short=main.text("short"),
+        citation=main.text("citation"),
+        about=main.text("about", ""),
+        required=tuple(main.texts("required")),
+        shared_device=main.flag("shared_device"),
+        figures=figures,
+        numbers=tuple(_numbers(published)),
+        claims=tuple(_claims(published)),
+        not_claims=tuple(published.texts("not_measured")),
+    )
+    main.done()
+    published.done()
+    _check(paper, folder)
+    return paper
+
+
+def _check(paper: Paper, folder: Path) -> None:
+    known = {figure.id: figure for figure in paper.figures}
+    places = [(claim.id, claim.figure) for claim in paper.claims]
+    for what, name in [*places, *((number.place, number.figure) for number in paper.numbers)]:
+        if name not in known:
+            raise UserError(f"{folder / 'published.toml'}: {what}: no figure {name!r}")
+    ids = [claim.id for claim in paper.claims]
+    for each in ids:
+        if ids.count(each) > 1:
+            raise UserError(f"{folder / 'published.toml'}: the claim {each!r} stands there twice")
+    for number in paper.numbers:
+        figure = known[number.figure]
+        if number.value not in {value.name for value in figure.values}:
+            raise UserError(f"{folder / 'published.toml'}: {number.figure} has no value {number.value!r}")
+
+
+def choose(papers: Iterable[Paper], wanted: Iterable[str]) -> dict[str, list[Figure]]:
+    """The figures asked for, by paper; all of them if none is named. A recorded one comes with its own.
+
+    Raises:
+        UserError: a name that no paper has.
+    """
+    papers = list(papers)
+    keys = {text: normal(text) for text in wanted}
+    every = {figure.id for paper in papers for figure in paper.figures}
+    for text, key in keys.items():
+        if key not in every:
+            near = difflib.get_close_matches(key, every, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            there = "; ".join(
+                f"{paper.name}: {', '.join(figure.id for figure in paper.figures)}" for paper in papers
+            )
+            raise UserError(f"no figure or table {text!r}{hint}\n  there are: {there}")
+    chosen = set(keys.values())
+    return {
+        paper.name: [
+            figure for figure in paper.figures if not chosen or figure.id in chosen or figure.of in chosen
+        ]
+        for paper in papers
+    }
+
+
+def normal(text: str) -> str:
+    """A figure's name as its file has it: "Fig. 9" and "9" are fig9, "Table III" is table3."""
+    key = re.sub(r"[^a-z0-9-]", "", text.lower().replace("figure", "fig"))
+    roman = {"table" + numeral: f"table{value}" for value, numeral in enumerate(("i", "ii", "iii"), 1)}
+    key = roman.get(key, key)
+    return f"fig{key}" if key[:1].isdigit() else key
+
+
+class _Table:
+    """A TOML table whose keys are all asked for, once."""
+
+    def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
+        self.path = path
+        self.where = where
+        if values is None:
+            try:
+                values = tomllib.loads(path.read_text(encoding="utf-8"))
+            except OSError as error:
+                raise UserError(f"{path}: {error.strerror}") from None
+            except tomllib.TOMLDecodeError as error:
+                raise UserError(f"{path}: {error}") from None
+        self._values = dict(values)
+        self._asked: set[str] = set()
+
+    def wrong(self, key: str, why: str) -> UserError:
+        return UserError(f"{self.path}: {self.where}{key}: {why}")
+
+    def get(self, key: str, kind: Any, default: Any = None) -> Any:
+        self._asked.add(key)
+        if key not in self._values:
+            if default is None:
+                raise self.wrong(key, "is missing")
+            return default
+        value = self._values[key]
+        if not isinstance(value, kind):
+            raise self.wrong(key, f"{value!r} is not what belongs there")
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value: str = self.get(key, str, default)
+        return value
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        value: bool = self.get(key, bool, default)
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        values = self.get(key, list, [])
+        if not all(isinstance(value, str) for value in values):
+            raise self.wrong(key, "must be texts")
+        return list(values)
+
+    def keys_of(self, key: str) -> dict[str, str]:
+        """A table of configuration keys, dotted or nested."""
+        return dict(_flat(self.get(key, dict, {}), ""))
+
+    def table(self, key: str) -> dict[str, _Table]:
+        inner = self.get(key, dict, {})
+        return {
+            name: _Table(self.path, values, f"{self.where}{key}.{name}.") for name, values in inner.items()
+        }
+
+    def tables(self, key: str) -> list[_Table]:
+        inner = self.get(key, list, [])
+        return [_Table(self.path, values, f"{self.where}{key}[{at}].") for at, values in enumerate(inner)]
+
+    def has(self, key: str) -> bool:
+        return key in self._values
+
+    def over(self, other: _Table) -> _Table:
+        """Another figure's declarations with parts of them replaced: single axes, and all else whole."""
+        own = {key: value for key, value in self._values.items() if key != "like"}
+        axes = {**other._values.get("axis", {}), **own.get("axis", {})}
+        return _Table(self.path, {**other._values, **own, "axis": axes})
+
+    def done(self) -> None:
+        """Refuses keys that nobody asked for."""
+        for key in self._values:
+            if key not in self._asked:
+                near = difflib.get_close_matches(key, self._asked, n=1)
+                raise self.wrong(key, "unknown key" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", to_text(value)
+
+
+def _figure(folder: Path, paper: str, name: str) -> Figure:
+    path = folder / f"{name}.toml"
+    table = _Table(path)
+    like = table.text("like", name)
+    if like != name:
+        table = table.over(_Table(folder / f"{like}.toml"))
+    axes = tuple(_axis(axis, inner) for axis, inner in table.table("axis").items())
+    figure = Figure(
+        paper=paper,
+        id=name,
+        path=path,
+        title=table.text("title"),
+        place=table.text("place"),
+        about=table.text("about", ""),
+        kind=table.text("kind", CALIBRATED),
+        of=like,
+        what=table.text("what", "runs"),
+        points=Expression(table.text("points"), f"{path}: points") if table.has("points") else None,
+        config=table.text("config", ""),
+        set=table.keys_of("set"),
+        quick=table.keys_of("quick"),
+        axes=axes,
+        values=tuple(_value(name, inner) for name, inner in table.table("value").items()),
+        panels=tuple(_panel(inner) for inner in table.tables("panel")),
+        measure=table.text("measure", "run"),
+        skip=table.get("skip", int, 0),
+        report=table.flag("report"),
+        seconds=float(table.get("seconds", (int, float), 1)),
+    )
+    table.done()
+    if figure.kind not in (CALIBRATED, RECORDED):
+        raise table.wrong("kind", f"{figure.kind!r}; it is {CALIBRATED} or {RECORDED}")
+    there = [value.name for value in figure.values]
+    for panel in figure.panels:
+        for each in panel.values:
+            if each not in there:
+                raise table.wrong("panel", f"no value {each!r}; there are: {', '.join(there)}")
+    return figure
+
+
+def _axis(name: str, table: _Table) -> Axis:
+    title = table.text("title", name)
+    if table.has("traces"):
+        choices = tuple(Choice(trace, traces=(trace,)) for trace in table.texts("traces"))
+    elif table.has("sequences"):
+        sequences = table.get("sequences", dict)
+        choices = tuple(Choice(label, traces=tuple(traces)) for label, traces in sequences.items())
+    elif table.has("sets"):
+        sets = table.get("sets", dict)
+        for label, keys in sets.items():
+            if not isinstance(keys, dict):
+                raise table.wrong(f"sets.{label}", "must be a table of configuration keys")
+        pattern = table.text("config", "")
+        choices = tuple(
+            Choice(label, config=pattern.replace("{}", label) or None, set=dict(_flat(keys, "")))
+            for label, keys in sets.items()
+        )
+    else:
+        labels = table.texts("labels")
+        values = [to_text(value) for value in table.get("values", list, labels)]
+        if len(values) != len(labels):
+            raise table.wrong("values", "must be as many as the labels")
+        key, config = table.text("key", ""), table.text("config", "")
+        choices = tuple(
+            Choice(
+                label,
+                config=config.replace("{}", value) if config else None,
+                set={each: value for each in key.split(",") if each},
+            )
+            for label, value in zip(labels, values, strict=True)
+        )
+    table.done()
+    return Axis(name, choices, title)
+
+
+def _value(name: str, table: _Table) -> Value:
+    value = Value(
+        name,
+        Expression(table.text("is"), f"{table.path}: value.{name}"),
+        table.text("unit", ""),
+        table.text("title", name),
+    )
+    table.done()
+    return value
+
+
+def _panel(table: _Table) -> Panel:
+    values = [table.text("value")] if table.has("value") else table.texts("values")
+    span = table.get("y_range", list, [])
+    panel = Panel(
+        title=table.text("title", ""),
+        mark=table.text("mark"),
+        values=tuple(values),
+        x=table.text("x"),
+        series=table.text("series", "") or None,
+        facet=table.text("facet", "") or None,
+        once=tuple(table.texts("once")),
+        where=table.get("where", dict, {}),
+        normalise=table.get("normalise", dict, {}),
+        relative=table.text("relative", "ratio"),
+        mean=table.flag("mean"),
+        y_title=table.text("y", ""),
+        x_title=table.text("x_title", ""),
+        quantitative=table.flag("quantitative"),
+        log=(table.flag("x_log"), table.flag("y_log")),
+        y_range=(float(span[0]), float(span[1])) if span else None,
+    )
+    table.done()
+    if panel.mark not in MARKS:
+        raise table.wrong("mark", f"{panel.mark!r}; there are: {', '.join(MARKS)}")
+    if panel.relative not in ("ratio", "change", "reduction"):
+        raise table.wrong("relative", "ratio, change or reduction")
+    return panel
+
+
+def _numbers(table: _Table) -> Iterable[Published]:
+    for each in table.tables("number"):
+        at = each.get("at", dict, {})
+        place, figure = each.text("place"), each.text("figure")
+        if each.has("rows"):
+            axis, values = each.text("axis"), each.texts("values")
+            for label, numbers in each.get("rows", dict).items():
+                for value, number in zip(values, numbers, strict=True):
+                    yield Published(figure, value, {**at, axis: label}, float(number), place)
+        else:
+            number = float(each.get("published", (int, float)))
+            yield Published(figure, each.text("value"), at, number, place)
+        each.done()
+
+
+def _claims(table: _Table) -> Iterable[Claim]:
+    for each in table.tables("claim"):
+        name = each.text("id")
+        number = each.get("published", (int, float), False)
+        kind = each.text("kind", "direction" if number is False else "change")
+        claim = Claim(
+            id=name,
+            text=each.text("text"),
+            place=each.text("place"),
+            figure=each.text("figure"),
+            published=None if number is False else float(number),
+            unit=each.text("unit", "" if number is False else "%"),
+            kind=kind,
+            measure=Expression(each.text("measure"), f"{table.path}: claim {name}"),
+            reason=each.text("reason", ""),
+            reason_written=each.text("reason_written", ""),
+        )
+        each.done()
+        if kind not in ("change", "level", "direction") or (kind == "direction") != (number is False):
+            raise each.wrong("kind", f"{kind!r}: change or level with a published number, else direction")
+        if bool(claim.reason) != bool(claim.reason_written):
+            raise each.wrong("reason", "a reason says when it was written, and the other way round")
+        yield claim
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A recorded trace, where it is and how it is replayed."""
+
+    name: str
+    file: str
+    set: Mapping[str, str]
+
+
+def load_traces(base: Path) -> dict[str, Trace]:
+    """The recorded traces that figures may name (``papers/traces.toml``)."""
+    path = base / "papers" / "traces.toml"
+    table = _Table(path)
+    traces = {}
+    for name, inner in table.table("trace").items():
+        traces[name] = Trace(name, inner.text("file"), inner.keys_of("set"))
+        inner.done()
+    table.done()
+    return traces

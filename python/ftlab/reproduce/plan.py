@@ -1,0 +1,201 @@
+"""From figures to the runs they need: every combination of their axes, resolved and named by its hash."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ftlab import _core
+from ftlab._core import Config, UserError
+from ftlab.configs import Override, load
+from ftlab.html import KEYS
+from ftlab.reproduce.papers import Figure, Paper, Trace
+
+FORMAT = 1
+"""Of what the cache holds; another number makes all of it stale."""
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of a figure."""
+
+    figure: Figure
+    labels: Labels
+    """One per axis of the figure."""
+    config: Config
+    key: str
+    """Hash of all that its result depends on."""
+    device: str
+    """Hash of what a device may be shared by: the configuration without its workload."""
+    collect: bool
+    """Whether its requests are wanted one by one."""
+    plain: str
+    """The same without what the page's charts want beside."""
+    sequence: tuple[Config, ...] = ()
+    """Where several traces are replayed one after another: how each is read."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return " ".join([self.figure.paper, self.figure.id, *self.labels])
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A recorded trace that is not there."""
+
+    figure: Figure
+    trace: Trace
+
+
+class Planner:
+    """Resolves figures to runs."""
+
+    def __init__(self, base: Path, traces: Mapping[str, Trace], folder: Path | None, quick: bool) -> None:
+        """``base``: where papers/ and workloads/ are; ``folder``: where recorded traces may be."""
+        self.base = base
+        self._traces = traces
+        self._folder = folder
+        self._quick = quick
+        self.missing: list[Missing] = []
+
+    def trace_file(self, name: str) -> Path | None:
+        """A recorded trace's file, if it is there."""
+        if self._folder is None or name not in self._traces:
+            return None
+        path = self._folder / self._traces[name].file
+        return path if path.is_file() else None
+
+    def runs(self, paper: Paper, figure: Figure) -> Iterator[Run]:
+        """The figure's runs in the order of its axes, those on absent traces left out (`missing`).
+
+        Raises:
+            UserError: a configuration is wrong; names the figure's file.
+        """
+        absent = set()
+        for choices in itertools.product(*(axis.choices for axis in figure.axes)):
+            config, keys, traces = figure.config, dict(figure.set), tuple[str, ...]()
+            if self._quick:
+                keys |= figure.quick
+            for choice in choices:
+                config = choice.config or config
+                for name in choice.traces:
+                    if name not in self._traces:
+                        raise UserError(f"{figure.path}: no trace {name!r} in papers/traces.toml")
+                gone = [name for name in choice.traces if self.trace_file(name) is None]
+                if gone:
+                    absent.update(gone)
+                    break
+                traces = choice.traces or traces
+                keys |= choice.set
+            else:
+                labels = tuple(choice.label for choice in choices)
+                yield self._run(paper, figure, labels, config, keys, traces)
+        self.missing += [Missing(figure, self._traces[name]) for name in sorted(absent)]
+
+    def _trace_keys(self, name: str) -> dict[str, str]:
+        return {"workload.trace": str(self.trace_file(name)), **self._traces[name].set}
+
+    def _run(
+        self,
+        paper: Paper,
+        figure: Figure,
+        labels: Labels,
+        base: str,
+        keys: dict[str, str],
+        traces: tuple[str, ...],
+    ) -> Run:
+        if base.endswith(".toml"):
+            base = str(self.base / base)
+        # What a trace needs to be read comes first, so that an axis may vary it.
+        first = self._trace_keys(traces[0]) if traces else {}
+        if traces:
+            # A recorded trace stands in place of a generator and of how long that runs.
+            keys = {key: value for key, value in keys.items() if not key.startswith("workload.synthetic.")}
+        trace = keys.get("workload.trace")
+        if trace is not None and not os.path.isabs(trace):  # noqa: PTH117
+            keys["workload.trace"] = str(self.base / trace)
+        if figure.report:
+            # What the page's charts draw from.
+            keys = {**keys, **dict.fromkeys(KEYS, "true")}
+        try:
+            config = load(base, _overrides({**first, **keys}))
+            sequence = tuple(
+                load(base, _overrides({**self._trace_keys(name), **keys}))
+                for name in traces
+                if len(traces) > 1
+            )
+        except UserError as error:
+            raise UserError(f"{figure.path}: {' '.join(labels)}: {error}") from None
+        collect = figure.what == "requests"
+        settings = json.loads(config.json())
+        workload = settings.pop("workload")
+        own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if paper.shared_device else ""
+        key = key_of(settings, workload, [config, *sequence], figure)
+        settings.pop("results", None)
+        plain = key_of(settings, workload, [config, *sequence], figure)
+        return Run(figure, labels, config, key, own, collect, plain, sequence)
+
+
+def together(runs: Iterable[Run]) -> list[Run]:
+    """Runs that differ from a report's in what the charts want alone become those: run once."""
+    runs = list(runs)
+    full = {each.plain: each for each in runs if each.figure.report}
+    return [
+        replace(each, config=same.config, key=same.key, device=same.device, sequence=same.sequence)
+        if (same := full.get(each.plain))
+        else each
+        for each in runs
+    ]
+
+
+def _overrides(keys: Mapping[str, str]) -> list[Override]:
+    return [Override(f"{key}={value}", key, value) for key, value in keys.items()]
+
+
+def key_of(
+    settings: Mapping[str, Any], workload: Mapping[str, Any], configs: list[Config], figure: Figure
+) -> str:
+    """The hash of configuration, content of the traces, version of the engine, and what is kept."""
+    # A trace's content counts, not where it lies.
+    workload = {**workload, "trace": None} if configs[0].trace is not None else dict(workload)
+    trace = [content(config.trace) for config in configs if config.trace is not None]
+    parts = {
+        "format": FORMAT,
+        "engine": engine(),
+        "settings": settings,
+        "workload": workload,
+        "trace": trace,
+        "measure": figure.measure,
+        "requests": figure.what == "requests",
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@functools.cache
+def engine() -> str:
+    """Version of the engine: its number and the hash of the extension that was built."""
+    return f"{_core.__version__} {content(_core.__file__)}"
+
+
+@functools.cache
+def content(path: str) -> str:
+    """SHA-256 of a file's bytes.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None

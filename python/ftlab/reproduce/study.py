@@ -1,0 +1,225 @@
+"""A figure's measured values: a table by labels, the names claims go by, and the CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab._core import UserError
+from ftlab.reproduce.expression import Number, Series
+from ftlab.reproduce.papers import Figure, Panel, Published
+from ftlab.reproduce.plan import Labels, Run
+
+MEAN = "mean"
+"""Label of the mean over an axis."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of a figure."""
+
+    labels: Labels
+    values: Mapping[str, Number]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A measured figure."""
+
+    figure: Figure
+    axes: tuple[str, ...]
+    rows: tuple[Row, ...]
+    runs: tuple[Run, ...]
+    absent: tuple[str, ...]
+    """Recorded traces that were not there."""
+
+    def series(self, value: str, where: Mapping[str, Any] | None = None) -> Any:
+        """A value over the axes that ``where`` leaves open."""
+        cells = {row.labels: row.values[value] for row in self.rows}
+        return Series(self.axes, cells).select(where or {})
+
+    def names(self) -> dict[str, Callable[..., Any]]:
+        """What an expression calls: each value, by its name."""
+
+        def bound(value: str) -> Callable[..., Any]:
+            return lambda **where: self.series(value, where)
+
+        return {value.name: bound(value.name) for value in self.figure.values}
+
+    def labels(self, axis: str) -> list[str]:
+        """The labels of an axis that were measured, in the order they are drawn."""
+        place = self.axes.index(axis)
+        return list(dict.fromkeys(row.labels[place] for row in self.rows))
+
+
+def measured(
+    figure: Figure, runs: Sequence[Run], results: Mapping[str, dict[str, Any]], absent: Iterable[str]
+) -> Study:
+    """The table of a figure from its runs' results.
+
+    Raises:
+        UserError: an expression of the figure does not fit the results.
+    """
+    own = tuple(axis.name for axis in figure.axes)
+    extra = {"runs": (), "requests": ("request",), "points": ("point",)}[figure.what]
+    rows = []
+    for each in runs:
+        for label, names in _cells(figure, results[each.key]):
+            values = {value.name: _number(value.get(names)) for value in figure.values}
+            rows.append(Row((*each.labels, *label), values))
+    return Study(figure, (*own, *extra), tuple(rows), tuple(runs), tuple(absent))
+
+
+def _number(value: Any) -> Number:
+    if value is None or isinstance(value, bool):
+        return None if value is None else float(value)
+    if not isinstance(value, (int, float)):
+        raise UserError(f"a value of a figure came out as {value!r}, which is no number")
+    return float(value) if math.isfinite(value) else None
+
+
+def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+    if figure.what == "requests":
+        yield from _requests(figure, result)
+    elif figure.what == "points":
+        assert figure.points is not None
+        for number, point in enumerate(_points(figure.points(result)), start=1):
+            yield (str(number),), {**result, **point}
+    else:
+        yield (), result
+
+
+def _points(found: Any) -> list[dict[str, Any]]:
+    """What an expression found in a result, as points: a list of them, or courses over time (time_ns, and
+    count, mean and max of the first, mean_2 of the second, which is 0 where there is none).
+    """
+    if isinstance(found, list) and not any("width_ns" in each for each in found):
+        return found
+    courses = [found] if isinstance(found, Mapping) else found
+    first = courses[0]
+    points = []
+    for at in range(len(first["mean"])):
+        middle = first["from_ns"] + (at + 0.5) * first["width_ns"]
+        point = {"time_ns": middle, **{name: first[name][at] for name in ("count", "mean", "max")}}
+        for number, other in enumerate(courses[1:], start=2):
+            if other["mean"] and other["width_ns"] != first["width_ns"]:
+                raise UserError("courses over time of different widths")
+            point[f"mean_{number}"] = other["mean"][at] if at < len(other["mean"]) else 0.0
+        points.append(point)
+    return points
+
+
+def _requests(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+    columns = {name: values[figure.skip :] for name, values in result["requests"].items()}
+    order = sorted(range(len(columns["id"])), key=lambda at: (columns["dispatch_ns"][at], columns["id"][at]))
+    place = {at: number for number, at in enumerate(order, start=1)}
+    for at in range(len(columns["id"])):
+        names = {name: values[at] for name, values in columns.items()}
+        names["wait_ns"] = names["dispatch_ns"] - names["arrival_ns"]
+        names["access_ns"] = names["complete_ns"] - names["dispatch_ns"]
+        names["latency_ns"] = names["complete_ns"] - names["arrival_ns"]
+        names["turn"] = place[at]
+        yield (str(at + 1),), {**result, **names}
+
+
+def relative(panel: Panel, value: Number, baseline: Number) -> Number:
+    """A value against its baseline, as the panel has it."""
+    if value is None or not baseline:
+        return None
+    share = value / baseline
+    return {"ratio": share, "change": (share - 1) * 100, "reduction": (1 - share) * 100}[panel.relative]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What is drawn of one cell."""
+
+    labels: Mapping[str, str]
+    value: str
+    number: Number
+
+
+def bars(study: Study, panel: Panel) -> list[Bar]:
+    """The panel's cells, normalised as it says, the mean over x last."""
+    found = []
+    for name in panel.values:
+        table = {row.labels: row.values[name] for row in study.rows}
+        for labels, number in table.items():
+            at = dict(zip(study.axes, labels, strict=True))
+            if any(_off(at[axis], wanted) for axis, wanted in panel.where.items()):
+                continue
+            shown = number
+            if panel.normalise:
+                # A stack's parts are normalised to the baseline's whole.
+                base = tuple({**at, **panel.normalise}[axis] for axis in study.axes)
+                parts = panel.values if panel.mark == "stack" else (name,)
+                wholes = [_cell(study, base, part) for part in parts]
+                shown = relative(panel, number, sum(each or 0.0 for each in wholes))
+            found.append(Bar(at, name, shown))
+    return [*found, *_means(study, panel, found)] if panel.mean else found
+
+
+def _cell(study: Study, labels: Labels, value: str) -> Number:
+    return next((row.values[value] for row in study.rows if row.labels == labels), None)
+
+
+def _off(label: str, wanted: Any) -> bool:
+    return label != wanted if isinstance(wanted, str) else label not in wanted
+
+
+def _means(study: Study, panel: Panel, found: Sequence[Bar]) -> list[Bar]:
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    over = panel.facet or panel.x if panel.mark == "stack" else panel.x
+    for bar in found:
+        rest = {axis: label for axis, label in bar.labels.items() if axis != over}
+        if bar.number is not None:
+            groups.setdefault((bar.value, tuple(rest.items())), []).append(bar.number)
+    means = []
+    for (value, rest), numbers in groups.items():
+        labels = {**dict(rest), over: MEAN}
+        ordered = {axis: labels[axis] for axis in study.axes}
+        means.append(Bar(ordered, value, math.fsum(numbers) / len(numbers)))
+    return means
+
+
+def text(number: Number) -> str:
+    """A number as the CSV has it: ten digits, the same on every machine."""
+    return "" if number is None else f"{number:.10g}"
+
+
+def to_csv(study: Study, published: Sequence[Published]) -> str:
+    """All measured values, one a row; published ones beside those that the paper prints."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*study.axes, "value", "unit", "measured", "normalised", "published", "place"])
+    normalised = _normalised(study)
+    printed = {_spot(study, each): each for each in published if each.figure == study.figure.id}
+    for row in study.rows:
+        for value in study.figure.values:
+            spot = (value.name, row.labels)
+            beside = printed.get(spot)
+            cells = [value.name, value.unit, text(row.values[value.name]), text(normalised.get(spot))]
+            cells += [text(beside.number), beside.place] if beside else ["", ""]
+            writer.writerow([*row.labels, *cells])
+    for (name, labels), number in normalised.items():
+        if MEAN in labels:
+            unit = study.figure.value(name).unit
+            writer.writerow([*labels, name, unit, "", text(number), "", ""])
+    return out.getvalue()
+
+
+def _spot(study: Study, each: Published) -> tuple[str, Labels]:
+    return each.value, tuple(each.at.get(axis, "") for axis in study.axes)
+
+
+def _normalised(study: Study) -> dict[tuple[str, Labels], Number]:
+    found: dict[tuple[str, Labels], Number] = {}
+    for panel in study.figure.panels:
+        if panel.normalise:
+            for bar in bars(study, panel):
+                found.setdefault((bar.value, tuple(bar.labels.values())), bar.number)
+    return found

@@ -1,0 +1,484 @@
+"""``ftlab reproduce``: declarations, runs by hash, verdicts, pictures, the page."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from front import Cli, wait_until_busy
+from ftlab._core import UserError
+from ftlab.progress import Reporter
+from ftlab.reproduce import claims, command, expression, papers, study
+from ftlab.reproduce.cache import Cache
+from ftlab.reproduce.papers import Claim
+from ftlab.reproduce.plan import Planner
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PAPER = """
+title = "A paper"
+short = "Tiny"
+citation = "A. Author, 2026."
+required = ["fig1", "table1"]
+figures = ["fig1", "table1", "fig1-recorded"]
+"""
+
+FIGURE = """
+title = "Latency of two schedulers"
+place = "Fig. 1, section 2"
+config = "map-plus"
+[set]
+"workload.synthetic.requests" = 4000
+"workload.synthetic.interarrival" = "200us"
+"workload.synthetic.region" = "64MiB"
+[quick]
+"workload.synthetic.requests" = 1000
+[axis.workload.sets]
+reads = { "workload.synthetic.read_share" = "90%" }
+writes = { "workload.synthetic.read_share" = "10%" }
+[axis.scheduler]
+key = "host.scheduler"
+labels = ["NOOP", "MAP+"]
+values = ["noop", "map+"]
+[value.mean]
+is = "latency.all.mean_ns / 1000"
+unit = "us"
+[[panel]]
+mark = "bars"
+value = "mean"
+x = "workload"
+series = "scheduler"
+normalise = { scheduler = "NOOP" }
+mean = true
+"""
+
+TABLE = """
+title = "The workloads"
+place = "Table 1"
+config = "map-plus"
+measure = "workload"
+[set]
+"workload.synthetic.requests" = 1000
+[axis.workload.sets]
+reads = { "workload.synthetic.read_share" = "100%" }
+[value.writes]
+is = "writes"
+[[panel]]
+mark = "table"
+value = "writes"
+x = "workload"
+"""
+
+RECORDED = """
+like = "fig1"
+kind = "recorded"
+[axis.workload]
+traces = ["mine"]
+"""
+
+TRACES = '[trace.mine]\nfile = "mine.csv"\n[trace.mine.set]\nworkload = { out_of_range = "compact" }\n'
+
+PUBLISHED = """
+not_measured = ["The colour of the box."]
+[[number]]
+figure = "table1"
+place = "Table 1"
+value = "writes"
+at = { workload = "reads" }
+published = 7
+[[claim]]
+id = "gain"
+text = "MAP+ is faster"
+place = "section 2"
+figure = "fig1"
+published = -99.5
+measure = "mean(change(mean_latency(), 0))"
+reason = "because <b>"
+reason_written = "2026-11-22"
+[[claim]]
+id = "all"
+text = "MAP+ is never slower"
+place = "section 2"
+figure = "fig1"
+measure = "every(mean(scheduler='MAP+') <= mean(scheduler='NOOP'))"
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A root with one small paper."""
+    folder = tmp_path / "root" / "papers" / "tiny"
+    folder.mkdir(parents=True)
+    (folder.parent / "traces.toml").write_text(TRACES)
+    files = {"paper": PAPER, "fig1": FIGURE, "table1": TABLE, "fig1-recorded": RECORDED}
+    for name, text in files.items():
+        (folder / f"{name}.toml").write_text(text)
+    # `mean` is a value of the figure here, and a function of the language: the value comes first.
+    text = PUBLISHED.replace("mean(change(mean_latency(), 0))", PAIR)
+    (folder / "published.toml").write_text(text)
+    return tmp_path / "root"
+
+
+PAIR = "change(mean(scheduler='MAP+', workload='reads'), mean(scheduler='NOOP', workload='reads'))"
+
+
+def options(root: Path, out: str = "out", **more: Any) -> command.Options:
+    base = root.parent
+    return command.Options(str(root), str(base / out), cache=str(base / "cache"), **more)
+
+
+def run(root: Path, *figures: str, out: str = "out", **more: Any) -> command.Outcome:
+    with Reporter(quiet=True) as reporter:
+        return command.reproduce("tiny", figures, options(root, out, **more), reporter)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FTLAB_TRACES", raising=False)
+    outcome = run(tiny)
+    out = tiny.parent / "out"
+    assert (outcome.run, outcome.reused) == (5, 0)
+    made = files(out)
+    assert made["tiny/fig1.svg"].startswith(b"<svg")
+    assert made["tiny/fig1.png"].startswith(b"\x89PNG")
+    measured = {(row["workload"], row["scheduler"]): row for row in rows(out / "tiny" / "fig1.csv")}
+    assert len(measured) == 6  # four runs, and the mean of each scheduler
+    noop, other = (float(measured["reads", each]["measured"]) for each in ("NOOP", "MAP+"))
+    assert float(measured["reads", "MAP+"]["normalised"]) == pytest.approx(other / noop, rel=1e-9)
+    assert measured["mean", "NOOP"]["normalised"] == "1"
+    # What the paper prints stands beside what was measured, and nothing else has a published value.
+    (table,) = rows(out / "tiny" / "table1.csv")
+    assert (table["measured"], table["published"], table["place"]) == ("0", "7", "Table 1")
+    assert all(row["published"] == "" for row in measured.values())
+    page = made["index.html"].decode()
+    for name in ("tiny-fig1", "tiny-table1", "tiny-fig1-recorded"):
+        assert f'id="{name}"' in page
+    assert "mine" in page and "not here" in page
+    assert "because &lt;b&gt;" in page and "2026-11-22" in page
+    assert "The colour of the box." in page
+
+
+def test_the_same_bytes_again_from_the_cache_and_anew(tiny: Path) -> None:
+    run(tiny)
+    again = run(tiny, out="again")
+    assert (again.run, again.reused) == (0, 5)
+    fresh = run(tiny, out="fresh", fresh=True)
+    assert (fresh.run, fresh.reused) == (5, 0)
+    first = files(tiny.parent / "out")
+    assert first == files(tiny.parent / "again") == files(tiny.parent / "fresh")
+
+
+def test_a_changed_policy_changes_only_its_own_bars(tiny: Path) -> None:
+    run(tiny, "fig1")
+    path = tiny / "papers" / "tiny" / "fig1.toml"
+    path.write_text(path.read_text().replace('values = ["noop", "map+"]', 'values = ["noop", "hp"]'))
+    outcome = run(tiny, "fig1", out="changed")
+    assert (outcome.run, outcome.reused) == (2, 2)
+    before, after = (rows(tiny.parent / out / "tiny" / "fig1.csv") for out in ("out", "changed"))
+    kept = [row for row in before if row["scheduler"] == "NOOP"]
+    assert kept == [row for row in after if row["scheduler"] == "NOOP"]
+    assert before != after
+
+
+def test_quick_is_shorter_and_says_so(tiny: Path) -> None:
+    outcome = run(tiny, "fig1", quick=True)
+    requests = {
+        figure.figure.id: [each.config.json() for each in figure.runs]
+        for part in outcome.parts
+        for figure in part.studies.values()
+    }
+    assert all('"requests":1000' in text.replace(" ", "") for text in requests["fig1"])
+    assert "quick run" in outcome.index.read_text()
+
+
+def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
+    path = tiny / "papers" / "tiny" / "fig1.toml"
+    path.write_text("report = true\n" + path.read_text())
+    outcome = run(tiny, "fig1", quick=True)
+    page = outcome.index.read_text()
+    # The charts' data, with the axes as labels, under the claims and figures; nothing is fetched.
+    assert page.index('id="tiny-fig1"') < page.index('id="overview"')
+    assert "Tiny, Fig. 1" in page
+    assert '"host.scheduler":"MAP+"' in page
+    assert "ftlab reproduce tiny fig1 --quick" in page
+    assert "Content-Security-Policy" in page
+    assert outcome.index.read_bytes() == run(tiny, "fig1", out="again", quick=True).index.read_bytes()
+
+
+def test_figures_with_the_same_runs_share_them(tiny: Path) -> None:
+    """Those of a report hold more, and serve the others too."""
+    folder = tiny / "papers" / "tiny"
+    (folder / "fig2.toml").write_text("report = true\n" + FIGURE.replace("Fig. 1", "Fig. 2"))
+    (folder / "paper.toml").write_text(
+        PAPER.replace('"fig1", "table1", "fig1', '"fig1", "fig2", "table1", "fig1')
+    )
+    assert run(tiny, "fig1", "fig2", quick=True).run == 4
+    one, two = (rows(tiny.parent / "out" / "tiny" / f"{name}.csv") for name in ("fig1", "fig2"))
+    assert one == two
+
+
+def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "rec").mkdir()
+    trace = tmp_path / "rec" / "mine.csv"
+    trace.write_text("time_ns,op,offset,size\n0,W,0,4096\n500000,R,0,4096\n")
+    run(tiny, "fig1", traces=str(tmp_path / "rec"))
+    recorded = rows(tiny.parent / "out" / "tiny" / "fig1-recorded.csv")
+    assert {row["workload"] for row in recorded} == {"mine", "mean"}
+    # Another content is another run, the same content elsewhere is not.
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.csv").write_bytes(trace.read_bytes())
+    assert run(tiny, "fig1", traces=str(elsewhere)).run == 0
+
+
+def test_the_key_knows_content_configuration_and_measure(tiny: Path) -> None:
+    paper = papers.load_paper(tiny, "tiny")
+    planner = Planner(tiny, {}, None, quick=False)
+    keys = {each.key for figure in paper.figures[:2] for each in planner.runs(paper, figure)}
+    assert len(keys) == 5
+    quick = Planner(tiny, {}, None, quick=True)
+    assert keys.isdisjoint(each.key for each in quick.runs(paper, paper.figures[0]))
+
+
+def test_a_broken_file_of_the_cache_is_run_again(tiny: Path) -> None:
+    run(tiny, "fig1")
+    broken = next((tiny.parent / "cache").rglob("*.json.gz"))
+    broken.write_bytes(broken.read_bytes()[:40])
+    assert (run(tiny, "fig1").run, Cache(tiny.parent / "cache").get("0" * 64)) == (1, None)
+
+
+def claim(published: float | None, kind: str, unit: str = "%") -> Claim:
+    measure = expression.Expression("1", "test")
+    return Claim("id", "text", "place", "fig1", published, unit, kind, measure, "", "")
+
+
+@pytest.mark.parametrize(
+    ("published", "measured", "kind", "unit", "expected"),
+    [
+        (-22.93, -27.9, "change", "%", claims.HOLDS),  # within 5 points
+        (-22.93, -28.7, "change", "%", claims.DIRECTION),  # beyond 5 points and 25 % of 22.93
+        (-60.0, -74.9, "change", "%", claims.HOLDS),  # 25 % of 60 is 15 points
+        (-60.0, -75.1, "change", "%", claims.DIRECTION),
+        (-2.0, 1.0, "change", "%", claims.FAILS),  # within 5 points, but the other sign
+        (-2.0, 0.0, "change", "%", claims.FAILS),
+        (93.0, 88.1, "level", "%", claims.HOLDS),
+        (61.0, 76.3, "level", "%", claims.FAILS),  # an amount has no direction
+        (1.02, 0.77, "level", "ms", claims.HOLDS),  # 25 %, no percentage points
+        (1.02, 0.76, "level", "ms", claims.FAILS),
+        (3.2, 8.0, "level", "x", claims.FAILS),
+        (5.0, None, "change", "%", claims.FAILS),
+        (None, True, "direction", "", claims.HOLDS),
+        (None, False, "direction", "", claims.FAILS),
+    ],
+)
+def test_verdicts(published: float | None, measured: Any, kind: str, unit: str, expected: str) -> None:
+    assert claims.verdict(claim(published, kind, unit), measured) == expected
+
+
+def series(**cells: float | None) -> expression.Series:
+    return expression.Series(("x",), {(key,): value for key, value in cells.items()})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mean(change(a(), b()))", (100 - 50 + 0) / 3),
+        ("greatest(a()) - least(a())", 5.0),
+        ("where_greatest(a() / b())", "p"),
+        ("every(a() > 0) and not every(a() > 1)", True),
+        ("count((a() > 1) & (a() < 6))", 1),
+        ("share(a() >= 4)", 200 / 3),
+        ("a(x='p') - b(x='p')", 2.0),
+        ("total(steps(a()))", 2.0),
+        ("rank_correlation(a(), a())", 1.0),
+        ("mean_over(a(), 'x') * 1", None),
+        ("a(x=['p', 'q']) * 2 == [1, 2]", None),
+    ],
+)
+def test_the_language_of_claims(text: str, expected: Any) -> None:
+    left, right = series(p=4, q=1, r=6), series(p=2, q=2, r=6)
+    names = {"a": lambda **where: left.select(where), "b": lambda **where: right.select(where)}
+    parsed = expression.Expression(text, "claim x")
+    if expected is None:
+        parsed(names)  # has a meaning, which is not a single number
+    else:
+        assert parsed(names) == pytest.approx(expected) if not isinstance(expected, str) else expected
+
+
+@pytest.mark.parametrize(
+    "text", ["c()", "a(y='p')", "a(x='z')", "a(", "__import__('os')", "a.b", "[a() for x in 'p']", "a()[0]"]
+)
+def test_what_the_language_refuses(text: str) -> None:
+    left = series(p=4)
+    with pytest.raises(UserError, match="claim x"):
+        expression.Expression(text, "claim x")({"a": lambda **where: left.select(where)})
+
+
+def test_a_missing_number_makes_the_outcome_missing() -> None:
+    gone = series(p=None, q=3)
+    names = {"a": lambda **where: gone.select(where)}
+    assert expression.Expression("mean(a() * 2)", "x")(names) == 6
+    assert expression.Expression("a(x='p') / 0", "x")(names) is None
+    assert expression.Expression("3 / 0", "x")(names) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("Fig. 9", "fig9"), ("9", "fig9"), ("FIG9", "fig9"), ("Table III", "table3"), ("table1", "table1")],
+)
+def test_names_of_figures(text: str, name: str) -> None:
+    assert papers.normal(text) == name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["vois"], "did you mean vios"),
+        (["vios", "fig99"], "no figure or table 'fig99'"),
+        (["all", "fig99"], "no figure or table"),
+        (["vios", "--traces", "nowhere"], "no such directory"),
+        (["vios", "--root", "nowhere"], "no papers/"),
+        (["vios", "--out", "a.csv"], "--out a.csv"),
+        (["vios", "--jobs", "0"], "--jobs"),
+        ([], "PAPER"),
+    ],
+)
+def test_errors_of_the_user(cli: Cli, arguments: list[str], message: str) -> None:
+    done = cli("reproduce", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("fig1", "[set]", "colour = 1\n[set]", "colour: unknown key"),
+        ("fig1", 'mark = "bars"', 'mark = "pie"', "'pie'"),
+        ("fig1", "host.scheduler", "host.schedule", "host.scheduler"),
+        ("fig1", "latency.all", "latncy.all", "no value 'latncy'"),
+        ("fig1", 'value = "mean"', 'value = "median"', "no value 'median'"),
+        ("paper", '"table1", "fig1-recorded"', '"fig1-recorded"', "table1"),
+        ("published", 'figure = "table1"', 'figure = "table9"', "no figure 'table9'"),
+        ("published", "reason_written", "# ", "a reason says when"),
+        ("published", "every(", "evry(", "no value 'evry'"),
+    ],
+)
+def test_a_wrong_declaration_is_named(tiny: Path, name: str, old: str, new: str, message: str) -> None:
+    path = tiny / "papers" / "tiny" / f"{name}.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(UserError, match=re.escape(message)) as error:
+        run(tiny, quick=True)
+    assert ".toml" in str(error.value)
+
+
+REQUIRED = {
+    "map-plus": "fig2 fig3 fig8 fig9 fig10 fig11 fig12 fig13 fig14 table1 table2 table3",
+    "vios": "fig5 fig6 fig7 fig8 fig9 table1",
+    "coop": "fig2 fig7 fig8 fig9 fig10 fig11 fig12 fig13 fig14 fig15 fig16",
+    "msftl": "fig2 fig4 fig5 fig6 sequential",
+}
+"""The figures and tables that the papers' specifications name."""
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_every_figure_and_table_is_declared_and_resolves(name: str) -> None:
+    paper = papers.load_paper(ROOT, name)
+    there = {figure.id for figure in paper.figures}
+    assert set(REQUIRED[name].split()) <= set(paper.required) <= there
+    planner = Planner(ROOT, papers.load_traces(ROOT), None, quick=True)
+    for figure in paper.figures:
+        runs = list(planner.runs(paper, figure))
+        # None is hand-filled: each has runs, but those on recorded traces, which may be absent.
+        assert runs or figure.kind == papers.RECORDED, figure.id
+        assert figure.panels, figure.id
+    assert paper.claims
+
+
+def test_table_1_of_map_plus_is_the_papers(tmp_path: Path) -> None:
+    chosen = command.Options(str(ROOT), str(tmp_path / "out"), cache=str(tmp_path / "cache"), quick=True)
+    with Reporter(quiet=True) as reporter:
+        outcome = command.reproduce("map-plus", ["table1", "table2"], chosen, reporter)
+    for each in ("table1", "table2"):
+        beside = [row for row in rows(tmp_path / "out" / "map-plus" / f"{each}.csv") if row["published"]]
+        assert len(beside) == {"table1": 36, "table2": 30}[each]
+        assert all(float(row["published"]) == float(row["measured"]) for row in beside)
+    assert {each.verdict for part in outcome.parts for each in part.judged} == {claims.HOLDS}
+
+
+def test_claims_of_figures_that_were_not_asked_for_are_left_out(tiny: Path) -> None:
+    outcome = run(tiny, "table1")
+    (part,) = outcome.parts
+    assert list(part.studies) == ["table1"]
+    assert not part.judged
+    assert "Not asked for: fig1, fig1-recorded" in outcome.index.read_text()
+
+
+def test_an_interrupt_leaves_the_cache_usable(tiny: Path) -> None:
+    path = tiny / "papers" / "tiny" / "fig1.toml"
+    key = '"workload.synthetic.requests" = 4000'
+    path.write_text(path.read_text().replace(key, f"{key}0000"))
+    call = [sys.executable, "-m", "ftlab", "reproduce", "tiny", "--root", str(tiny), "--jobs", "1"]
+    call += ["--out", str(tiny.parent / "out"), "--cache", str(tiny.parent / "cache")]
+    process = subprocess.Popen(
+        call, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    wait_until_busy(process, cpu_s=2.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert not list((tiny.parent / "cache").rglob("*.tmp"))
+    path.write_text(FIGURE)
+    assert run(tiny).run >= 4
+
+
+def test_an_estimate_of_the_time_left() -> None:
+    class Lines:
+        def __init__(self) -> None:
+            self.text = ""
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+        def flush(self) -> None:
+            pass
+
+        def isatty(self) -> bool:
+            return False
+
+    stream = Lines()
+    reporter = Reporter(stream=stream, every_s=0.0)  # type: ignore[arg-type]
+    reporter.expect({"a": 1.0, "b": 3.0})
+    reporter.callback("a")(10)
+    assert "left" not in stream.text
+    reporter.finish("a")
+    assert re.search(r"1 of 2 done, .* about \d+ s left", stream.text)
+    reporter.finish("b")
+    assert stream.text.splitlines()[-1].endswith("about 0 s left")
+
+
+def test_points_over_time_and_percentiles() -> None:
+    first = {"from_ns": 0, "width_ns": 10, "count": [1, 2], "mean": [3.0, 4.0], "max": [5, 6]}
+    second = {"from_ns": 0, "width_ns": 10, "count": [], "mean": [], "max": []}
+    points = study._points([first, second])
+    assert [point["time_ns"] for point in points] == [5, 15]
+    assert [point["mean"] + point["mean_2"] for point in points] == [3, 4]
