@@ -98,7 +98,7 @@ impl Batches {
         let request = &pool[id];
         let half = request.half();
         let pages = u64::from(request.pages.pages);
-        let key = (pages > 0).then(|| request.translation_page << 1 | half as u32);
+        let key = (pages > 0).then_some(request.translation_page << 1 | half as u32);
         let found = key.map(|key| self.index.get(key)).filter(|&slot| slot != NONE);
         let slot = found.unwrap_or_else(|| self.create(half, key));
         let batch = &mut self.slots[slot as usize];
