@@ -325,10 +325,13 @@ class Page:
         assert self.faults == []
 
 
+PREFACE = "<section><h2>Claims</h2><table><tr><td style='color: #333'>holds</td></tr></table></section>"
+
+
 @pytest.fixture(scope="module")
 def report(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("html") / "report.html"
-    html.write_report(path, title="Report", runs=runs, preface="<h2>Claims</h2>", command="ftlab x")
+    html.write_report(path, title="Report", runs=runs, preface=PREFACE, command="ftlab x")
     return path
 
 
@@ -496,6 +499,25 @@ def test_it_fits_and_follows_the_scheme(browser: Any, report: Path, width: int, 
     # No chart is wider than its frame.
     wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.parentNode.id)"
     assert page.tab.eval_on_selector_all(".chart", wide) == []
+    page.close()
+
+
+def test_what_stands_before_the_charts_stays_on_paper(browser: Any, report: Path) -> None:
+    """Sections of a reproduction's claims had dark panels in dark mode, under text made for paper."""
+    page = Page(browser, report, scheme="dark")
+
+    def style(selector: str, name: str) -> str:
+        found: str = page.tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
+        return found
+
+    assert style("#preface", "backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        style("#preface section", "backgroundColor")
+        == style("#preface td", "backgroundColor")
+        == "rgba(0, 0, 0, 0)"
+    )
+    assert style("#preface h2", "color") == "rgb(27, 31, 35)"
+    assert style("#overview", "backgroundColor") != "rgb(255, 255, 255)"
     page.close()
 
 

@@ -184,6 +184,7 @@ fn run_fed(
         with_ftl!(&mut ftl, ftl => ftl.collect_in_background(how));
     }
     let lpns = with_ftl!(&ftl, ftl => ftl.logical_pages());
+    let first_ns = arrivals.next_ns().unwrap_or(0);
     let mut run = Run {
         now_ns: 0,
         last_ns: 0,
@@ -200,7 +201,7 @@ fn run_fed(
         check: check.then_some(Checker { lpns, next_whole: 1 }),
         reported_ns: observer.wants_activity().then_some(0),
         reports_completions: observer.wants_completions(),
-        sampler: Sampler::new(settings, 0),
+        sampler: Sampler::new(settings, first_ns),
     };
     if run.device.array().overlaps_steps() {
         run.work.keep_apart();
@@ -216,8 +217,6 @@ fn run_fed(
     if settings.results.miss_curve {
         run.device.keep_lookups(&run.ftl);
     }
-    let first_ns = run.arrivals.next_ns().unwrap_or(0);
-    run.sampler = Sampler::new(settings, first_ns);
     run.drive(observer)?;
     Ok(run.report(settings, &precondition, first_ns))
 }
