@@ -20,13 +20,15 @@ MOST_ROWS = 40
 """Longer tables are folded."""
 
 STYLE = """
-.repro table { border-collapse: collapse; margin: .5em 0 1em; font-size: .92em; }
-.repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid #ddd; }
+.repro table { border-collapse: collapse; margin: .5em 0 1em; font-size: .92em; display: table; width: auto; }
+.repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid #8884; white-space: normal; }
 .repro td, .repro th { text-align: left; vertical-align: top; }
 .repro td.n, .repro th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.repro .holds { color: #00674a; } .repro .direction { color: #8a5a00; } .repro .fails { color: #a83200; }
+.repro .holds, .repro .direction, .repro .fails { white-space: nowrap; }
+.repro .holds { color: #00805a; } .repro .direction { color: #9a6700; } .repro .fails { color: #c0400a; }
 .repro figure { margin: 1em 0; overflow-x: auto; } .repro figure svg { max-width: 100%; height: auto; }
-.repro .reason, .repro .note { color: #555; max-width: 60em; } .repro section { margin-bottom: 2em; }
+.repro .reason { font-size: .92em; opacity: .8; padding-left: 2em; }
+.repro .note { max-width: 60em; opacity: .8; } .repro section { margin-bottom: 2em; }
 """
 _CLASS = {judging.HOLDS: "holds", judging.DIRECTION: "direction", judging.FAILS: "fails"}
 
@@ -115,7 +117,10 @@ def _paper(part: Part) -> str:
             "<tr><th>claim</th><th>place</th><th>figure</th><th class='n'>published</th>"
             "<th class='n'>measured</th><th>verdict</th><th class='n'>recorded traces</th></tr>"
         ]
-        rows += [_claim(part, each) for each in part.judged]
+        previous = ""
+        for each in part.judged:
+            rows.append(_claim(part, each, previous))
+            previous = each.claim.reason if each.verdict != judging.HOLDS else previous
         pieces.append(f'<table class="claims">{"".join(rows)}</table>')
     if paper.not_claims:
         items = "".join(f"<li>{_text(each)}</li>" for each in paper.not_claims)
@@ -124,7 +129,8 @@ def _paper(part: Part) -> str:
     return "\n".join(pieces)
 
 
-def _claim(part: Part, each: Judged) -> str:
+def _claim(part: Part, each: Judged, previous: str) -> str:
+    """A row, and one below it with the reason, which is not said twice on end (``previous``)."""
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     cells = [
