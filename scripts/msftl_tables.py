@@ -81,9 +81,15 @@ def in_sequence(paths: list[str]) -> Iterator[Columns]:
     for path in paths:
         chunk = None
         for chunk in _core.trace_chunks(load("msftl", overrides({**keys_of(path), **ALONE})), ROWS):
-            times, ops, offsets, sizes = (np.asarray(memoryview(column)) for column in chunk)
+            times, ops, offsets, sizes, flags = (np.asarray(memoryview(column)) for column in chunk)
             times = times.astype(np.int64) + end
-            yield times, ops.astype(np.uint8), offsets.astype(np.int64), sizes.astype(np.int64)
+            yield (
+                times,
+                ops.astype(np.uint8),
+                offsets.astype(np.int64),
+                sizes.astype(np.int64),
+                flags.astype(np.uint8),
+            )
         end = int(times[-1]) if chunk is not None else end
 
 

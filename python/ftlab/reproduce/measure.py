@@ -63,9 +63,15 @@ def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
     for part in parts:
         last = end
         for columns in _core.trace_chunks(part, CHUNK_ROWS, chunks=chunks_of(part)):
-            times, ops, offsets, sizes = (np.asarray(column) for column in columns)
+            times, ops, offsets, sizes, flags = (np.asarray(column) for column in columns)
             times = times.astype(np.int64) + end
-            yield times, ops.astype(np.uint8), offsets.astype(np.int64), sizes.astype(np.int64)
+            yield (
+                times,
+                ops.astype(np.uint8),
+                offsets.astype(np.int64),
+                sizes.astype(np.int64),
+                flags.astype(np.uint8),
+            )
             last = int(times[-1]) if times.size else last
         end = last
 
