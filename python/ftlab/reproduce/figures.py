@@ -13,8 +13,12 @@ from ftlab.reproduce.study import MEAN, Bar, Study, bars
 if TYPE_CHECKING:
     import altair as alt
 
-# Okabe and Ito's colours, told apart by all kinds of colour vision; grey for what is compared against.
-COLOURS = ("#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#F0E442", "#000000")
+# Okabe and Ito's colours, told apart by all kinds of colour vision, grey first for what is compared against;
+# then some of Tol's, for figures with a line for each of many workloads.
+COLOURS = (
+    *("#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#F0E442", "#000000"),
+    *("#882255", "#44AA99", "#332288", "#661100", "#999933"),
+)
 FONT = "DejaVu Sans, Arial, sans-serif"
 BAR = 11
 """Width of a bar, pixels."""
