@@ -101,7 +101,7 @@ def measure(config: Config) -> Workload:
     end, previous = -1, None
     gaps, before = [np.empty(0)], (np.full(NEAR_REQUESTS, -1), np.full(NEAR_REQUESTS, -1))
     for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
-        times, ops, offsets, sizes = (np.asarray(column) for column in columns)
+        times, ops, offsets, sizes = (np.asarray(column) for column in columns[:4])
         kept = ops <= _TRIM
         times, ops, offsets, sizes = (values[kept] for values in (times, ops, offsets, sizes))
         if not times.size:

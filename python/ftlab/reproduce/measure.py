@@ -117,7 +117,7 @@ def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     looks: list[float] = []
     requests = 0
     for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
-        _, ops, offsets, sizes = (np.asarray(column) for column in columns)
+        _, ops, offsets, sizes, _ = (np.asarray(column) for column in columns)
         for op, offset, size in zip(ops.tolist(), offsets.tolist(), sizes.tolist(), strict=True):
             if op <= 1 and size:
                 for lpn in range(offset // page, (offset + size - 1) // page + 1):
