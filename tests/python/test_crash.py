@@ -37,7 +37,7 @@ def test_every_ftl_recovers(cli: Cli, kind: str) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        ("ftl.gc_background=true", "ftl.gc_normal_blocks=4"),
+        ("ftl.gc_background=true", "ftl.gc_normal_blocks=3"),
         ("ftl.allocation=dynamic",),
         ("flash.interleave=true", "flash.dies_per_chip=2", "flash.suspend=erase"),
         ("flash.page=16KiB", "ftl.logical_page=4KiB"),
