@@ -35,6 +35,17 @@ SYNTHETIC: dict[str, Any] = {
 }
 
 
+def test_a_generator_runs_at_a_speed_as_a_trace_does() -> None:
+    """It was passed over: `workload.speed` changed nothing."""
+    arrivals = [
+        ftlab.run("map-plus", set={**SYNTHETIC, "workload.speed": speed}).column("arrival_ns")
+        for speed in ("1.0", "4.0", "0.3")
+    ]
+    plain, fast, slow = (np.sort(times).astype(np.float64) for times in arrivals)
+    np.testing.assert_allclose(fast, plain / 4, atol=0.5)
+    np.testing.assert_allclose(slow, plain / 0.3, atol=0.5)
+
+
 def test_overrides_are_the_same_however_they_are_given(trace: Path) -> None:
     by_keyword = ftlab.run("map-plus", trace=trace, host__scheduler="row", ftl__mapping_cache="8KiB")
     dotted: dict[str, Any] = {"host.scheduler": "row", "ftl.mapping_cache": "8KiB"}

@@ -109,7 +109,14 @@ fn open_raising(
             return Err(Fault::User(NO_TRACE.into()));
         }
         (None, None) => return Err(Fault::User(NO_WORKLOAD.into())),
-        (None, Some(synthetic)) => Box::new(Generator::new(synthetic, settings.user_bytes(), settings.seed)),
+        (None, Some(synthetic)) => {
+            let generator = Generator::new(synthetic, settings.user_bytes(), settings.seed);
+            if workload.speed == 1.0 {
+                Box::new(generator)
+            } else {
+                Box::new(ftlab_trace::Paced::new(generator, workload.speed))
+            }
+        }
         (Some(path), None) => match chunks {
             Some(chunks) => ftlab_trace::open_chunks(path, make_chunks(chunks, raised.clone()), options)
                 .map_err(|error| raised.explain(error.into()))?,

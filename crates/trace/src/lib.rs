@@ -52,6 +52,7 @@ pub use devices::DEVICE_STRIDE;
 pub use info::{Info, SizeCount, info, info_chunks};
 pub use options::Options;
 pub use requests::RequestsCsv;
+pub use times::Paced;
 
 use ftlab_core::workload::{Record, Source, SourceError};
 use pipeline::Pipeline;

@@ -2,13 +2,54 @@
 
 use crate::formats::Stamps;
 use crate::options::Options;
-use ftlab_core::workload::Record;
+use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use std::collections::VecDeque;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Message for a time that does not fit.
 const BEYOND: &str = "the arrival time exceeds 2^64 ns (repeat and speed included)";
+
+/// A time divided by a speed. Monotone, as dividing and rounding floats is.
+fn divided(time_ns: u64, speed: f64) -> Result<u64, &'static str> {
+    let whole = speed as u64;
+    if whole as f64 == speed {
+        // Half up, and exact where a float has too few digits.
+        return Ok((time_ns / whole) + u64::from(time_ns % whole >= whole.div_ceil(2)));
+    }
+    let result = (time_ns as f64 / speed).round();
+    if result < u64::MAX as f64 { Ok(result as u64) } else { Err(BEYOND) }
+}
+
+/// A generator's requests, their arrival times divided by `speed` as those of a trace are.
+pub struct Paced<S> {
+    source: S,
+    speed: f64,
+}
+
+impl<S: Source> Paced<S> {
+    /// At this speed, above 0.
+    pub fn new(source: S, speed: f64) -> Paced<S> {
+        Paced { source, speed }
+    }
+}
+
+impl<S: Source> Source for Paced<S> {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        let Some(record) = self.source.next()? else { return Ok(None) };
+        let time_ns = divided(record.time_ns, self.speed)
+            .map_err(|message| SourceError::Input(format!("{}: {message}", self.source.locate(&record))))?;
+        Ok(Some(Record { time_ns, ..record }))
+    }
+
+    fn summary(&self) -> SourceSummary {
+        self.source.summary()
+    }
+
+    fn locate(&self, record: &Record) -> String {
+        self.source.locate(record)
+    }
+}
 
 /// Turns the stamps of kept requests into arrival times.
 pub(crate) struct Clock {
@@ -68,18 +109,7 @@ impl Clock {
         pass.last_ns = uncut_ns - pass.cut_ns;
         pass.requests += 1;
         let time_ns = self.pass_start_ns.checked_add(pass.last_ns).ok_or(BEYOND)?;
-        if self.speed == 1.0 { Ok(time_ns) } else { self.divided(time_ns) }
-    }
-
-    /// Monotone, as dividing and rounding floats is.
-    fn divided(&self, time_ns: u64) -> Result<u64, &'static str> {
-        let whole = self.speed as u64;
-        if whole as f64 == self.speed {
-            // Half up, and exact where a float has too few digits.
-            return Ok((time_ns / whole) + u64::from(time_ns % whole >= whole.div_ceil(2)));
-        }
-        let result = (time_ns as f64 / self.speed).round();
-        if result < u64::MAX as f64 { Ok(result as u64) } else { Err(BEYOND) }
+        if self.speed == 1.0 { Ok(time_ns) } else { divided(time_ns, self.speed) }
     }
 
     /// Ends a pass: the next one starts a span and a mean gap after this one's start.
