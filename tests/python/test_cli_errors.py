@@ -262,7 +262,7 @@ def test_standard_output_and_pipes_by_name(cli: Cli) -> None:
         (["compare", "map-plus"], "missing option '--vary'", "ftlab compare --help"),
         (["compare", "map-plus", "--vary", "seed=1", "--jobs", "0"], "--jobs", "x>=1"),
         (["run", "map-plus", "--htlm", "x.html"], "no such option '--htlm'", ""),
-        (["reproduce", "map-plus"], "no such command 'reproduce'", ""),
+        (["simulate", "map-plus"], "no such command 'simulate'", ""),
         (["trace", "head", "a.csv", "-n", "x"], "'-n'", "not a valid integer"),
         (["presets", "map-pluss"], "map-pluss", "map-plus"),
     ],
