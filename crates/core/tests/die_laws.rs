@@ -1,0 +1,161 @@
+//! Laws of dies and planes that work side by side, over random devices, options and requests: without
+//! options the engine is the one for chips, to the nanosecond. The exact times are in `die_timing.rs`.
+
+mod common;
+#[path = "common/devices.rs"]
+mod devices;
+
+use common::checked;
+use devices::{device, parallel};
+use ftlab_core::config::Settings;
+use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel};
+use ftlab_core::ftl;
+use ftlab_core::workload::{Op, Record};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+/// Requests at random times, and a device scheduler that the settings allow.
+fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
+    let user = settings.user_bytes();
+    let mut time_ns = 0;
+    let record = |&(op, at, size, gap): &(u8, u32, u64, u64)| {
+        time_ns += if op % 3 == 0 { gap } else { 0 };
+        let size = size.min(user);
+        let op = match op {
+            0..4 => Op::Read,
+            4..8 => Op::Write,
+            8 => Op::Trim,
+            _ => Op::Flush,
+        };
+        let offset = u64::from(at) % (user - size + 1);
+        Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0 }
+    };
+    steps.iter().map(record).collect()
+}
+
+/// A device whose chips are one die of one plane, without options.
+fn plain(mut settings: Settings) -> Settings {
+    settings.flash.blocks_per_plane *= settings.flash.dies_per_chip * settings.flash.planes_per_die;
+    settings.flash.dies_per_chip = 1;
+    settings.flash.planes_per_die = 1;
+    settings.flash.parallel = Parallel::default();
+    if settings.ftl.allocation != Allocation::Dynamic {
+        settings.ftl.allocation = Allocation::CHANNEL_FIRST;
+    }
+    settings
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u8, u32, u64, u64)>> {
+    proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..2_000_000), 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 192,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
+        ..ProptestConfig::default()
+    })]
+
+    /// The engine with the options is the one without them, to the nanosecond, where there is one die of
+    /// one plane in each chip: whole reports and completions.
+    #[test]
+    fn one_die_and_plane_are_a_chip(
+        settings in device(),
+        scheduler in prop::sample::select(vec!["noop", "direct", "piq", "vios"]),
+        host in prop::sample::select(vec!["noop", "rb", "map+"]),
+        (depth, transfer, command) in (1u32..12, 0u64..3, 0u64..3),
+        background: bool,
+        steps in steps(),
+    ) {
+        let mut one = plain(settings);
+        prop_assume!(ftl::check(&one).is_ok());
+        one.device.queue_depth = depth;
+        one.host.scheduler = host.into();
+        one.flash.transfer_ps = transfer * 10_000;
+        one.flash.command_ns = command * 700;
+        one.ftl.background_flush = background;
+        one.device.scheduler = scheduler.into();
+        if one.allocates_by_speed() {
+            one.ftl.wear_threshold = None;
+        }
+        if ftlab_core::device::sched::check(&one).is_err() {
+            one.device.scheduler = "noop".into();
+        }
+        let mut other = one.clone();
+        other.flash.parallel.interleave = true;
+        other.flash.parallel.multi_plane = MultiPlane::Free;
+        let (mut expected, rows) = checked(&one, trace(&one, &steps));
+        let (report, other_rows) = checked(&other, trace(&other, &steps));
+        prop_assert_eq!(rows, other_rows);
+        // A die is named where dies have options.
+        prop_assert_eq!(&report.utilization.die_busy_ns, &report.utilization.chip_busy_ns);
+        expected.utilization = report.utilization.clone();
+        prop_assert_eq!(format!("{:?}", report), format!("{:?}", expected));
+    }
+
+    /// One channel, one chip, queue depth 1, no bus time and no variation: the serial device, whatever
+    /// the options. A request's flash operations follow one another without a gap.
+    #[test]
+    fn nothing_overlaps_at_queue_depth_1_on_one_die(
+        settings in device(),
+        options in parallel(),
+        background: bool,
+        steps in steps(),
+    ) {
+        let mut one = plain(settings);
+        one.flash.blocks_per_plane *= one.flash.chips();
+        one.flash.channels = 1;
+        one.flash.chips_per_channel = 1;
+        one.flash.variation = None;
+        one.device.scheduler = "noop".into();
+        one.ftl.background_flush = background;
+        prop_assume!(ftl::check(&one).is_ok());
+        let mut other = one.clone();
+        other.flash.parallel = options;
+        prop_assert_eq!(checked(&one, trace(&one, &steps)).1, checked(&other, trace(&other, &steps)).1);
+    }
+
+    /// Whatever the options: every request completes, no resource is busy for longer than the run, every
+    /// invariant of check mode holds, and the same run again gives the same.
+    #[test]
+    fn all_options_together_keep_every_invariant(
+        settings in device(),
+        options in parallel(),
+        scheduler in prop::sample::select(vec!["noop", "direct", "piq", "vios"]),
+        (dies, planes, depth, transfer, command) in (1u32..4, 1u32..4, 1u32..40, 0u64..3, 0u64..3),
+        steps in steps(),
+    ) {
+        let mut all = settings;
+        all.flash.dies_per_chip = dies;
+        all.flash.planes_per_die = planes;
+        all.flash.parallel = options;
+        while ftl::check(&all).is_err() && all.flash.blocks_per_plane < 80 {
+            all.flash.blocks_per_plane += 1;
+        }
+        prop_assume!(ftl::check(&all).is_ok());
+        all.device.queue_depth = depth;
+        all.flash.transfer_ps = transfer * 10_000;
+        all.flash.command_ns = command * 700;
+        all.device.scheduler = scheduler.into();
+        if all.allocates_by_speed() {
+            all.ftl.wear_threshold = None;
+        }
+        if ftlab_core::device::sched::check(&all).is_err() {
+            all.device.scheduler = "direct".into();
+        }
+        let (report, rows) = checked(&all, trace(&all, &steps));
+        prop_assert_eq!(rows.len(), steps.len());
+        let used = &report.utilization;
+        for busy_ns in used.chip_busy_ns.iter().chain(&used.die_busy_ns).chain(&used.channel_busy_ns) {
+            prop_assert!(*busy_ns <= report.elapsed_ns);
+        }
+        // Each operation of flash costs its time somewhere: no die is busy for less than its share.
+        if options.multi_plane == MultiPlane::Off && !options.cache_read && !options.cache_program {
+            let busy: u64 = if options.interleave { &used.die_busy_ns } else { &used.chip_busy_ns }.iter().sum();
+            let suspended = (report.parallel.suspensions.program + report.parallel.suspensions.erase)
+                * (options.suspend_ns + options.resume_ns);
+            prop_assert_eq!(busy, report.flash.busy_ns.values().sum::<u64>() + suspended);
+        }
+        prop_assert_eq!(checked(&all, trace(&all, &steps)).1, rows);
+    }
+}
