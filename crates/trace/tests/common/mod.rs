@@ -1,6 +1,8 @@
 //! Files for tests, and short forms of what is read from them.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod seeds;
+
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use ftlab_trace::{Options, open};
 use std::path::{Path, PathBuf};

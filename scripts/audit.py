@@ -1,0 +1,158 @@
+"""Licences and known advisories of what ftlab is built from: the packages of its lock files.
+
+Those are Cargo.lock and requirements.lock.
+
+Licences come from the packages themselves and are held against ALLOWED; that needs no network but what cargo
+fetches. Advisories need data that no registry of packages has: for Python, pip-audit asks PyPI's own service;
+for crates, cargo-deny reads RustSec's database, which is a repository. Each is run where it is installed, the
+date of its data is said, and where there is none this says so: nothing checked is not nothing found.
+
+Exit status: 1 for a licence that is not allowed or an advisory that holds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+
+ALLOWED = {
+    *("Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC"),
+    *("Zlib", "bzip2-1.0.6", "Unicode-3.0", "PSF-2.0", "CC0-1.0", "Unlicense"),
+    # Of tools that only tests use: what they are linked with is not passed on.
+    "MPL-2.0",
+}
+"""SPDX identifiers."""
+
+CLASSIFIED = {
+    "BSD License": "BSD-3-Clause",
+    "MIT License": "MIT",
+    "Apache Software License": "Apache-2.0",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+}
+"""What older metadata says instead."""
+
+STATED = {"perfetto": "Apache-2.0", "protobuf": "BSD-3-Clause", "vl-convert-python": "BSD-3-Clause"}
+"""Of packages whose metadata has a text of their own: read by hand in what they ship."""
+
+ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"
+"""Where cargo-deny keeps its data."""
+
+
+def allowed(expression: str) -> bool:
+    """Whether an SPDX expression can be met with what is allowed."""
+    terms = re.sub(
+        r"\b(?!AND\b|OR\b)[A-Za-z0-9.+-]+(?: WITH [A-Za-z0-9.+-]+)?",
+        lambda found: str(found[0] in ALLOWED),
+        # Cargo's old way to say OR.
+        expression.replace("/", " OR "),
+    )
+    terms = terms.replace("AND", "and").replace("OR", "or")
+    if not re.fullmatch(r"(?:True|False|and|or|[() ])+", terms):
+        return False
+    return bool(eval(terms))
+
+
+def crates() -> Iterator[tuple[str, str]]:
+    """Name with version, and licence, of every crate of the lock file."""
+    call = ["cargo", "metadata", "--locked", "--format-version", "1"]
+    done = subprocess.run(call, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    for package in json.loads(done.stdout)["packages"]:
+        yield f"{package['name']} {package['version']}", package["license"] or "none stated"
+
+
+def distributions() -> Iterator[tuple[str, str]]:
+    """The same of every Python package of the lock file that is installed here."""
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate():
+            continue
+        found = importlib.metadata.distribution(requirement.name).metadata.json
+        classified = [
+            CLASSIFIED.get(each.split(" :: ")[-1], each)
+            for each in found.get("classifier", [])
+            if each.startswith("License :: ")
+        ]
+        licence = found.get("license_expression") or STATED.get(requirement.name) or " AND ".join(classified)
+        yield f"{requirement.name} {found['version']}", str(licence or "none stated")
+
+
+def licences() -> int:
+    """Prints what there is; how many are not allowed."""
+    refused = 0
+    for what, packages in (("crates", list(crates())), ("Python packages", list(distributions()))):
+        counted = Counter(licence for _, licence in packages)
+        print(f"licences of {len(packages)} {what}:")
+        for licence, number in counted.most_common():
+            print(f"  {number:3}  {licence}")
+        for name, licence in packages:
+            if not allowed(licence):
+                print(f"  NOT ALLOWED: {name}: {licence}")
+                refused += 1
+    return refused
+
+
+def python_advisories() -> int:
+    """Prints what pip-audit finds; how many hold."""
+    program = shutil.which("pip-audit")
+    if program is None:
+        print(
+            "advisories of Python packages: NOT CHECKED, pip-audit is not installed (pip install pip-audit)"
+        )
+        return 0
+    call = [program, "--requirement", "requirements.lock", "--no-deps", "--disable-pip", "--format", "json"]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError):
+        print(f"advisories of Python packages: NOT CHECKED, pip-audit says: {done.stderr.strip()[-200:]}")
+        return 0
+    skipped = [each for each in found if "skip_reason" in each]
+    checked = len(found) - len(skipped)
+    today = datetime.datetime.now(datetime.UTC).date()
+    print(f"advisories of Python packages: PyPI's service, asked on {today}: {checked} of {len(found)} known")
+    if skipped:
+        print(f"  NOT CHECKED: {len(skipped)}: {skipped[0]['skip_reason']}, and so on")
+    holding = [(each, one["id"]) for each in found for one in each.get("vulns", [])]
+    for each, advisory in holding:
+        print(f"  HOLDS: {each['name']} {each['version']}: {advisory}")
+    return len(holding)
+
+
+def crate_advisories() -> int:
+    """Prints what cargo-deny finds; 1 if some hold."""
+    if shutil.which("cargo-deny") is None:
+        print("advisories of crates: NOT CHECKED, cargo-deny is not installed (cargo install cargo-deny)")
+        return 0
+    subprocess.run(["cargo", "deny", "fetch", "db"], cwd=ROOT, capture_output=True, check=False)
+    fetched = max((path.stat().st_mtime for path in ADVISORY_DATABASES.glob("*")), default=None)
+    if fetched is None:
+        print("advisories of crates: NOT CHECKED, RustSec's database cannot be fetched")
+        return 0
+    date = datetime.datetime.fromtimestamp(fetched, datetime.UTC).date()
+    print(f"advisories of crates: RustSec's database, fetched on {date}")
+    call = ["cargo", "deny", "check", "--disable-fetch", "advisories"]
+    return int(subprocess.run(call, cwd=ROOT, check=False).returncode != 0)
+
+
+def main() -> None:
+    """Prints everything; the exit status says whether something is wrong."""
+    wrong = licences() + python_advisories() + crate_advisories()
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Campaigns: so many seeded cases; the long form goes on where it stopped.
+
+`FTLAB_CAMPAIGN=N` asks for the long form: cases up to the next multiple of N, the number of the next one kept
+in out/campaigns/NAME. `FTLAB_CAMPAIGN_SECONDS` ends it earlier.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+KEPT = Path(__file__).resolve().parents[2] / "out" / "campaigns"
+
+
+def cases(name: str, short: range) -> Iterator[int]:
+    """The numbers of the cases to do now: `short`, or the long form's."""
+    whole = int(os.environ.get("FTLAB_CAMPAIGN", "0"))
+    if not whole:
+        yield from short
+        return
+    path = KEPT / name
+    first = int(path.read_text()) if path.exists() else 0
+    start, seconds = time.monotonic(), float(os.environ.get("FTLAB_CAMPAIGN_SECONDS", "inf"))
+    done = first
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number in range(first, (first // whole + 1) * whole):
+        if time.monotonic() - start > seconds:
+            break
+        yield number
+        done = number + 1
+        path.write_text(str(done))
+    print(f"{name}: cases {first} to {done}, {time.monotonic() - start:.0f} s")
+
+
+def long() -> bool:
+    """Whether the long form is asked for."""
+    return bool(os.environ.get("FTLAB_CAMPAIGN"))
