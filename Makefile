@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench crash docs site picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench crash mutants fuzz fuzz-rust fuzz-python soak soak-ends audit docs site picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -34,7 +34,12 @@ help:
 	@echo 'make lint     formatting, lints and types, as CI checks them'
 	@echo 'make format   reformat the sources'
 	@echo 'make bench    requests per CPU-second of the engine'
+	@echo 'make pins     compare the results of some 400 configurations with those of tests/pins.txt'
 	@echo 'make crash    lose power 10,000 times with every FTL (CI: a few hundred times)'
+	@echo 'make mutants  change the core in 200 places (N=...), one at a time: do its tests notice?'
+	@echo 'make fuzz     200,000 mutated inputs over every reader (CI: 2,000)'
+	@echo 'make soak     long campaigns: signals and full disks over every command that writes'
+	@echo 'make audit    licences and known advisories of all dependencies'
 	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
 	@echo 'make picture  draw the picture of README.md again'
@@ -79,9 +84,37 @@ format: $(VENV)/.deps
 bench: | require-cargo
 	cargo run --locked --release --package ftlab-bench
 
+# A change of structure changes none of them; `scripts/pin.py --write` pins what is meant to change.
+pins: $(VENV)/.built
+	$(BIN)/python scripts/pin.py --check tests/pins.txt
+
 # Each test of crash.rs and hybrid_crash.rs cuts so many times per FTL and device.
 crash: | require-cargo
 	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash --test hybrid_crash -- --nocapture
+
+# N=0: all of them, for days; a run that is stopped goes on.
+N ?= 200
+mutants: | require-python require-cargo
+	$(PYTHON) tests/mutants/run.py --sample $(N)
+
+# Long forms of the campaigns of which `make test` has the short ones. Each goes on where it stopped
+# (out/campaigns), up to so many cases; FTLAB_CAMPAIGN_SECONDS ends each earlier.
+fuzz: fuzz-rust fuzz-python
+
+fuzz-rust: | require-cargo
+	FTLAB_CAMPAIGN=150000 cargo test --locked --package ftlab-trace --test mutated -- --nocapture
+
+fuzz-python: $(VENV)/.built
+	FTLAB_CAMPAIGN=50000 $(BIN)/python -m pytest -q -s tests/python/test_mutated.py
+
+soak: soak-ends
+
+soak-ends: $(VENV)/.built
+	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_ends.py -k half_written
+
+# Licences always; advisories where there is data for them, and it says where there is none.
+audit: $(VENV)/.deps
+	$(BIN)/python scripts/audit.py
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md

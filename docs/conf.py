@@ -33,7 +33,7 @@ autodoc_typehints = "signature"
 # Of the signatures, what is another package's and has no page here.
 nitpick_ignore_regex = [
     ("py:class", r"(np|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
-    ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning)"),
+    ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning|Completion)"),
     ("py:class", r"(ftlab\.result\.)?(Digest|Column|Timeline)"),
     ("py:class", r"ftlab\._core\..*"),
 ]

@@ -18,6 +18,7 @@ from ftlab.api import compare, components, presets, reference, run, schema
 from ftlab.comparison import Comparison, Variant
 from ftlab.histogram import Histogram
 from ftlab.result import Result, Section
+from ftlab.simulation import Simulation
 from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "InternalError",
     "Result",
     "Section",
+    "Simulation",
     "UserError",
     "Variant",
     "__version__",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import Config
-from ftlab.configs import ConfigLike, Override, Scalar, keyword_overrides, load, mapping_overrides
+from ftlab.configs import ConfigLike, Scalar, load, overrides_of
 from ftlab.result import Result
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(
         UserError: the configuration or the trace is at fault; the text says where.
         InternalError: a fault of ftlab.
     """
-    resolved = load(config, _overrides(set, overrides))
+    resolved = load(config, overrides_of(set, overrides))
     return run_config(
         resolved,
         timeline=timeline,
@@ -103,7 +103,7 @@ def compare(
     from ftlab.comparison import prepare
     from ftlab.progress import Reporter
 
-    plan = prepare(config, vary, _overrides(set, overrides), "vary")
+    plan = prepare(config, vary, overrides_of(set, overrides), "vary")
     with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:
         return plan.run(reporter, jobs=jobs, collect=collect, check=check, load_state=load_state)
 
@@ -162,7 +162,3 @@ def schema() -> dict[str, Any]:
 def reference() -> str:
     """The reference of all configuration keys, Markdown."""
     return _core.reference()
-
-
-def _overrides(values: Mapping[str, Any] | None, keywords: Mapping[str, Scalar]) -> list[Override]:
-    return [*mapping_overrides(values or {}, "set"), *keyword_overrides(keywords)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -92,6 +93,11 @@ def mapping_overrides(values: Mapping[str, Any], origin: str) -> list[Override]:
     return [Override(f"{origin} {key}={text}", key, text) for key, text in texts]
 
 
+def overrides_of(values: Mapping[str, Any] | None, keywords: Mapping[str, Scalar]) -> list[Override]:
+    """Overrides as a Python function takes them: a mapping, then keywords."""
+    return [*mapping_overrides(values or {}, "set"), *keyword_overrides(keywords)]
+
+
 def _flatten(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Scalar]]:
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -111,6 +117,18 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
     if isinstance(config, Mapping):
         return load_text("configuration", "", [*mapping_overrides(config, "configuration:"), *overrides])
     return _core.resolve(os.fspath(config), list(overrides))
+
+
+def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+    """A TOML file whose keys are not a configuration's, within the limits of one: 1 MiB, nested 80 deep.
+
+    ``what`` says in messages what the file should be.
+
+    Raises:
+        UserError: it cannot be read or is no TOML; says in which line.
+    """
+    found: dict[str, Any] = json.loads(_core.read_toml(os.fspath(path), what))
+    return found
 
 
 def load_text(name: str, text: str, overrides: Sequence[Override] = ()) -> Config:

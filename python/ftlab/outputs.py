@@ -14,15 +14,47 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ftlab import _core
 from ftlab._core import UserError
 
 # Threads of one process may write beside each other.
 _serial = itertools.count()
+
+# What is written beside its target now, or in a directory of its own.
+_unfinished: set[Path] = set()
+
+
+def discard_unfinished() -> None:
+    """Removes all files that are still being written, those of the extension too.
+
+    For a process that ends right after it, on a signal say, without unwinding.
+    """
+    for path in list(_unfinished):
+        with suppress(OSError):
+            _remove(path)
+    _core.discard_unfinished()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """``path``, which is gone when the block ends, however that is."""
+    _unfinished.add(path)
+    try:
+        yield path
+    finally:
+        _remove(path)
+        _unfinished.discard(path)
 
 
 class Output:
@@ -47,6 +79,14 @@ class Output:
         """Whether the target exists and is no regular file: it is written in place."""
         given = Path(self.name)
         return given.exists() and not given.is_file()
+
+    def version(self) -> tuple[int, int] | None:
+        """What changes when the file is written; None where there is no regular file."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return (found.st_ino, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
     def fail(self, why: str) -> UserError:
         """The error for this output."""
@@ -79,7 +119,8 @@ class Output:
         parent = self.path.parent
         if not parent.is_dir():
             raise self.fail(f"cannot write: no directory {parent}")
-        self._create().unlink()
+        with self.beside("") as path:
+            path.touch()
 
     def write(self, data: bytes) -> None:
         """Writes the whole file.
@@ -95,21 +136,26 @@ class Output:
         """A path to write to; it becomes the target when the block ends without an exception."""
         try:
             if self.special:
-                with tempfile.TemporaryDirectory(prefix="ftlab-") as directory:
-                    path = Path(directory) / "output"
+                with _temporary(Path(tempfile.mkdtemp(prefix="ftlab-"))) as directory:
+                    path = directory / "output"
                     yield path
                     with path.open("rb") as source, Path(self.name).open("wb") as target:
                         shutil.copyfileobj(source, target)
-                return
-            path = self._create()
-            try:
-                yield path
-                self._install(path)
-            except BaseException:
-                path.unlink(missing_ok=True)
-                raise
+            else:
+                with self.beside("") as path:
+                    # Empty, with the permissions a new file gets.
+                    path.touch()
+                    yield path
+                    self._install(path)
         except OSError as error:
             raise self.fail(f"cannot write: {error.strerror or error}") from None
+
+    @contextmanager
+    def beside(self, suffix: str) -> Iterator[Path]:
+        """A path beside the target for the block alone."""
+        name = f".{self.path.name}.{os.getpid()}-{next(_serial)}.tmp{suffix}"
+        with _temporary(self.path.with_name(name)) as path:
+            yield path
 
     def _install(self, path: Path) -> None:
         """Puts the finished file in the target's place."""
@@ -120,11 +166,18 @@ class Output:
             os.fsync(file.fileno())
         path.replace(self.path)
 
-    def _create(self) -> Path:
-        """An empty file beside the target, with the permissions a new file gets."""
-        path = self.path.with_name(f".{self.path.name}.{os.getpid()}-{next(_serial)}.tmp")
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666))
-        return path
+
+@contextmanager
+def saying_what_is_written(outputs: Iterable[Output]) -> Iterator[None]:
+    """A failure in the block says which of these files were written before it."""
+    before = [(output, output.version()) for output in outputs]
+    try:
+        yield
+    except UserError as error:
+        written = [f"{output.option} {output.name}" for output, old in before if output.version() != old]
+        if not written:
+            raise
+        raise UserError(f"{error}\n  written before that: {', '.join(written)}") from None
 
 
 def check_distinct(outputs: Sequence[Output], inputs: Sequence[str | os.PathLike[str]] = ()) -> None:

@@ -112,6 +112,13 @@ class Reporter:
             self._behind += self._expected.get(label, 0.0)
             self._show()
 
+    def note(self, text: str) -> None:
+        """Says something that is no error, on a line of its own."""
+        if not self._quiet:
+            with self._lock:
+                self._stream.write(f"note: {text}\n")
+                self._stream.flush()
+
     def stop(self) -> None:
         """Stops all tasks at their next call."""
         self.stopped = True

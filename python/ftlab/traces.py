@@ -9,7 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +86,8 @@ def _scan(path: str) -> pl.LazyFrame:
     try:
         frame = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         types = frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        # polars unwraps what a damaged file does not hold.
         raise UserError(f"{path}: not a Parquet file: {_first_line(error)}") from None
     missing = [name for name in _COLUMNS if name not in types]
     if missing:
@@ -111,7 +116,8 @@ def _read(path: str, frame: pl.LazyFrame) -> Iterator[Columns]:
             piece = frame.slice(start, CHUNK_ROWS).collect()
             ts_ns, op, offset, size = (_column(path, piece[name], start) for name in _COLUMNS)
             yield ts_ns, op, offset, size, piece[_FLAGS].to_numpy()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        # polars unwraps what a damaged file does not hold.
         raise UserError(f"{path}: cannot be read: {_first_line(error)}") from None
 
 
@@ -232,7 +238,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
 def _convert_parquet(config: Config, output: Output, progress: Progress | None) -> dict[str, Any]:
     metadata = _provenance(config)
     stream = _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config), progress=progress)
-    with output.staged() as path:
+    with output.staged() as path, _system_errors():
         write_parquet(_stream_frames(stream), _schema(), path, metadata)
     summary: dict[str, Any] = json.loads(stream.summary())
     return summary
@@ -283,27 +289,41 @@ def write_parquet(
     from polars.io.plugins import register_io_source
 
     raised: list[BaseException] = []
+    stopped = threading.Event()
 
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None
     ) -> Iterator[pl.DataFrame]:
         try:
             for frame in frames:
+                if stopped.is_set():
+                    return
                 yield frame if columns is None else frame.select(columns)
         except BaseException as error:
             raised.append(error)
             raise
 
-    try:
+    def write() -> None:
         lazy = register_io_source(source, schema=schema)
         lazy.sink_parquet(path, metadata=metadata, row_group_size=CHUNK_ROWS, maintain_order=True)
-    except BaseException as error:
+
+    try:
+        _interruptibly(write)
+    except BaseException:
         if raised:
             raise raised[0] from None
-        # An interrupt that lands in polars' own frames comes out as a text of its error.
-        if "KeyboardInterrupt" in str(error):
-            raise KeyboardInterrupt from None
         raise
+    finally:
+        stopped.set()
+
+
+def _interruptibly(work: Callable[[], None]) -> None:
+    """Does the work in another thread: signals are handled in the main one, which must not be in polars."""
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ftlab")
+    try:
+        pool.submit(work).result()
+    finally:
+        pool.shutdown(wait=False)
 
 
 def run_with_outputs(
@@ -329,14 +349,10 @@ def run_with_outputs(
     try:
         if requests is None or requests.suffix != ".parquet":
             return run(requests.name if requests else None)
-        with requests.staged() as path:
-            rows = path.with_name(path.name + ".csv")
-            try:
-                result = run(rows)
-                _requests_parquet(rows, path)
-            finally:
-                rows.unlink(missing_ok=True)
-            return result
+        with requests.staged() as path, requests.beside(".csv") as rows:
+            result = run(rows)
+            _requests_parquet(rows, path)
+        return result
     except OutputError as error:
         number, text, which = error.args
         output = timeline if which == "timeline" else requests
@@ -354,9 +370,21 @@ def _requests_parquet(rows: Path, target: Path) -> None:
     types |= {"op": pl.String, "mapping_misses": pl.UInt32, **dict.fromkeys(FLAGS, pl.UInt8)}
     frame = pl.scan_csv(rows, schema=types, glob=False)
     frame = frame.with_columns(pl.col(*FLAGS).cast(pl.Boolean), pl.col("op").cast(pl.Enum(OPS)))
+    with _system_errors():
+        _interruptibly(lambda: frame.sink_parquet(target, row_group_size=CHUNK_ROWS))
+
+
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """What polars says of a file that it cannot write, as an error of the system."""
+    import polars as pl
+
     try:
-        frame.sink_parquet(target, row_group_size=CHUNK_ROWS)
+        yield
     except pl.exceptions.PolarsError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number:
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
         raise OSError(_first_line(error)) from None
 
 

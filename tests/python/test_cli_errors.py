@@ -123,6 +123,22 @@ def test_bad_configuration_names_file_line_and_key(bad: Cli) -> None:
     check(bad("run", "nothere.toml"), "nothere.toml")
 
 
+def test_inputs_without_an_end(bad: Cli) -> None:
+    """Regression: a fio job was read until the memory was full, a targets file of any size whole, and a
+    nested one to the end of Python's stack."""
+    job = ["run", "coop-fast", "--set", "workload.fio_job=/dev/zero"]
+    check(bad(*job), "/dev/zero: larger than 1MiB, so no fio job file")
+    with (bad.directory / "large.toml").open("wb") as file:
+        file.truncate(3 << 30)
+    check(bad("trace", "fit", "large.toml", "--out", "m"), "large.toml: larger than 1MiB, so no targets file")
+    for deep in ("[" * 500_000, "a." * 500_000):
+        (bad.directory / "deep.toml").write_text(f"a = 1\nb = {deep}")
+        check(bad("trace", "fit", "deep.toml", "--out", "m"), "deep.toml:2: not valid TOML")
+        check(bad("run", "deep.toml"), "deep.toml:2")
+    check(bad("run", "/dev/zero"), "/dev/zero: larger than 1MiB, so no configuration")
+    check(bad("trace", "fit", "noise.toml", "--out", "m"), "noise.toml:1")
+
+
 def test_no_workload(cli: Cli) -> None:
     check(cli("run", "map-plus"), "--trace FILE", "workload.synthetic.requests")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -110,6 +112,13 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
             assert (attributes.get(name) or "#").startswith(("#", "data:")), (tag, attributes)
     policies = [a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert len(policies) == 1 and (policies[0] or "").startswith("default-src 'none';")
+    # Regression: inline scripts and eval were allowed, so whatever got into the page would have run.
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.S)
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    assert len(scripts) == 2 and f"script-src {allowed};" in (policies[0] or "")
+    assert "unsafe-eval" not in (policies[0] or "")
+    assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
     # No word of the machine it was made on but the command.
     assert "ftlab compare x" in text and str(Path.cwd()) not in text
     assert {"lang": "en"} in [attributes for tag, attributes in page.elements if tag == "html"]
@@ -339,6 +348,17 @@ def shown(value: float) -> str:
     """A number as the page writes it."""
     digits = max(0, 4 - len(str(int(value))))
     return f"{value:,.{digits}f}"
+
+
+def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    """Not even one that got into the page unescaped, nor a handler of an event."""
+    html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
+    page = Page(browser, tmp_path / "r.html")
+    assert page.tab.evaluate("window.broken") is None
+    refused = [fault for fault in page.faults if "Content Security Policy" in fault]
+    assert len(refused) >= 2 and not [fault for fault in page.faults if fault.startswith("error:")]
+    page.faults.clear()
+    page.close()
 
 
 def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:

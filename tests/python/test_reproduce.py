@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import html
 import os
 import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,6 @@ from front import Cli, wait_until_busy
 from ftlab._core import UserError
 from ftlab.progress import Reporter
 from ftlab.reproduce import claims, command, expression, papers, study
-from ftlab.reproduce.cache import Cache
 from ftlab.reproduce.papers import Claim
 from ftlab.reproduce.plan import Planner
 
@@ -256,11 +258,79 @@ def test_the_key_knows_content_configuration_and_measure(tiny: Path) -> None:
     assert keys.isdisjoint(each.key for each in quick.runs(paper, paper.figures[0]))
 
 
-def test_a_broken_file_of_the_cache_is_run_again(tiny: Path) -> None:
-    run(tiny, "fig1")
-    broken = next((tiny.parent / "cache").rglob("*.json.gz"))
-    broken.write_bytes(broken.read_bytes()[:40])
-    assert (run(tiny, "fig1").run, Cache(tiny.parent / "cache").get("0" * 64)) == (1, None)
+@pytest.mark.parametrize("report", [False, True])
+def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
+    """Regression: names of figures and papers and ids of claims stood in the page as they were."""
+    hostile = "x\"><script>alert(1)</script><i id='"
+    folder = tiny / "papers" / "tiny"
+    # A slash ends a name of a file.
+    name = hostile.replace("/", "")
+    text = (folder / "published.toml").read_text()
+    (folder / "published.toml").write_text(text.replace('id = "gain"', f"id = '''{hostile}'''"))
+    (folder / f"{name}.toml").write_text(("report = true\n" if report else "") + FIGURE)
+    listed = f"'''{name}'''"
+    (folder / "paper.toml").write_text(
+        PAPER.replace('"fig1", "table1", "f', f'{listed}, "fig1", "table1", "f')
+    )
+    folder.rename(folder.with_name(f"tiny{name}"))
+    chosen = options(tiny, quick=True)
+    with Reporter(quiet=True) as reporter:
+        page = command.reproduce(f"tiny{name}", (), chosen, reporter).index.read_text()
+    body = re.sub(r"<script.*?</script>|<svg.*?</svg>", "", page, flags=re.S) if report else page
+    assert "alert(1)&lt;/script&gt;" in body and html.escape(name) in body
+    assert "<script>alert" not in page and "<i id" not in body
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy and policy[1].startswith("default-src 'none'; script-src '")
+    assert "unsafe-eval" not in policy[1] and "script-src 'unsafe-inline'" not in policy[1]
+
+
+def damaged(text: bytes) -> dict[str, bytes]:
+    """What may have become of a file of the cache."""
+    packed = gzip.compress(text)
+    flipped = bytearray(packed)
+    flipped[len(packed) // 2] ^= 0x10
+    return {
+        "cut": packed[:40],
+        # zlib.error, which is no OSError, came out as a fault of ftlab.
+        "bad block": packed[:10] + b"\xff" * 40,
+        "flipped": bytes(flipped),
+        "no gzip": b"nothing of the kind",
+        "empty": b"",
+        # These were taken for results, and the figure was said to be at fault.
+        "empty object": gzip.compress(b"{}"),
+        "list": gzip.compress(b"[]"),
+        "other JSON": gzip.compress(text.replace(b"1", b"2")),
+        "nested": gzip.compress(b"[" * 100_000),
+        "text": gzip.compress(b"\xff\xfe"),
+    }
+
+
+def test_a_broken_file_of_the_cache_is_run_again(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Regression: of all but the first, see `damaged`."""
+    run(tiny, "table1")
+    path = next((tiny.parent / "cache").rglob("*.json.gz"))
+    for name, data in damaged(gzip.decompress(path.read_bytes())).items():
+        path.write_bytes(data)
+        with Reporter() as reporter:
+            again = command.reproduce("tiny", ["table1"], options(tiny), reporter)
+        assert again.run == 1, name
+        said = capsys.readouterr().err
+        assert said.startswith(f"note: {path}: not used, and run again: "), (name, said)
+        assert run(tiny, "table1").reused == 1, name
+
+
+@pytest.mark.parametrize("name", ["none", "file/below"])
+def test_a_cache_that_takes_nothing_is_no_error(
+    tiny: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Regression: a read-only directory ended the run, against what `Cache.put` says."""
+    (tiny.parent / "file").write_text("")
+    # Root writes where it must not; nobody writes in /proc.
+    chosen = replace(options(tiny), cache="/proc/ftlab" if name == "none" else str(tiny.parent / name))
+    with Reporter() as reporter:
+        assert command.reproduce("tiny", ["table1"], chosen, reporter).run == 1
+    assert "note: results are not kept: " in capsys.readouterr().err
+    assert (tiny.parent / "out" / "index.html").is_file()
 
 
 def claim(published: float | None, kind: str, unit: str = "%") -> Claim:
@@ -322,7 +392,27 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["c()", "a(y='p')", "a(x='z')", "a(", "__import__('os')", "a.b", "[a() for x in 'p']", "a()[0]"]
+    "text",
+    [
+        *("c()", "a(y='p')", "a(x='z')", "a(", "__import__('os')", "a.b", "[a() for x in 'p']", "a()[0]"),
+        # Regression: each of these was a fault of ftlab.
+        "[1][7]",  # IndexError
+        "1e308 * 10 + 0x" + "f" * 300 + " / 1",  # OverflowError
+        "a(**{'x': 'p'})",  # went unread: all of a
+        "every()",
+        "-" * 3000 + "1",  # RecursionError
+        "(" * 2000 + "1" + ")" * 2000,  # MemoryError
+        "a(" * 60 + ")" * 60,
+        "'a\\0b'()",
+        "mean('ab', 1)",
+        # And these took the memory or the time there was.
+        "'x' * 1000000000",
+        "[1, 2] * 1000000000",
+        "1 + " * 2000 + "1",
+        "9 ** 9 ** 9",
+        "1 << 1000000000",
+        "0x" + "f" * 5000,
+    ],
 )
 def test_what_the_language_refuses(text: str) -> None:
     left = series(p=4)
@@ -378,6 +468,30 @@ def test_errors_of_the_user(cli: Cli, arguments: list[str], message: str) -> Non
         ("published", 'figure = "table1"', 'figure = "table9"', "no figure 'table9'"),
         ("published", "reason_written", "# ", "a reason says when"),
         ("published", "every(", "evry(", "no value 'evry'"),
+        # Regression: each of these was a fault of ftlab.
+        ("fig1", 'labels = ["NOOP", "MAP+"]', 'labels = ["NOOP", ["MAP+"]]', "axis.scheduler.labels"),
+        ("fig1", 'values = ["noop", "map+"]', "values = [{}, 1]", "axis.scheduler.values"),
+        ("fig1", '"workload.synthetic.requests" = 4000', "a = [1]", "set.a: a list"),
+        ("fig1", 'normalise = { scheduler = "NOOP" }', "normalise = { scheduler = 1 }", "normalise"),
+        ("fig1", 'normalise = { scheduler = "NOOP" }', 'normalise = { colour = "x" }', "no axis 'colour'"),
+        ("fig1", 'x = "workload"', 'x = "weather"', "no axis or value 'weather'"),
+        ("fig1", "mean = true", "y_range = [1]", "y_range"),
+        ("fig1", "mean = true", 'y_range = ["a", "b"]', "y_range"),
+        ("fig1", "[set]", 'what = "wishes"\n[set]', "'wishes'"),
+        ("fig1", "[set]", 'what = "points"\n[set]', "points"),
+        ("fig1", "[set]", 'measure = "guess"\n[set]', "'guess'"),
+        ("fig1", 'unit = "us"', 'unit = "us"\n[axis]\nx = 1', "axis"),
+        ("fig1-recorded", "[axis.workload]\n", "axis = 1\n[x]\n", "axis"),
+        ("published", 'at = { workload = "reads" }', 'at = { workload = ["reads"] }', "at.workload"),
+        (
+            "published",
+            "published = 7",
+            'axis = "workload"\nvalues = ["writes"]\nrows = { a = [1, 2] }',
+            "rows.a",
+        ),
+        ("published", "published = 7", "published = 1e999", "a number beyond"),
+        ("published", PAIR, "mean()", "came out as Series"),
+        ("paper", 'title = "A paper"', "title = " + "[" * 100_000, "not valid TOML"),
     ],
 )
 def test_a_wrong_declaration_is_named(tiny: Path, name: str, old: str, new: str, message: str) -> None:
@@ -388,6 +502,17 @@ def test_a_wrong_declaration_is_named(tiny: Path, name: str, old: str, new: str,
     with pytest.raises(UserError, match=re.escape(message)) as error:
         run(tiny, quick=True)
     assert ".toml" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"a = 1\n# caf\xe9\n", "fig1.toml:2: not UTF-8"), (b"#" * ((1 << 20) + 1), "larger than 1MiB")],
+)
+def test_a_declaration_that_is_no_text(tiny: Path, content: bytes, message: str) -> None:
+    """Regression: a traceback, and all of it read."""
+    (tiny / "papers" / "tiny" / "fig1.toml").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        run(tiny)
 
 
 REQUIRED = {

@@ -3,10 +3,13 @@
 use crate::catalog::{Catalog, catalog, leaf_of, table_of};
 use crate::error::{ConfigError, Text, clean};
 use crate::suggest::{self, nearest};
+use crate::table::check_nesting;
 use crate::value::{self, Literal};
 use ftlab_core::config::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Where something stands in a text, bytes.
@@ -26,74 +29,95 @@ pub(crate) struct Document {
 /// # Errors
 /// The first mistake in the order of the text.
 pub(crate) fn read(source: &Text) -> Result<Document, ConfigError> {
+    check_nesting(source)?;
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     if let Some(error) = errors.iter().min_by_key(|error| error.span().map_or(0, |span| span.start)) {
         return Err(syntax(source, error.message(), error.span().unwrap_or(0..0)));
     }
-    let mut reader = Reader { source, catalog: catalog(), document: Document::default(), errors: Vec::new() };
-    reader.table("", table.get_ref());
-    match reader.errors.into_iter().min_by_key(|(start, _)| *start) {
-        Some((_, error)) => Err(error),
-        None => Ok(reader.document),
-    }
+    let mut reader = Reader { source, catalog: catalog(), document: Document::default() };
+    let mut entries = Vec::new();
+    reader.entries("", table.get_ref(), &mut entries);
+    // Messages cost more than keys do: the first mistake is the only one that gets one.
+    entries.sort_by_key(|entry| entry.name.span().start);
+    entries.iter().try_for_each(|entry| reader.entry(entry))?;
+    Ok(reader.document)
+}
+
+/// A key with its value, or the name of a table that is none.
+struct Entry<'a> {
+    /// The tables around it, dotted; empty at the top.
+    prefix: String,
+    name: &'a Spanned<Cow<'a, str>>,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+/// A dotted path.
+fn joined(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
 struct Reader<'a> {
     source: &'a Text,
     catalog: &'static Catalog,
     document: Document,
-    /// By position, as tables are visited in the order of their names.
-    errors: Vec<(usize, ConfigError)>,
 }
 
 impl Reader<'_> {
-    fn fail(&mut self, span: Span, message: &str, notes: &[String]) {
-        self.errors.push((span.start, ConfigError::in_text(self.source, span, message, notes)));
+    fn fail<T>(&self, span: Span, message: &str, notes: &[String]) -> Result<T, ConfigError> {
+        Err(ConfigError::in_text(self.source, span, message, notes))
     }
 
-    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+    fn entries<'t>(&self, prefix: &str, table: &'t DeTable<'t>, found: &mut Vec<Entry<'t>>) {
         for (name, value) in table.iter() {
-            let path = if prefix.is_empty() {
-                name.get_ref().to_string()
-            } else {
-                format!("{prefix}.{}", name.get_ref())
-            };
-            if name.get_ref().contains('.') {
-                self.quoted_path(prefix, name.get_ref(), name.span());
-                continue;
-            }
+            let path = joined(prefix, name.get_ref());
             match value.get_ref() {
-                DeValue::Table(inner) if self.catalog.is_table(&path) => self.table(&path, inner),
-                DeValue::Table(_) => self.not_a_table(&path, name.span()),
-                leaf => self.leaf(&path, Literal::of_toml(leaf), name.span(), value.span()),
+                DeValue::Table(inner) if !name.get_ref().contains('.') && self.catalog.is_table(&path) => {
+                    self.entries(&path, inner, found);
+                }
+                _ => found.push(Entry { prefix: prefix.to_owned(), name, value }),
             }
         }
     }
 
-    fn leaf(&mut self, path: &str, literal: Literal, name: Span, place: Span) {
+    fn entry(&mut self, entry: &Entry<'_>) -> Result<(), ConfigError> {
+        let Entry { prefix, name, value } = entry;
+        if name.get_ref().contains('.') {
+            return self.quoted_path(prefix, name.get_ref(), name.span());
+        }
+        let path = joined(prefix, name.get_ref());
+        match value.get_ref() {
+            DeValue::Table(_) => self.not_a_table(&path, name.span()),
+            leaf => self.leaf(&path, &Literal::of_toml(leaf), name.span(), value.span()),
+        }
+    }
+
+    fn leaf(&mut self, path: &str, literal: &Literal, name: Span, place: Span) -> Result<(), ConfigError> {
         if path == "preset" {
-            match literal {
-                Literal::Text(preset) => self.document.preset = Some((preset, place)),
-                _ => self.fail(place, "preset: expected the name of a preset in quotes", &[]),
-            }
+            let Literal::Text(preset) = literal else {
+                return self.fail(place, "preset: expected the name of a preset in quotes", &[]);
+            };
+            self.document.preset = Some((preset.clone(), place));
         } else if let Some(key) = self.catalog.key(path) {
-            match value::read(key, &literal) {
-                Ok(value) => {
-                    self.document.values.insert(key.path, (value, place));
+            match value::read(key, literal) {
+                Ok(value) => self.document.values.insert(key.path, (value, place)),
+                Err(fault) => {
+                    let message = format!("{path}: {}", fault.message);
+                    return self.fail(place, &message, fault.note.as_slice());
                 }
-                Err(fault) => self.fail(place, &format!("{path}: {}", fault.message), fault.note.as_slice()),
-            }
+            };
         } else if self.catalog.is_table(path) {
             let note = suggest::keys_of(self.catalog, path);
-            self.fail(place, &format!("{path}: a table; write [{path}] and its keys below it"), &[note]);
+            let message = format!("{path}: a table; write [{path}] and its keys below it");
+            return self.fail(place, &message, &[note]);
         } else {
             let (message, notes) = unknown_key(self.catalog, path);
-            self.fail(name, &message, &notes);
+            return self.fail(name, &message, &notes);
         }
+        Ok(())
     }
 
     /// A table under a name that is none.
-    fn not_a_table(&mut self, path: &str, name: Span) {
+    fn not_a_table(&self, path: &str, name: Span) -> Result<(), ConfigError> {
         if let Some(key) = self.catalog.key(path) {
             return self.fail(
                 name,
@@ -109,19 +133,19 @@ impl Reader<'_> {
             .or_else(|| tables().find(|table| leaf_of(table) == leaf_of(path)));
         let advice = meant.map_or(String::new(), |table| format!("; did you mean [{table}]?"));
         let note = format!("tables: {}", suggest::tables(self.catalog));
-        self.fail(name, &format!("[{}]: unknown table{advice}", clean(path, 60)), &[note]);
+        self.fail(name, &format!("[{}]: unknown table{advice}", clean(path, 60)), &[note])
     }
 
     /// `"host.scheduler" = ...`: TOML takes a quoted key as one name, dots and all.
-    fn quoted_path(&mut self, prefix: &str, name: &str, span: Span) {
-        let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+    fn quoted_path(&self, prefix: &str, name: &str, span: Span) -> Result<(), ConfigError> {
+        let path = joined(prefix, name);
         if self.catalog.key(&path).is_some() || self.catalog.key(name).is_some() {
             let message =
                 format!("\"{name}\": a quoted name with a dot is no path; write {name} without quotes");
             return self.fail(span, &message, &[]);
         }
         let (message, notes) = unknown_key(self.catalog, &path);
-        self.fail(span, &message, &notes);
+        self.fail(span, &message, &notes)
     }
 }
 

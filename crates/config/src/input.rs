@@ -6,7 +6,8 @@ use crate::suggest::nearest;
 use crate::{Base, presets};
 use std::io::{ErrorKind, Read};
 
-/// Largest configuration file, bytes. A trace given by mistake is told apart before it is read.
+/// Largest text that is read as a whole, bytes. A trace given by mistake is told apart before it is
+/// read, and so is a device that never ends.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// What a name on the command line turned out to be.
@@ -54,27 +55,40 @@ pub fn open(argument: &str) -> Result<Input, ConfigError> {
     if path.is_dir() {
         return fail("a directory, where a configuration file or a preset is expected", &[]);
     }
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    match read {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let meant = nearest(argument, presets().iter().map(|preset| preset.name));
-            let hint = meant.map_or(String::new(), |name| format!("; did you mean the preset {name}?"));
-            return fail(&format!("no file and no preset of this name{hint}"), &[unknown(argument).1]);
-        }
-        Err(error) => return fail(&format!("cannot be read: {error}"), &[]),
-        Ok(_) if bytes.len() as u64 > MAX_BYTES => {
-            let message = "larger than 1MiB, so no configuration; a trace is given with --trace FILE";
-            return fail(message, &[]);
-        }
-        Ok(_) => {}
+    if path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let meant = nearest(argument, presets().iter().map(|preset| preset.name));
+        let hint = meant.map_or(String::new(), |name| format!("; did you mean the preset {name}?"));
+        return fail(&format!("no file and no preset of this name{hint}"), &[unknown(argument).1]);
     }
-    let text = decode(argument, bytes)?;
+    let text = read_text(argument, "configuration; a trace is given with --trace FILE")?;
     Ok(Input::File { name: argument.to_owned(), text })
 }
 
+/// Reads a text of at most 1 MiB, whatever the path leads to; `what` says in messages what a larger file
+/// is not.
+///
+/// # Errors
+/// If it cannot be read, is larger or is not UTF-8.
+pub fn read_text(path: &str, what: &str) -> Result<String, ConfigError> {
+    let fail = |message: &str| ConfigError::plain(path, message, &[]);
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) if error.kind() == ErrorKind::IsADirectory => Err(fail("is a directory; name a file")),
+        Err(error) => Err(fail(&format!("cannot be read: {}", reason(&error)))),
+        Ok(_) if bytes.len() as u64 > MAX_BYTES => Err(fail(&format!("larger than 1MiB, so no {what}"))),
+        Ok(_) => decode(path, bytes, what),
+    }
+}
+
+/// What the system says, without its number.
+fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or(&text).to_owned()
+}
+
 /// The text of a file's bytes.
-fn decode(name: &str, bytes: Vec<u8>) -> Result<String, ConfigError> {
+fn decode(name: &str, bytes: Vec<u8>, what: &str) -> Result<String, ConfigError> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(ConfigError::plain(
             &format!("{}:1", clean(name, 160)),
@@ -86,8 +100,7 @@ fn decode(name: &str, bytes: Vec<u8>) -> Result<String, ConfigError> {
         let good = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();
         let line = bytes[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
-        let note = "A configuration is a TOML file; a trace is given with --trace FILE.".to_owned();
-        let message = format!("not UTF-8 text (byte 0x{:02x})", bytes[good]);
-        ConfigError::plain(&format!("{}:{line}", clean(name, 160)), &message, &[note])
+        let message = format!("not UTF-8 text (byte 0x{:02x}), so no {what}", bytes[good]);
+        ConfigError::plain(&format!("{}:{line}", clean(name, 160)), &message, &[])
     })
 }

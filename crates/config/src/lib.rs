@@ -29,11 +29,13 @@ mod presets;
 mod resolve;
 mod schema;
 mod suggest;
+mod table;
 mod value;
 mod write;
 
 pub use error::ConfigError;
-pub use input::{Input, open};
+pub use input::{Input, open, read_text};
 pub use presets::{Preset, presets};
 pub use resolve::{Base, Override, Resolved, resolve};
 pub use schema::{components, reference_markdown, schema};
+pub use table::read_toml;

@@ -54,6 +54,8 @@ impl Literal {
         let keep = matches!(kind, Kind::Path) && !text.trim_start().starts_with(['"', '\'']);
         let bare = if keep { text.to_owned() } else { unquoted(text) };
         if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. })
+            // Brackets are no part of a number, and in each other no bound stops the parser.
+            && !bare.contains(['[', '{'])
             && let Ok(value) = DeValue::parse(&bare)
             && matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_))
         {

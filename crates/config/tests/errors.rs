@@ -411,13 +411,14 @@ fn inputs_that_are_no_configuration() {
     let expected = format!("{directory}: a directory, where a configuration file or a preset is expected");
     assert_eq!(headline(directory), expected);
     let latin = path("latin.toml", b"seed = 1\n# caf\xe9\n");
-    assert_eq!(headline(&latin), format!("{latin}:2: not UTF-8 text (byte 0xe9)"));
+    let no_configuration = "so no configuration; a trace is given with --trace FILE";
+    assert_eq!(headline(&latin), format!("{latin}:2: not UTF-8 text (byte 0xe9), {no_configuration}"));
     let wide = path("wide.toml", b"\xff\xfes\0e\0");
     assert_eq!(headline(&wide), format!("{wide}:1: UTF-16 text; save it as UTF-8"));
     let large = path("large.csv", &vec![b'1'; (1 << 20) + 1]);
-    let expected =
-        format!("{large}: larger than 1MiB, so no configuration; a trace is given with --trace FILE");
-    assert_eq!(headline(&large), expected);
+    assert_eq!(headline(&large), format!("{large}: larger than 1MiB, {no_configuration}"));
+    // Regression: what never ends was read until the memory was full.
+    assert_eq!(headline("/dev/zero"), format!("/dev/zero: larger than 1MiB, {no_configuration}"));
     let marked = path("marked.toml", b"\xef\xbb\xbfseed = 7\n");
     let input = ftlab_config::open(&marked).unwrap();
     assert_eq!(resolve(input.base(), &[]).unwrap().settings.seed, 7);
@@ -436,4 +437,49 @@ fn padding_needs_an_ftl_that_merges() {
         assert!(resolve(Base::Preset("map-plus"), &[set("host.scheduler", scheduler)]).is_ok());
     }
     assert!(resolve(Base::Preset("coop-bast"), &[set("host.scheduler", "padding")]).is_ok());
+}
+
+/// Regression: every one of 100,000 wrong keys got its message, for minutes, and one was shown.
+#[test]
+fn many_mistakes_cost_as_much_as_one() {
+    let text: String = (0..100_000).rev().map(|number| format!("k{number}=1\n")).collect();
+    let start = std::time::Instant::now();
+    let error = resolve(Base::Text { name: "a.toml", text: &text }, &[]).unwrap_err();
+    assert_eq!(error.headline(), "a.toml:1: k99999: unknown key");
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn tables_of_no_configuration_keep_their_order_and_have_its_limits() {
+    let dir = std::env::temp_dir().join(format!("ftlab-table-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let read = |text: &[u8]| {
+        let path = dir.join("a.toml");
+        std::fs::write(&path, text).unwrap();
+        let shown = |error: ftlab_config::ConfigError| error.headline().replace(dir.to_str().unwrap(), "");
+        ftlab_config::read_toml(path.to_str().unwrap(), "targets file").map(|v| v.to_string()).map_err(shown)
+    };
+    let text = b"z = 0x10\n[y.b]\nd = 1.5\n[y.a]\nf = [true, 2026-01-02, \"\\n\", {}]\n";
+    let json = r#"{"z":16,"y":{"b":{"d":1.5},"a":{"f":[true,"2026-01-02","\n",{}]}}}"#;
+    assert_eq!(read(text).as_deref(), Ok(json));
+    let deep = ["[".repeat(500_000), "a.".repeat(500_000)];
+    for text in deep.iter().map(|deep| format!("b = 1\na = {deep}")) {
+        let error = read(text.as_bytes()).unwrap_err();
+        assert!(error.starts_with("/a.toml:2: not valid TOML: "), "{error}");
+    }
+    // Regression: the stack overflowed, as the parser's bound does not hold where keys are missing.
+    let error = read("a = { = ".repeat(100_000).as_bytes()).unwrap_err();
+    assert!(error.starts_with("/a.toml:1: "), "{error}");
+    let error = resolve(Base::Text { name: "a.toml", text: &"a = { = ".repeat(100_000) }, &[]).unwrap_err();
+    assert!(error.headline().starts_with("a.toml:1: "), "{error}");
+    let set = Override { origin: "--set".into(), key: "seed".into(), value: "{ = ".repeat(30_000) };
+    assert!(resolve(Base::Preset("map-plus"), &[set]).is_err());
+    for number in ["inf", "nan", "1e400", "9223372036854775808"] {
+        let error = read(format!("a = {number}").as_bytes()).unwrap_err();
+        assert_eq!(error, "/a.toml:1: a number beyond what ftlab reads");
+    }
+    assert_eq!(read(b"\xff").unwrap_err(), "/a.toml:1: not UTF-8 text (byte 0xff), so no targets file");
+    let error = ftlab_config::read_toml("/dev/zero", "targets file").unwrap_err();
+    assert_eq!(error.headline(), "/dev/zero: larger than 1MiB, so no targets file");
+    std::fs::remove_dir_all(&dir).unwrap();
 }

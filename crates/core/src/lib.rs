@@ -12,12 +12,16 @@ pub mod clock;
 pub mod config;
 pub mod coop;
 pub mod device;
+pub mod files;
 pub mod flash;
 pub mod fs;
 pub mod ftl;
+pub mod host;
 pub mod metrics;
 pub mod request;
 pub mod sched;
 pub mod sim;
 pub mod util;
 pub mod workload;
+
+pub use sim::Simulation;

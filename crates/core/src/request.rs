@@ -39,6 +39,55 @@ impl Window {
     }
 }
 
+/// Which logical pages a range of bytes touches.
+#[derive(Clone, Copy, Debug)]
+pub struct Paging {
+    logical_page: u64,
+    /// Its power of two, or [`NONE`]: a division takes longer than the rest of an arrival.
+    shift: u32,
+}
+
+impl Paging {
+    /// Logical pages of so many bytes.
+    pub fn new(logical_page_bytes: u32) -> Paging {
+        let logical_page = u64::from(logical_page_bytes);
+        let shift = if logical_page.is_power_of_two() { logical_page.trailing_zeros() } else { NONE };
+        Paging { logical_page, shift }
+    }
+
+    /// Logical page of a byte address, and how far into the page it is.
+    #[inline]
+    fn page_of(self, at: u64) -> (u64, u64) {
+        match self.shift {
+            NONE => (at / self.logical_page, at % self.logical_page),
+            shift => (at >> shift, at & (self.logical_page - 1)),
+        }
+    }
+
+    /// The pages of a request for the bytes from `offset` to `end`.
+    #[inline]
+    pub fn pages(self, op: Op, offset: u64, end: u64) -> ftl::Request {
+        if op == Op::Flush {
+            return ftl::Request { first: 0, pages: 0, head_partial: false, tail_partial: false };
+        }
+        let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
+        let (head_partial, tail_partial) = (before > 0, behind > 0);
+        // A trim takes the pages it covers whole, everything else each page it touches.
+        let (first, pages_end) = if op == Op::Trim {
+            (head + u64::from(head_partial), tail)
+        } else {
+            (head, tail + u64::from(tail_partial))
+        };
+        let pages = pages_end.saturating_sub(first) as u32;
+        ftl::Request {
+            first: if pages > 0 { first as u32 } else { 0 },
+            pages,
+            head_partial: head_partial || (pages == 1 && tail_partial),
+            tail_partial: tail_partial || (pages == 1 && head_partial),
+        }
+    }
+}
+
 /// A request between its admission and its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -269,6 +318,29 @@ impl<const KIND: usize> Links<KIND> {
         }
         self.len -= 1;
         Some(id)
+    }
+
+    /// Checks the links, both ways, and the order of arrival; `of` holds for each request. The length.
+    pub(crate) fn verify(&self, pool: &Pool, of: impl Fn(&Request) -> bool) -> Result<u32, String> {
+        let (mut id, mut before, mut count) = (self.head, NONE, 0);
+        while id != NONE && count <= self.len {
+            let request = &pool[id];
+            let place = format!("request {} at {count} of a queue of {}", request.id, self.len);
+            if request.links[KIND][0] != before {
+                return Err(format!("{place}: its link back is broken"));
+            }
+            if before != NONE && pool[before].id > request.id {
+                return Err(format!("{place}: it is behind request {}", pool[before].id));
+            }
+            if !of(request) {
+                return Err(format!("{place}: it does not belong there"));
+            }
+            (before, id, count) = (id, request.links[KIND][1], count + 1);
+        }
+        if (before, id, count) != (self.tail, NONE, self.len) {
+            return Err(format!("a queue of {} holds {count} or more requests", self.len));
+        }
+        Ok(count)
     }
 
     /// Takes a request out from anywhere.

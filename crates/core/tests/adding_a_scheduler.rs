@@ -1,5 +1,5 @@
-//! Adding a scheduler, or a victim policy, is one new file and one registry line: this test does
-//! both, in a copy of the source, and runs what comes out.
+//! Adding a scheduler, a victim policy or a mapping cache is one new file and one registry line: this test
+//! does all three, in a copy of the source, and runs what comes out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,6 +36,10 @@ impl Scheduler for Lifo {
 
     fn remove(&mut self, id: u32, _pool: &mut Pool) {
         self.stack.retain(|&other| other != id);
+    }
+
+    fn verify(&self, _pool: &Pool) -> Result<u32, String> {
+        Ok(self.stack.len() as u32)
     }
 }
 "#;
@@ -87,6 +91,58 @@ impl Victims for Newest {
 }
 "#;
 
+/// The new mapping cache: a hand goes round the entries and passes over those used since it came by.
+const CLOCK: &str = r#"//! Clock: an entry leaves when the hand finds it unused since it came by last.
+//!
+//! Source: Corbato, "A Paging Experiment with the Multics System", MIT Project MAC, 1968.
+
+use super::entries::Entries;
+use super::policy::{Cached, Policy};
+use crate::config::{Key, Settings};
+use serde::{Deserialize, Serialize};
+
+/// Registered name.
+pub const NAME: &str = "clock";
+/// One line for `ftlab components`.
+pub const DOC: &str = "demand-cached page map, second chance";
+/// Keys it reads.
+pub const KEYS: &[Key] = &[];
+
+/// The mapping cache.
+pub type Clock = Cached<Hand>;
+
+/// The hand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hand {
+    /// Entry it comes to next.
+    next: u32,
+    entries: u32,
+}
+
+impl Policy for Hand {
+    /// Whether the entry was used since the hand came by.
+    type Note = bool;
+
+    fn new(settings: &Settings, _pages: u32) -> Hand {
+        Hand { next: 0, entries: Self::capacity(settings).unwrap_or(u32::MAX) }
+    }
+
+    fn hit(&mut self, entries: &mut Entries<bool>, id: u32) {
+        *entries.note(id) = true;
+    }
+
+    fn victim(&mut self, entries: &mut Entries<bool>) -> u32 {
+        loop {
+            let id = self.next;
+            self.next = (id + 1) % self.entries;
+            if !std::mem::take(entries.note(id)) {
+                return id;
+            }
+        }
+    }
+}
+"#;
+
 /// A test of the copy: the scheduler is listed, is run, and does what it says.
 const USE: &str = r#"mod common;
 
@@ -112,6 +168,25 @@ fn newest_collects_garbage() {
     let report = common::checked(&settings, (0..4 * user).map(write).collect()).0;
     assert!(report.flash.erases["gc"] > 0);
 }
+
+#[test]
+fn clock_passes_over_what_was_used() {
+    use ftlab_core::workload::Op::{Read, Write};
+    let mut settings = common::settings();
+    settings.ftl.kind = "clock".into();
+    settings.ftl.mapping_cache_bytes = Some(4 * 8);
+    let page = |op, lpn| common::pages(0, op, 4096, lpn, 1);
+    // 0 was used again, so 1 makes room for 4: then 0 is there and 1 is not.
+    let lpns = [0, 1, 2, 3, 0, 4, 0, 1];
+    let mapping = common::checked(&settings, lpns.map(|lpn| page(Read, lpn)).to_vec()).0.mapping;
+    assert_eq!((mapping.hits, mapping.misses), (2, 6));
+    settings.flash.blocks_per_plane = 32;
+    settings.ftl.over_provisioning_ppm = 250_000;
+    let user = settings.user_pages();
+    let mixed = |i: u64| page(if i % 3 == 0 { Read } else { Write }, i * 7919 % user / (1 + i % 2 * 9));
+    let report = common::checked(&settings, (0..4 * user).map(mixed).collect()).0;
+    assert!(report.flash.erases["gc"] > 0 && report.mapping.hits > 0);
+}
 "#;
 
 fn copy(from: &Path, to: &Path) {
@@ -127,14 +202,12 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes the new file and the line at the end of its registry.
+/// Writes the new file and the line at the head of its registry.
 fn add(folder: &Path, name: &str, file: &str, line: &str) {
     fs::write(folder.join(name).with_extension("rs"), file).unwrap();
     let registry = fs::read_to_string(folder.join("mod.rs")).unwrap();
-    let last =
-        registry.find("registry! {").and_then(|at| registry[at..].find('}').map(|end| at + end)).unwrap();
-    let with_line = format!("{}{line}{}", &registry[..last], &registry[last..]);
-    fs::write(folder.join("mod.rs"), with_line).unwrap();
+    let (before, after) = registry.split_once("\nregistry! {\n").unwrap();
+    fs::write(folder.join("mod.rs"), format!("{before}\nregistry! {{\n{line}{after}")).unwrap();
 }
 
 #[test]
@@ -163,6 +236,7 @@ fn one_file_and_one_line() {
     let source = copied.join("crates/core/src");
     add(&source.join("sched"), "lifo", LIFO, LINE);
     add(&source.join("ftl/gc"), "newest", NEWEST, "    Newest = newest::Newest;\n");
+    add(&source.join("ftl"), "map/clock", CLOCK, "    Clock = clock::Clock;\n");
     fs::write(copied.join("crates/core/tests/lifo.rs"), USE).unwrap();
 
     let output = Command::new(env!("CARGO"))
@@ -174,5 +248,5 @@ fn one_file_and_one_line() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("2 passed"), "{said}");
+    assert!(output.status.success() && said.contains("3 passed"), "{said}");
 }

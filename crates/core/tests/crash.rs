@@ -11,6 +11,7 @@ use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use ftlab_core::workload::Op;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
@@ -315,4 +316,26 @@ proptest! {
             return Err(TestCaseError::fail(fault.to_string()));
         }
     }
+}
+
+/// Regression: requests of a later pass over the workload all arrived with the last of the first one, and
+/// queues without a bound took them in for ever. And one that writes nothing was read for ever.
+#[test]
+fn a_short_workload_is_cut_again_and_again() {
+    let page = 4096;
+    let options = Options { cuts: Cuts::Random { count: 5, mean: 300 }, seed: 1, flaw: Flaw::None };
+    let run = |settings: &Settings, records: &[ftlab_core::workload::Record]| {
+        crash(settings, &mut || Ok(Box::new(Vec::from(records).into_iter())), &options, &mut |_| true)
+    };
+    let mut settings = settings();
+    settings.host.queue_depth = u32::MAX;
+    settings.device.queue_depth = u32::MAX;
+    let spaced: Vec<_> = (0..9).map(|at| common::pages(at * 400_000, Op::Write, page, at * 5, 2)).collect();
+    let together: Vec<_> = (0..9).map(|at| common::pages(0, Op::Write, page, at * 5, 2)).collect();
+    for load in [spaced, together] {
+        assert_eq!(run(&settings, &load).expect("all that was durable is there").cuts, 5);
+    }
+    let reads = [common::pages(0, Op::Read, page, 0, 1)];
+    let refused = run(&settings, &reads).expect_err("nothing can be cut");
+    assert!(refused.to_string().contains("writes nothing"), "{refused}");
 }

@@ -368,6 +368,17 @@ fn closed_replay_goes_on_after_merges() {
     assert_eq!(report.trace.bytes_written, 100 * PAGE);
 }
 
+/// Regression: more files than inodes, of which there is one for every 16 KiB, were a panic.
+#[test]
+fn files_beyond_the_inodes_fill_the_file_system() {
+    let mut settings = phone(16);
+    settings.host.files.journal_bytes = Some(256 << 10);
+    let script = (0..1000).map(|file| Step::Do(FileOp::Create(file))).collect();
+    let prepared = Prepared::new(&settings, &mut (), true).unwrap();
+    let full = sim::run_clients(&settings, prepared, Clients::scripts(vec![script]), &mut ()).unwrap_err();
+    assert!(full.to_string().starts_with("the file system is full"), "{full}");
+}
+
 /// The smallest journal, a long load: the ring turns many times, commits find room.
 #[test]
 fn a_small_journal_turns_many_times() {

@@ -167,8 +167,9 @@ fn every_benchmark_under_every_policy() {
                     seed: 5,
                     flaw: Flaw::None,
                 };
-                let mut reopen =
-                    || Ok(Box::new(records.clone().into_iter()) as Box<dyn ftlab_core::workload::Source>);
+                let mut reopen = || {
+                    Ok(Box::new(records.clone().into_iter()) as Box<dyn ftlab_core::workload::Source + Send>)
+                };
                 let outcome = crash(&settings, &mut reopen, &options, &mut |_| true);
                 let summary =
                     outcome.unwrap_or_else(|fault| panic!("{} {kind} {scheduler}: {fault}", bench.name()));

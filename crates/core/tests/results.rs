@@ -136,3 +136,18 @@ fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     settings.ftl.kind = "page".into();
     assert!(measured(&settings, trace).miss_curve.is_none(), "the whole map in RAM has no cache");
 }
+
+/// The busiest part of the device is named: a slow bus before the chips behind it.
+#[test]
+fn the_bottleneck_is_named() {
+    for (transfer_ps, name) in [(0, "chip"), (500_000, "channel 0")] {
+        let mut settings = settings();
+        settings.ftl.kind = "page".into();
+        settings.flash.chips_per_channel = 4;
+        settings.device.queue_depth = 8;
+        settings.flash.transfer_ps = transfer_ps;
+        let trace: Vec<_> = (0..200).map(|at| pages(0, Op::Write, 4096, at, 1)).collect();
+        let found = checked(&settings, trace).0.utilization.bottleneck.expect("something is busy");
+        assert!(found.name.starts_with(name), "{}", found.name);
+    }
+}

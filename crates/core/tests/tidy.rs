@@ -20,11 +20,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("coop", &["config", "ftl", "util"]),
     ("device", &["clock", "config", "flash", "ftl", "request", "util", "workload"]),
     ("metrics", &["device", "flash", "ftl", "request", "util", "workload"]),
+    ("host", &["clock", "config", "coop", "request", "sched", "util", "workload"]),
+    (
+        "files",
+        &[
+            "cache", "clock", "config", "flash", "fs", "ftl", "host", "metrics", "request", "sched", "util",
+            "workload",
+        ],
+    ),
     (
         "sim",
         &[
-            "cache", "clock", "config", "coop", "device", "flash", "fs", "ftl", "metrics", "request",
-            "sched", "util", "workload",
+            "clock", "config", "coop", "device", "files", "flash", "ftl", "host", "metrics", "request",
+            "util", "workload",
         ],
     ),
 ];

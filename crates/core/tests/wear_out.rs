@@ -271,6 +271,11 @@ fn contradictions_say_what_to_do() {
     settings.flash.pe_cycles = 30;
     let refused = check(&settings).unwrap_err();
     assert!(refused.key == "flash.endurance" && refused.message.contains("flash.pe_cycles"), "{refused}");
+    // Regression: hybrid FTLs were not asked, and panicked.
+    for kind in ["bast", "fast"] {
+        settings.ftl.kind = kind.into();
+        assert_eq!(check(&settings).unwrap_err().key, "flash.endurance", "{kind}");
+    }
 }
 
 /// An FTL driven directly, its versions by a plain map; requests it refuses leave pages as they were.

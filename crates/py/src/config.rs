@@ -73,6 +73,12 @@ pub fn resolve_text(name: &str, text: &str, overrides: Vec<Given>) -> PyResult<C
     Ok(guard(|| resolve_base(Base::Text { name, text }, overrides))?)
 }
 
+/// A TOML file as JSON, tables in the order of the text; `what` says in messages what it should be.
+#[pyfunction]
+pub fn read_toml(path: &str, what: &str) -> PyResult<String> {
+    Ok(guard(|| Ok(ftlab_config::read_toml(path, what).map_err(user)?.to_string()))?)
+}
+
 /// The presets: name, one-line description, TOML text.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {

@@ -87,7 +87,7 @@ fn open(
     seed: u64,
     raised: &Raised,
     stopped: &mut Option<Fault>,
-) -> Result<Box<dyn Source + 'static>, SourceError> {
+) -> Result<Box<dyn Source + Send>, SourceError> {
     let workload = &settings.workload;
     let files = workload.benchmark.is_some() || workload.fio_job.is_some();
     if workload.trace.is_none() && workload.synthetic.is_none() && !files {

@@ -76,6 +76,7 @@ impl From<RunError> for Fault {
         match error {
             RunError::Source(source) => source.into(),
             check @ RunError::Check(_) => Fault::Internal(check.to_string()),
+            of_the_driver => Fault::User(of_the_driver.to_string()),
         }
     }
 }

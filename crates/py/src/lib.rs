@@ -7,6 +7,7 @@ mod crash;
 mod errors;
 mod observe;
 mod run;
+mod simulation;
 mod source;
 mod state;
 mod trace;
@@ -18,7 +19,7 @@ mod _core {
     #[pymodule_export]
     use crate::columns::Column;
     #[pymodule_export]
-    use crate::config::{Config, components, presets, reference, resolve, resolve_text, schema};
+    use crate::config::{Config, components, presets, read_toml, reference, resolve, resolve_text, schema};
     #[pymodule_export]
     use crate::crash::crash;
     #[pymodule_export]
@@ -26,7 +27,9 @@ mod _core {
     #[pymodule_export]
     use crate::run::{RunResult, prepare, run};
     #[pymodule_export]
-    use crate::state::Device;
+    use crate::simulation::{Completion, Simulation};
+    #[pymodule_export]
+    use crate::state::{Device, discard_unfinished};
     #[pymodule_export]
     use crate::trace::{TraceChunks, trace_chunks, trace_convert_csv, trace_head, trace_info};
 

@@ -12,13 +12,13 @@ use pyo3::types::PyDict;
 use crate::columns::Column;
 
 /// Shortest time between two looks at Python: signals and the progress callback need the GIL.
-const LOOK: Duration = Duration::from_millis(50);
+pub const LOOK: Duration = Duration::from_millis(50);
 
 /// `complete_ns` of a request that a read-only device refused; Python shows it as null.
 const NEVER: u64 = u64::MAX;
 
 /// The per-request rows, kept in memory by column (71 bytes a request).
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Rows {
     id: Vec<u64>,
     arrival_ns: Vec<u64>,
@@ -35,7 +35,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    fn push(&mut self, row: &Completion) {
+    /// Takes a row.
+    pub fn push(&mut self, row: &Completion) {
         self.id.push(row.id);
         self.arrival_ns.push(row.arrival_ns);
         self.dispatch_ns.push(row.dispatch_ns);

@@ -33,6 +33,13 @@ pub struct RunResult {
     rows: Mutex<Option<Rows>>,
 }
 
+impl RunResult {
+    /// Of a simulation under way.
+    pub fn new(json: String, wall_s: f64, rows: Option<Rows>) -> RunResult {
+        RunResult { json, wall_s, timeline: None, rows: Mutex::new(rows) }
+    }
+}
+
 #[pymethods]
 impl RunResult {
     /// The per-request columns by name; `None` if they were not kept or were taken before.
@@ -184,7 +191,7 @@ fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
 }
 
 /// The result in its fixed order: schema, config, trace, then the rest of the report.
-fn assemble(config: Value, report: Value) -> String {
+pub fn assemble(config: Value, report: Value) -> String {
     let Value::Object(mut report) = report else { panic!("a report is an object") };
     let trace = report.shift_remove("trace").expect("a report holds its trace");
     let mut result = Map::new();

@@ -1,18 +1,19 @@
 //! Where requests come from: a trace file, rows that Python reads, or a generator.
 
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use ftlab_core::config::Settings;
 use ftlab_core::workload::bench::{Clients, fio};
 use ftlab_core::workload::{Generator, Record, Source, SourceError, SourceSummary};
-use ftlab_trace::{Chunk, ChunkIter, MakeChunks, Options};
+use ftlab_trace::{Chunk, ChunkIter, GoOn, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use crate::errors::{Fault, UserError};
-use crate::observe::Pulse;
+use crate::observe::{LOOK, Pulse};
 
 /// Requests between two looks at the clock in [`Watched`].
 const LOOK_EVERY: u64 = 4096;
@@ -48,7 +49,9 @@ pub struct Opened {
 /// # Errors
 /// [`Fault::User`] if there is none, or the trace is at fault.
 pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
-    open(settings, &Options::from_settings(settings), chunks)
+    let raised = Raised::default();
+    let source = of_settings_raising(settings, chunks, raised.clone())?;
+    Ok(Opened { source, raised })
 }
 
 /// The same, where what Python raises behind it goes into `raised`.
@@ -60,7 +63,8 @@ pub fn of_settings_raising(
     chunks: Option<Py<PyAny>>,
     raised: Raised,
 ) -> Result<Box<dyn Source + Send>, Fault> {
-    open_raising(settings, &Options::from_settings(settings), chunks, &raised)
+    let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
+    open_raising(settings, &options, chunks, &raised)
 }
 
 /// The clients of a run, where a benchmark or a fio job is chosen instead of a trace.
@@ -69,7 +73,8 @@ pub fn of_settings_raising(
 /// [`Fault::User`] if the job file cannot be read or is at fault.
 pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
     let Some(path) = &settings.workload.fio_job else { return Ok(Clients::of_benchmark(settings)) };
-    let text = std::fs::read_to_string(path).map_err(|error| Fault::User(format!("{path}: {error}")))?;
+    let text =
+        ftlab_config::read_text(path, "fio job file").map_err(|error| Fault::User(error.to_string()))?;
     let jobs = fio::parse(path, &text).map_err(|error| Fault::User(error.to_string()))?;
     let clients =
         Clients::of_jobs(&jobs, settings).map_err(|message| Fault::User(format!("{path}: {message}")))?;
@@ -82,18 +87,14 @@ pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
 /// # Errors
 /// As [`of_settings`].
 pub fn without_device(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
-    open(settings, &no_device(settings), chunks)
+    let raised = Raised::default();
+    let source = open_raising(settings, &no_device(settings, &raised), chunks, &raised)?;
+    Ok(Opened { source, raised })
 }
 
 /// The reader's options where there is no device.
-pub fn no_device(settings: &Settings) -> Options {
-    Options { capacity_bytes: None, ..Options::from_settings(settings) }
-}
-
-fn open(settings: &Settings, options: &Options, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
-    let raised = Raised::default();
-    let source = open_raising(settings, options, chunks, &raised)?;
-    Ok(Opened { source, raised })
+pub fn no_device(settings: &Settings, raised: &Raised) -> Options {
+    Options { capacity_bytes: None, go_on: go_on(raised), ..Options::from_settings(settings) }
 }
 
 fn open_raising(
@@ -120,9 +121,22 @@ fn open_raising(
         (Some(path), None) => match chunks {
             Some(chunks) => ftlab_trace::open_chunks(path, make_chunks(chunks, raised.clone()), options)
                 .map_err(|error| raised.explain(error.into()))?,
-            None => ftlab_trace::open(path, options)?,
+            None => ftlab_trace::open(path, options).map_err(|error| raised.explain(error.into()))?,
         },
     })
+}
+
+/// Looks at signals while a file is read: it may hold no request for long.
+fn go_on(raised: &Raised) -> GoOn {
+    let (raised, last) = (raised.clone(), Mutex::new(Instant::now()));
+    GoOn(Arc::new(move |signalled| {
+        let mut last = last.lock().expect("no panic while the lock is held");
+        if !signalled && last.elapsed() < LOOK {
+            return true;
+        }
+        *last = Instant::now();
+        Python::attach(|py| py.check_signals()).map_err(|error| raised.put(error)).is_ok()
+    }))
 }
 
 const TWO_WORKLOADS: &str = "workload.trace and workload.synthetic.requests are both set; choose one";

@@ -43,6 +43,12 @@ fn beside_workload(resolved: &Resolved) -> Values {
     values
 }
 
+/// Removes the files that are being written; for a process that ends right after it.
+#[pyfunction]
+pub fn discard_unfinished() {
+    ftlab_trace::atomic::discard_unfinished();
+}
+
 /// Writes a prepared device to `path`.
 ///
 /// # Errors

@@ -22,9 +22,9 @@ fn trace_of(config: &Config) -> Result<&str, Fault> {
 #[pyo3(signature = (config, *, chunks=None))]
 pub fn trace_info(py: Python<'_>, config: &Config, chunks: Option<Py<PyAny>>) -> PyResult<String> {
     let work = || {
-        let options = source::no_device(&config.resolved.settings);
         let path = trace_of(config)?;
         let raised = Raised::default();
+        let options = source::no_device(&config.resolved.settings, &raised);
         let info = match chunks {
             Some(chunks) => {
                 ftlab_trace::info_chunks(path, source::make_chunks(chunks, raised.clone()), &options)
@@ -48,9 +48,9 @@ pub fn trace_head(
     chunks: Option<Py<PyAny>>,
 ) -> PyResult<Vec<(u64, String, u64, u64)>> {
     let work = || {
-        let options = source::no_device(&config.resolved.settings);
         let path = trace_of(config)?;
         let raised = Raised::default();
+        let options = source::no_device(&config.resolved.settings, &raised);
         let records = match chunks {
             Some(chunks) => {
                 let make = source::make_chunks(chunks, raised.clone());

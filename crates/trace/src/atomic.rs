@@ -5,6 +5,24 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Files beside their targets that are being written: what a process leaves behind that ends at once.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn forget(finished: &Path) {
+    unfinished().retain(|file| file != finished);
+}
+
+/// Removes all files that are still being written. For a process that ends right after it, on a signal
+/// say, without unwinding; no such file can be finished any more.
+pub fn discard_unfinished() {
+    unfinished().drain(..).for_each(|file| drop(std::fs::remove_file(file)));
+}
 
 /// An output that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +72,7 @@ impl OutputFile {
                 let kept = file.set_permissions(meta.permissions());
                 if let Err(error) = kept {
                     let _ = std::fs::remove_file(&beside);
+                    forget(&beside);
                     return Err(fail(error));
                 }
                 (file, Some((beside, target)))
@@ -88,6 +107,7 @@ impl OutputFile {
             // Errors of delayed allocation come now, and not after the rename.
             self.file.get_ref().sync_all()?;
             std::fs::rename(beside, target)?;
+            forget(beside);
             self.rename = None;
         }
         Ok(())
@@ -109,6 +129,7 @@ impl Drop for OutputFile {
         if let Some((beside, _)) = &self.rename {
             // Nothing can be done about a failure here; the target is untouched either way.
             let _ = std::fs::remove_file(beside);
+            forget(beside);
         }
     }
 }
@@ -132,9 +153,15 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
         beside.push(name);
         beside.push(format!(".{}-{serial}.part", std::process::id()));
         let beside = target.with_file_name(beside);
+        unfinished().push(beside.clone());
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            other => return other.map(|file| (file, beside)),
+            Ok(file) => return Ok((file, beside)),
+            Err(error) => {
+                forget(&beside);
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    return Err(error);
+                }
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ impl Input {
                 "Parquet is read by the Python side of ftlab, which hands the rows over",
             ));
         }
-        let lines = Lines::open(path)?;
+        let lines = Lines::open(path, &options.go_on)?;
         let compression = lines.compression();
         let format = detect::format(path, &lines, options)?;
         if format.stamps == Stamps::Absent && !options.closed && options.capacity_bytes.is_some() {
@@ -66,7 +66,7 @@ impl Input {
             stamps: format.stamps,
             in_rows: false,
             first: Some((format.rows)(path, lines, options)),
-            restart: Box::new(move || Ok((format.rows)(&name, Lines::open(&name)?, &again))),
+            restart: Box::new(move || Ok((format.rows)(&name, Lines::open(&name, &again.go_on)?, &again))),
         })
     }
 

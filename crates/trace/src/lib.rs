@@ -50,7 +50,7 @@ pub use chunks::{Chunk, ChunkIter, MakeChunks};
 pub use convert::{convert_csv, write_csv};
 pub use devices::DEVICE_STRIDE;
 pub use info::{Info, SizeCount, info, info_chunks};
-pub use options::Options;
+pub use options::{GoOn, Options};
 pub use requests::RequestsCsv;
 pub use times::Paced;
 

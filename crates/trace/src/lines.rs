@@ -1,5 +1,6 @@
 //! Lines of a text file, plain or compressed, from one fixed buffer.
 
+use crate::options::GoOn;
 use crate::zstd::Frames;
 use ftlab_core::workload::SourceError;
 use memchr::memchr;
@@ -19,6 +20,7 @@ pub(crate) struct Lines {
     end: usize,
     at_end: bool,
     number: u64,
+    go_on: GoOn,
 }
 
 impl Lines {
@@ -26,14 +28,14 @@ impl Lines {
     ///
     /// # Errors
     /// If it is missing, a directory, unreadable or empty.
-    pub(crate) fn open(path: &str) -> Result<Lines, SourceError> {
+    pub(crate) fn open(path: &str, go_on: &GoOn) -> Result<Lines, SourceError> {
         let fail = |error: io::Error| input_error(path, &reason(&error));
         let mut file = File::open(path).map_err(fail)?;
         if file.metadata().map_err(fail)?.is_dir() {
             return Err(input_error(path, "is a directory, not a trace file"));
         }
         let mut magic = [0; 10];
-        let length = read_full(&mut file, &mut magic).map_err(fail)?;
+        let length = read_full(&mut file, &mut magic, &|_| true).map_err(fail)?;
         if length == 0 {
             return Err(input_error(path, "the file is empty"));
         }
@@ -49,6 +51,7 @@ impl Lines {
             end: 0,
             at_end: false,
             number: 0,
+            go_on: go_on.clone(),
         };
         lines.fill()?;
         if lines.end == 0 {
@@ -119,7 +122,10 @@ impl Lines {
 
     /// Reads until the buffer is full or the file ends.
     fn fill(&mut self) -> Result<(), SourceError> {
-        match read_full(&mut self.input, &mut self.buffer[self.end..]) {
+        let go_on = &*self.go_on.0;
+        match read_full(&mut self.input, &mut self.buffer[self.end..], go_on) {
+            Ok(_) if !go_on(false) => Err(SourceError::Interrupted),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(SourceError::Interrupted),
             Ok(read) => {
                 self.end += read;
                 self.at_end = self.end < self.buffer.len();
@@ -167,7 +173,12 @@ fn decompress(
     }
 }
 
-fn read_full(input: &mut (impl Read + ?Sized), mut buffer: &mut [u8]) -> io::Result<usize> {
+/// Reads until the buffer is full, the file ends or, after a signal, `go_on` says no.
+fn read_full(
+    input: &mut (impl Read + ?Sized),
+    mut buffer: &mut [u8],
+    go_on: &dyn Fn(bool) -> bool,
+) -> io::Result<usize> {
     let mut total = 0;
     while !buffer.is_empty() {
         match input.read(buffer) {
@@ -176,7 +187,7 @@ fn read_full(input: &mut (impl Read + ?Sized), mut buffer: &mut [u8]) -> io::Res
                 total += read;
                 buffer = &mut buffer[read..];
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted && go_on(true) => {}
             Err(error) => return Err(error),
         }
     }

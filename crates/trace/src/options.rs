@@ -1,9 +1,12 @@
 //! What a reader is told.
 
+use std::fmt;
+use std::sync::Arc;
+
 use ftlab_core::config::{OutOfRange, Replay, Settings};
 
 /// How a trace is read; the keys of `[workload]` and what they need to know of the device.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Layout, a name of [`ftlab_core::workload::formats`]; `auto` recognises it.
     pub format: String,
@@ -28,6 +31,26 @@ pub struct Options {
     pub closed: bool,
     /// ns per unit of the times in a version 3 fio log.
     pub fio_time_unit_ns: Option<u64>,
+    /// Whether to read on.
+    pub go_on: GoOn,
+}
+
+/// Asked whenever more of a file has been read and, with `true`, when a signal came while it was; `false` stops
+/// with [`SourceError::Interrupted`](ftlab_core::workload::SourceError::Interrupted).
+#[derive(Clone)]
+pub struct GoOn(pub Arc<dyn Fn(bool) -> bool + Send + Sync>);
+
+impl Default for GoOn {
+    /// Always.
+    fn default() -> GoOn {
+        GoOn(Arc::new(|_| true))
+    }
+}
+
+impl fmt::Debug for GoOn {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("GoOn")
+    }
 }
 
 impl Default for Options {
@@ -45,6 +68,7 @@ impl Default for Options {
             page_bytes: 4096,
             closed: false,
             fio_time_unit_ns: None,
+            go_on: GoOn::default(),
         }
     }
 }
@@ -65,6 +89,7 @@ impl Options {
             page_bytes: settings.ftl.logical_page_bytes,
             closed: workload.replay == Replay::Closed,
             fio_time_unit_ns: workload.fio_time_unit_ns,
+            go_on: GoOn::default(),
         }
     }
 

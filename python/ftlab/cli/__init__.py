@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -18,12 +19,17 @@ from ftlab.cli.describe import components, presets, schema
 from ftlab.cli.reproduce import reproduce
 from ftlab.cli.run import run
 from ftlab.cli.trace import trace
+from ftlab.outputs import discard_unfinished
 
 MOST_LINES = 12
 """Lines of the longest message to a user."""
 
+ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+"""Signals that end a command, with what it says; the exit status is 128 and the signal's number."""
+
 _COMPLETION = "_FTLAB_COMPLETE"
 _INTERRUPTED = 128 + signal.SIGINT
+_SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -43,6 +49,10 @@ for _command in (run, compare, reproduce, crash, trace, presets, components, sch
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits."""
+    for number in ENDED:
+        # What whoever started it has ignored stays so, as under nohup.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _end)
     status = call(arguments)
     try:
         sys.stdout.flush()
@@ -52,6 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _discard_stdout()
         status = status or _fail(f"standard output: {error.strerror}")
     sys.exit(status)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    """Ends the process at once, whatever it is doing, and leaves no unfinished file.
+
+    An exception would not do: libraries take it for their own failure and say so, callbacks of the
+    interpreter print and drop it, and a second signal meets the cleaning up after the first.
+    """
+    discard_unfinished()
+    # A live display hides the cursor.
+    shown = (_SHOW_CURSOR if os.isatty(2) else "") + ENDED[signal.Signals(number)] + "\n"
+    with suppress(OSError):
+        os.write(2, shown.encode())
+    os._exit(128 + number)
 
 
 def call(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import Output, check_distinct, json_text, write_stdout
+from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_written, write_stdout
 
 
 @click.command()
@@ -73,7 +73,8 @@ def compare(
     if html:
         html.check()
     inputs = [*plan.traces, *([load_state] if load_state else [])]
-    check_distinct([output for output in (json_output, html, *pictures) if output], inputs)
+    outputs = [output for output in (json_output, html, *pictures) if output]
+    check_distinct(outputs, inputs)
 
     from ftlab.progress import Reporter
 
@@ -83,15 +84,16 @@ def compare(
     if json_path is not None:
         plus = output_format == "fio+"
         text = json_text(comparison.to_fio(plus=plus)) if for_fio else comparison.to_json()
-    if json_output:
-        json_output.write(text.encode())
-    if pictures:
-        from ftlab.plot import draw
+    with saying_what_is_written(outputs):
+        if json_output:
+            json_output.write(text.encode())
+        if pictures:
+            from ftlab.plot import draw
 
-        for picture in pictures:
-            picture.write(draw(comparison, picture.suffix))
-    if html:
-        comparison.html(html.name, command=options.command_line())
+            for picture in pictures:
+                picture.write(draw(comparison, picture.suffix))
+        if html:
+            comparison.html(html.name, command=options.command_line())
     if json_path == "-":
         write_stdout(text)
     else:

@@ -9,7 +9,7 @@ import click
 from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
-from ftlab.outputs import Output, check_distinct, json_text, write_stdout
+from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_written, write_stdout
 from ftlab.result import Timeline
 from ftlab.units import count, duration
 
@@ -93,30 +93,31 @@ def run(
     from ftlab.progress import Reporter
     from ftlab.traces import run_with_outputs
 
-    with Reporter() as reporter:
-        result = run_with_outputs(
-            resolved,
-            requests,
-            timeline,
-            timeline_window=timeline_window,
-            check=check,
-            progress=reporter.callback(config),
-            preconditioning=reporter.preconditioning(config),
-            save_state=state_path,
-            load_state=load_state,
-            collect=for_fio,
-        )
-    if timeline and result.timeline:
-        _note(timeline, result.timeline, timeline_window)
-    if for_fio:
-        # A job is called as its file is, without the folder.
-        text = json_text(result.to_fio(Path(config).stem, plus=output_format == "fio+"))
-    else:
-        text = result.to_json()
-    if json_output:
-        json_output.write(text.encode())
-    if html:
-        result.html(html.name, command=options.command_line())
+    with saying_what_is_written(outputs):
+        with Reporter() as reporter:
+            result = run_with_outputs(
+                resolved,
+                requests,
+                timeline,
+                timeline_window=timeline_window,
+                check=check,
+                progress=reporter.callback(config),
+                preconditioning=reporter.preconditioning(config),
+                save_state=state_path,
+                load_state=load_state,
+                collect=for_fio,
+            )
+        if timeline and result.timeline:
+            _note(timeline, result.timeline, timeline_window)
+        if for_fio:
+            # A job is called as its file is, without the folder.
+            text = json_text(result.to_fio(Path(config).stem, plus=output_format == "fio+"))
+        else:
+            text = result.to_json()
+        if json_output:
+            json_output.write(text.encode())
+        if html:
+            result.html(html.name, command=options.command_line())
     write_stdout(text if json_path == "-" else str(result))
 
 

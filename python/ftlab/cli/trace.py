@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -35,8 +32,7 @@ def info(file: str, settings: tuple[str, ...], json_path: str | None, **flags: s
     if output:
         output.check()
         check_distinct([output], [file])
-    with _interruptible():
-        found = traces.info(config)
+    found = traces.info(config)
     text = json.dumps(found, indent=2) + "\n"
     if output:
         output.write(text.encode())
@@ -54,8 +50,7 @@ def head(file: str, rows: int, settings: tuple[str, ...], **flags: str | None) -
 
     config = traces.trace_config(file, options.overrides(settings, flags))
     lines = ["time_ns,op,offset,size"]
-    with _interruptible():
-        lines += [",".join(map(str, row)) for row in traces.head(config, rows)]
+    lines += [",".join(map(str, row)) for row in traces.head(config, rows)]
     write_stdout("\n".join(lines) + "\n")
 
 
@@ -148,17 +143,6 @@ def fit(
         output.write(text.encode())
     if json_path == "-":
         write_stdout(text)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Lets an interrupt end the process at once: reading in Rust does not look for one, and nothing is
-    being written that would have to be cleared away."""
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _convert(config: Any, target: str) -> None:

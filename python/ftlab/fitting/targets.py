@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ftlab import _core
 from ftlab._core import Config, UserError
-from ftlab.configs import to_text
+from ftlab.configs import read_toml, to_text
 from ftlab.fitting import arrivals, sizes
 from ftlab.fitting.measure import measure, miss_ratio
 from ftlab.fitting.quantity import parse
@@ -90,13 +88,7 @@ def read_targets(path: str, only: tuple[str, ...] = ()) -> tuple[dict[str, Any],
     Raises:
         UserError: the file is wrong; the text says where.
     """
-    try:
-        with Path(path).open("rb") as file:
-            data = tomllib.load(file)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not valid TOML: {error}") from None
+    data = read_toml(path, "targets file")
     unknown = sorted(set(data) - {"source", "config", "synthetic", "targets"})
     if unknown:
         raise UserError(f"{path}: {unknown[0]}: unknown; there are source, config, synthetic, targets")

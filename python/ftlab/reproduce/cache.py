@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import itertools
 import json
 import os
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from ftlab._core import UserError
+from ftlab.outputs import Output
+
+_PIECE = 1 << 20
+MOST_BYTES = 256 * _PIECE
+"""Of an entry, unpacked; what says it is larger is not read further."""
 
 
 def default() -> Path:
@@ -19,36 +30,64 @@ def default() -> Path:
 class Cache:
     """A directory of results. A file appears whole, by rename, so that an interrupt leaves none broken."""
 
-    def __init__(self, folder: Path, *, fresh: bool = False) -> None:
-        """``fresh``: what was there before is not looked at."""
+    def __init__(
+        self, folder: Path, *, fresh: bool = False, say: Callable[[str], None] | None = None
+    ) -> None:
+        """``fresh``: what was there before is not looked at. ``say`` takes notes for the user."""
         self.folder = folder
         self._fresh = fresh
+        self._say = say or (lambda text: None)
         self._new: set[str] = set()
+        self._unwritable = False
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json.gz"
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The result kept under ``key``."""
+        """The result kept under ``key``; one that is damaged is none, and said to be so."""
         if self._fresh and key not in self._new:
             return None
+        path = self._path(key)
         try:
-            with gzip.open(self._path(key), "rb") as file:
-                found: dict[str, Any] = json.loads(file.read())
-        except (OSError, EOFError, ValueError):
-            # Not there, or not whole, as after a full disk: then it is run again.
+            with gzip.open(path, "rb") as file:
+                # A piece at a time: asked for all at once, a small file takes as much memory.
+                pieces = list(
+                    itertools.islice(iter(lambda: file.read(_PIECE), b""), MOST_BYTES // _PIECE + 1)
+                )
+            return _unpacked(b"".join(pieces))
+        except FileNotFoundError:
             return None
-        return found
+        except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+            # As after a full disk, or a bit that flipped: then it is run again.
+            self._say(f"{path}: not used, and run again: {error}")
+            return None
 
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Keeps a result; if it cannot be kept it is found by nobody, which is no error of the run."""
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             # Without a time in its head: the same result, the same bytes.
-            staged.write_bytes(gzip.compress(json.dumps(result).encode(), compresslevel=5, mtime=0))
-            staged.replace(path)
-        finally:
-            staged.unlink(missing_ok=True)
+            Output("cache", path).write(gzip.compress(_packed(result), compresslevel=5, mtime=0))
+        except (OSError, UserError) as error:
+            if not self._unwritable:
+                self._say(f"results are not kept: {error}")
+            self._unwritable = True
+            return
         self._new.add(key)
+
+
+def _packed(result: dict[str, Any]) -> bytes:
+    """The result's JSON behind its hash."""
+    text = json.dumps(result).encode()
+    return hashlib.sha256(text).hexdigest().encode() + b"\n" + text
+
+
+def _unpacked(data: bytes) -> dict[str, Any]:
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"more than {MOST_BYTES >> 20} MiB")
+    digest, _, text = data.partition(b"\n")
+    if digest != hashlib.sha256(text).hexdigest().encode():
+        raise ValueError("it does not match its hash")
+    found: dict[str, Any] = json.loads(text)
+    return found

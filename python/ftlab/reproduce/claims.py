@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
 from collections import Counter
@@ -70,8 +69,8 @@ def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
         if not needed <= studies.keys() or not all(studies[each].rows for each in needed):
             continue
         names = _names(claim.figure, studies)
-        found = claim.measure(names)
-        measured = float(found) if claim.published is not None and found is not None else None
+        found = claim.measure(names) if claim.published is None else claim.measure.number(names)
+        measured = None if claim.published is None else found
         counted = claim.measure.counted(names) if claim.published is None else None
         judged.append(
             Judged(claim, measured, counted, verdict(claim, found), _recorded(claim, paper, studies))
@@ -81,7 +80,7 @@ def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
 
 def _figures(claim: Claim, paper: Paper) -> set[str]:
     """Other figures that an expression names."""
-    used = {node.id for node in ast.walk(ast.parse(claim.measure.text.strip())) if isinstance(node, ast.Name)}
+    used = claim.measure.used()
     return {figure.id for figure in paper.figures if _name(figure.id) in used}
 
 
@@ -105,13 +104,14 @@ def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
             return ""
         names = _names(figure.id, studies)
         try:
-            found = claim.measure(names)
+            if claim.published is None:
+                found = claim.measure(names)
+                counted = claim.measure.counted(names)
+                return f"{counted[0]} of {counted[1]}" if counted else ("yes" if found else "no")
+            measured = claim.measure.number(names)
+            return "" if measured is None else number(claim, measured)
         except UserError:
             return ""
-        if claim.published is None:
-            counted = claim.measure.counted(names)
-            return f"{counted[0]} of {counted[1]}" if counted else ("yes" if found else "no")
-        return "" if found is None else number(claim, float(found))
     return ""
 
 

@@ -58,7 +58,8 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
     out = Path(options.out)
     _writable(out)
     planner = Planner(base, papers.load_traces(base), trace_folder(base, options.traces), options.quick)
-    cache = Cache(Path(options.cache) if options.cache else default_cache(), fresh=options.fresh)
+    folder = Path(options.cache) if options.cache else default_cache()
+    cache = Cache(folder, fresh=options.fresh, say=reporter.note)
     runs = together(
         each for paper in chosen for figure in selected[paper.name] for each in planner.runs(paper, figure)
     )

@@ -18,6 +18,12 @@ from typing import Any
 
 from ftlab._core import UserError
 
+MOST_CHARACTERS = 4096
+"""Of an expression; a longer one is none. It bounds its work, and how large its numbers can grow."""
+
+MOST_NESTING = 50
+"""Of its parts in each other."""
+
 Number = float | None
 Cells = dict[tuple[str, ...], Number]
 
@@ -121,7 +127,9 @@ def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
 
 def _ranks(values: Sequence[float]) -> list[float]:
     order = sorted(values)
-    return [(order.index(value) + len(order) - 1 - order[::-1].index(value)) / 2 for value in values]
+    last = {value: at for at, value in enumerate(order)}
+    first = {value: at for at, value in reversed(list(enumerate(order)))}
+    return [(first[value] + last[value]) / 2 for value in values]
 
 
 def _rank_correlation(left: Series, right: Series) -> Number:
@@ -205,11 +213,24 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """What an expression may call."""
 
+
+def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Python repeats and joins texts and lists with the same signs; nothing here does."""
+
+    def apply(left: Any, right: Any) -> Any:
+        for side in (left, right):
+            if not isinstance(side, (int, float)):
+                raise UserError(f"{type(side).__name__} where a number is expected")
+        return function(left, right)
+
+    return apply
+
+
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Add: _of_numbers(operator.add),
+    ast.Sub: _of_numbers(operator.sub),
+    ast.Mult: _of_numbers(operator.mul),
+    ast.Div: _of_numbers(operator.truediv),
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -228,14 +249,18 @@ class Expression:
         """``where`` is what messages name.
 
         Raises:
-            UserError: it does not parse.
+            UserError: it does not parse, or is too long or too deep.
         """
-        self.text = text
+        self.text = text.strip()
         self.where = where
+        if len(self.text) > MOST_CHARACTERS:
+            raise self._fail(f"{len(self.text):,} characters are more than {MOST_CHARACTERS:,}")
         try:
-            self._tree = ast.parse(text.strip(), mode="eval").body
-        except SyntaxError as error:
-            raise UserError(f"{where}: {text!r}: {error.msg}") from None
+            self._tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise self._fail(_first_line(error)) from None
+        if _depth(self._tree) > MOST_NESTING:
+            raise self._fail(f"nested more than {MOST_NESTING} deep")
 
     def __call__(self, names: Mapping[str, Any]) -> Any:
         """Its value where ``names`` say what the names are.
@@ -243,19 +268,48 @@ class Expression:
         Raises:
             UserError: a name is not known, or a part has no meaning here.
         """
+        return self._evaluated(self._tree, names)
+
+    def number(self, names: Mapping[str, Any]) -> Number:
+        """Its value as a number, None where it is missing or not finite.
+
+        Raises:
+            UserError: as a call, or it is no number.
+        """
+        value = self(names)
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            return None
+        if not isinstance(value, (int, float)):
+            raise self._fail(f"came out as {type(value).__name__}, which is no number")
         try:
-            return self._value(self._tree, names)
-        except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
-            text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-            raise UserError(f"{self.where}: {self.text!r}: {text}") from None
+            return float(value)
+        except OverflowError as error:
+            raise self._fail(str(error)) from None
 
     def counted(self, names: Mapping[str, Any]) -> tuple[int, int] | None:
         """Of ``every(series)``: how many are true, of how many; None for anything else."""
-        tree = self._tree
-        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "every":
-            values = _values(self._value(tree.args[0], names))
-            return sum(map(bool, values)), len(values)
+        match self._tree:
+            case ast.Call(func=ast.Name(id="every"), args=[inner]):
+                values = _values(self._evaluated(inner, names))
+                return sum(map(bool, values)), len(values)
         return None
+
+    def used(self) -> set[str]:
+        """The names in it."""
+        return {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+
+    def _fail(self, why: str) -> UserError:
+        shown = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}..."
+        return UserError(f"{self.where}: {shown!r}: {why}")
+
+    def _evaluated(self, node: ast.AST, names: Mapping[str, Any]) -> Any:
+        try:
+            return self._value(node, names)
+        except UserError as error:
+            raise self._fail(str(error)) from None
+        except Exception as error:
+            # Whatever Python says of it: the expression does not fit what was measured.
+            raise self._fail(f"{type(error).__name__}: {_first_line(error)}") from None
 
     def _value(self, node: ast.AST, names: Mapping[str, Any]) -> Any:
         match node:
@@ -275,7 +329,11 @@ class Expression:
                 return _field(self._value(inner, names), field)
             case ast.Call(func=function, args=arguments, keywords=keywords):
                 given = [self._value(each, names) for each in arguments]
-                named = {each.arg: self._value(each.value, names) for each in keywords if each.arg}
+                named = {}
+                for each in keywords:
+                    if each.arg is None:
+                        raise UserError("'**' is not part of the language")
+                    named[each.arg] = self._value(each.value, names)
                 return self._value(function, names)(*given, **named)
             case _:
                 return self._operation(node, names)
@@ -299,6 +357,21 @@ class Expression:
                 return all(values) if isinstance(op, ast.And) else any(values)
             case _:
                 raise UserError(f"{ast.unparse(node)!r} is not part of the language")
+
+
+_SHOWN = 200
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _depth(tree: ast.AST) -> int:
+    """How deep a tree is, found without a call for each level."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
 
 
 def _field(of: Any, field: Any) -> Any:

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from ftlab._core import Columns, Device, Progress
     from ftlab.reproduce.plan import Run
 
-MEASURES = ("run", "workload", "shared-entries")
-"""What a figure's ``measure`` may say."""
-
 LOOK_EVERY = 1000
 """Requests between two looks at the caches, as between two polls in the paper."""
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ftlab.html.page import policy
 from ftlab.reproduce import claims as judging
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import RECORDED, Figure, Paper, Published
@@ -83,10 +84,10 @@ def _summary(parts: Sequence[Part]) -> str:
         counts = judging.counts(part.judged)
         cells = "".join(f'<td class="n">{number}</td>' for number in counts.values())
         links = ", ".join(
-            f'<a href="#{part.paper.name}-{figure.id}">{label(figure)}</a>' for figure in _chosen(part)
+            f'<a href="#{_id(part, figure.id)}">{_text(label(figure))}</a>' for figure in _chosen(part)
         )
         rows.append(
-            f'<tr><td><a href="#{part.paper.name}">{_text(part.paper.short)}</a></td>{cells}'
+            f'<tr><td><a href="#{_text(part.paper.name)}">{_text(part.paper.short)}</a></td>{cells}'
             f'<td class="n">{len(part.judged)}</td><td>{links}</td></tr>'
         )
     return f'<h2>Verdicts</h2><table id="verdicts">{"".join(rows)}</table>'
@@ -107,7 +108,7 @@ def _name(match: re.Match[str]) -> str:
 
 def _paper(part: Part) -> str:
     paper = part.paper
-    pieces = [f'<h2 id="{paper.name}">{_text(paper.short)}</h2>', f"<p>{_text(paper.citation)}</p>"]
+    pieces = [f'<h2 id="{_text(paper.name)}">{_text(paper.short)}</h2>', f"<p>{_text(paper.citation)}</p>"]
     if paper.about:
         pieces.append(f'<p class="note">{_text(paper.about)}</p>')
     if part.left_out:
@@ -135,13 +136,13 @@ def _claim(part: Part, each: Judged, previous: str) -> str:
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     cells = [
         f"<td>{_text(claim.text)}</td><td>{_text(claim.place)}</td>",
-        f'<td><a href="#{part.paper.name}-{figure.id}">{label(figure)}</a></td>',
+        f'<td><a href="#{_id(part, figure.id)}">{_text(label(figure))}</a></td>',
         f'<td class="n">{_text(judging.published_text(claim))}</td>',
         f'<td class="n">{_text(judging.measured_text(each))}</td>',
         f'<td class="{_CLASS[each.verdict]}">{each.verdict}</td>',
         f'<td class="n">{_text(each.recorded)}</td>',
     ]
-    row = f'<tr id="{part.paper.name}-claim-{claim.id}">{"".join(cells)}</tr>'
+    row = f'<tr id="{_id(part, f"claim-{claim.id}")}">{"".join(cells)}</tr>'
     if each.verdict == judging.HOLDS or not claim.reason:
         return row
     written = f"({_text(claim.reason_written)})"
@@ -154,8 +155,8 @@ def _figure(part: Part, figure: Figure) -> str:
     study = part.studies[figure.id]
     name = f"{part.paper.name}/{figure.id}"
     pieces = [
-        f'<section id="{part.paper.name}-{figure.id}">',
-        f"<h3>{label(figure)}: {_text(figure.title)}</h3>",
+        f'<section id="{_id(part, figure.id)}">',
+        f"<h3>{_text(label(figure))}: {_text(figure.title)}</h3>",
         f'<p class="note">{_text(figure.place)}. {_text(figure.about)}</p>',
     ]
     if study.absent:
@@ -166,7 +167,7 @@ def _figure(part: Part, figure: Figure) -> str:
     pieces += [_table(study, number) for number, panel in enumerate(figure.panels) if panel.mark == "table"]
     pieces.append(_published(study, part.paper.numbers))
     if study.rows:
-        pieces.append(f'<p class="note">All measured values: {name}.csv</p>')
+        pieces.append(f'<p class="note">All measured values: {_text(name)}.csv</p>')
     return "\n".join([*pieces, "</section>"])
 
 
@@ -221,6 +222,10 @@ def _published(study: Study, numbers: Iterable[Published]) -> str:
     return _folded(f'<table class="published">{head}{"".join(rows)}</table>', len(rows))
 
 
+def _id(part: Part, name: str) -> str:
+    return _text(f"{part.paper.name}-{name}")
+
+
 def _text(value: str) -> str:
     return html.escape(value, quote=True)
 
@@ -228,7 +233,8 @@ def _text(value: str) -> str:
 def standalone(title: str, body: str) -> str:
     """A document of its own around a body."""
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy()}"><title>{_text(title)}</title>'
         "<style>body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; "
         "max-width: 1200px; padding: 0 1em; }"
         f"</style></head><body><h1>{_text(title)}</h1>\n{body}\n</body></html>\n"

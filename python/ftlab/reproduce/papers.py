@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.configs import to_text
+from ftlab.configs import read_toml, to_text
 from ftlab.reproduce.expression import Expression
 
 CALIBRATED = "calibrated"
 RECORDED = "recorded"
+
+EXTRA_AXES = {"runs": (), "requests": ("request",), "points": ("point",)}
+"""What a figure may evaluate, with the axes that come with the results."""
+
+MEASURES = ("run", "workload", "shared-entries")
+"""How a cell may be measured (`ftlab.reproduce.measure`)."""
+
+MOST_RUNS = 10_000
+"""Of a figure; more are a slip in its axes."""
 
 MARKS = ("bars", "stack", "lines", "points", "steps", "table")
 """How a panel is drawn; a table is written, not drawn."""
@@ -109,7 +118,7 @@ class Figure:
     of: str
     """The figure it repeats on other workloads; itself else."""
     what: str
-    """What is evaluated: "runs", "requests" (each of a run), "points" (a list in a result)."""
+    """What is evaluated (EXTRA_AXES): "runs", "requests" (each of a run), "points" (a list in a result)."""
     points: Expression | None
     """Of points: where the list stands in a result."""
     config: str
@@ -119,7 +128,7 @@ class Figure:
     values: tuple[Value, ...]
     panels: tuple[Panel, ...]
     measure: str
-    """How a cell is measured: "run", "workload" (the generator alone), "shared-entries"."""
+    """How a cell is measured (MEASURES): "run", "workload" (the generator alone), "shared-entries"."""
     skip: int
     """Of requests: the first ones, which only warm up."""
     report: bool
@@ -246,10 +255,11 @@ def _check(paper: Paper, folder: Path) -> None:
     for what, name in [*places, *((number.place, number.figure) for number in paper.numbers)]:
         if name not in known:
             raise UserError(f"{folder / 'published.toml'}: {what}: no figure {name!r}")
-    ids = [claim.id for claim in paper.claims]
-    for each in ids:
-        if ids.count(each) > 1:
-            raise UserError(f"{folder / 'published.toml'}: the claim {each!r} stands there twice")
+    seen = set()
+    for claim in paper.claims:
+        if claim.id in seen:
+            raise UserError(f"{folder / 'published.toml'}: the claim {claim.id!r} stands there twice")
+        seen.add(claim.id)
     for number in paper.numbers:
         figure = known[number.figure]
         if number.value not in {value.name for value in figure.values}:
@@ -297,12 +307,7 @@ class _Table:
         self.path = path
         self.where = where
         if values is None:
-            try:
-                values = tomllib.loads(path.read_text(encoding="utf-8"))
-            except OSError as error:
-                raise UserError(f"{path}: {error.strerror}") from None
-            except tomllib.TOMLDecodeError as error:
-                raise UserError(f"{path}: {error}") from None
+            values = read_toml(path, "declaration")
         self._values = dict(values)
         self._asked: set[str] = set()
 
@@ -328,25 +333,45 @@ class _Table:
         value: bool = self.get(key, bool, default)
         return value
 
-    def texts(self, key: str) -> list[str]:
+    def number(self, key: str, default: float | None = None) -> float:
+        return float(self.get(key, (int, float), default))
+
+    def list_of(self, key: str, kind: Any) -> list[Any]:
         values = self.get(key, list, [])
-        if not all(isinstance(value, str) for value in values):
-            raise self.wrong(key, "must be texts")
+        if not all(isinstance(value, kind) for value in values):
+            raise self.wrong(key, f"{values!r}: not all of it is what belongs there")
         return list(values)
+
+    def texts(self, key: str) -> list[str]:
+        return self.list_of(key, str)
+
+    def labels(self, key: str) -> dict[str, str]:
+        """A label for each of some axes."""
+        return {axis: self.inner(key).text(axis) for axis in self.get(key, dict, {})}
 
     def keys_of(self, key: str) -> dict[str, str]:
         """A table of configuration keys, dotted or nested."""
-        return dict(_flat(self.get(key, dict, {}), ""))
+        return dict(self.inner(key)._flat(self.get(key, dict, {}), ""))
+
+    def _flat(self, values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, str]]:
+        for name, value in values.items():
+            if isinstance(value, Mapping):
+                yield from self._flat(value, f"{prefix}{name}.")
+            elif isinstance(value, list):
+                raise self.wrong(f"{prefix}{name}", "a list, where a value of the configuration is expected")
+            else:
+                yield f"{prefix}{name}", to_text(value)
+
+    def inner(self, key: str) -> _Table:
+        return _Table(self.path, self.get(key, dict, {}), f"{self.where}{key}.")
 
     def table(self, key: str) -> dict[str, _Table]:
-        inner = self.get(key, dict, {})
-        return {
-            name: _Table(self.path, values, f"{self.where}{key}.{name}.") for name, values in inner.items()
-        }
+        around = self.inner(key)
+        return {name: around.inner(name) for name in around._values}
 
     def tables(self, key: str) -> list[_Table]:
-        inner = self.get(key, list, [])
-        return [_Table(self.path, values, f"{self.where}{key}[{at}].") for at, values in enumerate(inner)]
+        parts = self.list_of(key, dict)
+        return [_Table(self.path, values, f"{self.where}{key}[{at}].") for at, values in enumerate(parts)]
 
     def has(self, key: str) -> bool:
         return key in self._values
@@ -354,7 +379,7 @@ class _Table:
     def over(self, other: _Table) -> _Table:
         """Another figure's declarations with parts of them replaced: single axes, and all else whole."""
         own = {key: value for key, value in self._values.items() if key != "like"}
-        axes = {**other._values.get("axis", {}), **own.get("axis", {})}
+        axes = {**other.get("axis", dict, {}), **self.get("axis", dict, {})}
         return _Table(self.path, {**other._values, **own, "axis": axes})
 
     def done(self) -> None:
@@ -363,14 +388,6 @@ class _Table:
             if key not in self._asked:
                 near = difflib.get_close_matches(key, self._asked, n=1)
                 raise self.wrong(key, "unknown key" + (f"; did you mean {near[0]}?" if near else ""))
-
-
-def _flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, str]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", to_text(value)
 
 
 def _figure(folder: Path, paper: str, name: str) -> Figure:
@@ -400,17 +417,40 @@ def _figure(folder: Path, paper: str, name: str) -> Figure:
         measure=table.text("measure", "run"),
         skip=table.get("skip", int, 0),
         report=table.flag("report"),
-        seconds=float(table.get("seconds", (int, float), 1)),
+        seconds=table.number("seconds", 1),
     )
     table.done()
-    if figure.kind not in (CALIBRATED, RECORDED):
-        raise table.wrong("kind", f"{figure.kind!r}; it is {CALIBRATED} or {RECORDED}")
-    there = [value.name for value in figure.values]
+    for key, value, known in (
+        ("kind", figure.kind, (CALIBRATED, RECORDED)),
+        ("what", figure.what, tuple(EXTRA_AXES)),
+        ("measure", figure.measure, MEASURES),
+    ):
+        if value not in known:
+            raise table.wrong(key, f"{value!r}; it is {' or '.join(known)}")
+    if (figure.points is None) == (figure.what == "points"):
+        raise table.wrong("points", 'comes with what = "points", and the other way round')
+    runs = math.prod(len(axis.choices) for axis in figure.axes)
+    if runs > MOST_RUNS:
+        raise table.wrong("axis", f"{runs:,} runs are more than {MOST_RUNS:,}")
     for panel in figure.panels:
-        for each in panel.values:
-            if each not in there:
-                raise table.wrong("panel", f"no value {each!r}; there are: {', '.join(there)}")
+        _check_panel(table, figure, panel)
     return figure
+
+
+def _check_panel(table: _Table, figure: Figure, panel: Panel) -> None:
+    values = [value.name for value in figure.values]
+    axes = [axis.name for axis in figure.axes] + list(EXTRA_AXES[figure.what])
+    named: list[tuple[str, Sequence[str], list[str]]] = [
+        ("value", panel.values, values),
+        ("value", panel.once, values),
+        ("axis or value", [panel.x], axes + values),
+    ]
+    shown = [each for each in (panel.series, panel.facet) if each is not None]
+    named += [("axis", given, axes) for given in (shown, list(panel.where), list(panel.normalise))]
+    for kind, given, known in named:
+        for each in given:
+            if each not in known:
+                raise table.wrong("panel", f"no {kind} {each!r}; there are: {', '.join(known)}")
 
 
 def _axis(name: str, table: _Table) -> Axis:
@@ -419,20 +459,18 @@ def _axis(name: str, table: _Table) -> Axis:
         choices = tuple(Choice(trace, traces=(trace,)) for trace in table.texts("traces"))
     elif table.has("sequences"):
         sequences = table.get("sequences", dict)
-        choices = tuple(Choice(label, traces=tuple(traces)) for label, traces in sequences.items())
+        inner = table.inner("sequences")
+        choices = tuple(Choice(label, traces=tuple(inner.texts(label))) for label in sequences)
     elif table.has("sets"):
-        sets = table.get("sets", dict)
-        for label, keys in sets.items():
-            if not isinstance(keys, dict):
-                raise table.wrong(f"sets.{label}", "must be a table of configuration keys")
-        pattern = table.text("config", "")
+        inner, pattern = table.inner("sets"), table.text("config", "")
         choices = tuple(
-            Choice(label, config=pattern.replace("{}", label) or None, set=dict(_flat(keys, "")))
-            for label, keys in sets.items()
+            Choice(label, config=pattern.replace("{}", label) or None, set=inner.keys_of(label))
+            for label in table.get("sets", dict)
         )
     else:
         labels = table.texts("labels")
-        values = [to_text(value) for value in table.get("values", list, labels)]
+        given = table.list_of("values", (str, int, float)) if table.has("values") else labels
+        values = [to_text(value) for value in given]
         if len(values) != len(labels):
             raise table.wrong("values", "must be as many as the labels")
         key, config = table.text("key", ""), table.text("config", "")
@@ -461,7 +499,9 @@ def _value(name: str, table: _Table) -> Value:
 
 def _panel(table: _Table) -> Panel:
     values = [table.text("value")] if table.has("value") else table.texts("values")
-    span = table.get("y_range", list, [])
+    span = table.list_of("y_range", (int, float))
+    if len(span) not in (0, 2):
+        raise table.wrong("y_range", "two numbers, least and greatest")
     panel = Panel(
         title=table.text("title", ""),
         mark=table.text("mark"),
@@ -470,8 +510,8 @@ def _panel(table: _Table) -> Panel:
         series=table.text("series", "") or None,
         facet=table.text("facet", "") or None,
         once=tuple(table.texts("once")),
-        where=table.get("where", dict, {}),
-        normalise=table.get("normalise", dict, {}),
+        where=_where(table),
+        normalise=table.labels("normalise"),
         relative=table.text("relative", "ratio"),
         mean=table.flag("mean"),
         y_title=table.text("y", ""),
@@ -488,40 +528,50 @@ def _panel(table: _Table) -> Panel:
     return panel
 
 
+def _where(table: _Table) -> dict[str, str | list[str]]:
+    inner = table.inner("where")
+    return {
+        axis: inner.texts(axis) if isinstance(labels, list) else inner.text(axis)
+        for axis, labels in table.get("where", dict, {}).items()
+    }
+
+
 def _numbers(table: _Table) -> Iterable[Published]:
     for each in table.tables("number"):
-        at = each.get("at", dict, {})
+        at = each.labels("at")
         place, figure = each.text("place"), each.text("figure")
         if each.has("rows"):
-            axis, values = each.text("axis"), each.texts("values")
-            for label, numbers in each.get("rows", dict).items():
+            axis, values, rows = each.text("axis"), each.texts("values"), each.inner("rows")
+            for label in each.get("rows", dict):
+                numbers = rows.list_of(label, (int, float))
+                if len(numbers) != len(values):
+                    raise rows.wrong(label, "must be as many as the values")
                 for value, number in zip(values, numbers, strict=True):
                     yield Published(figure, value, {**at, axis: label}, float(number), place)
         else:
-            number = float(each.get("published", (int, float)))
-            yield Published(figure, each.text("value"), at, number, place)
+            yield Published(figure, each.text("value"), at, each.number("published"), place)
         each.done()
 
 
 def _claims(table: _Table) -> Iterable[Claim]:
     for each in table.tables("claim"):
         name = each.text("id")
-        number = each.get("published", (int, float), False)
-        kind = each.text("kind", "direction" if number is False else "change")
+        number = each.number("published") if each.has("published") else None
+        kind = each.text("kind", "direction" if number is None else "change")
         claim = Claim(
             id=name,
             text=each.text("text"),
             place=each.text("place"),
             figure=each.text("figure"),
-            published=None if number is False else float(number),
-            unit=each.text("unit", "" if number is False else "%"),
+            published=number,
+            unit=each.text("unit", "" if number is None else "%"),
             kind=kind,
             measure=Expression(each.text("measure"), f"{table.path}: claim {name}"),
             reason=each.text("reason", ""),
             reason_written=each.text("reason_written", ""),
         )
         each.done()
-        if kind not in ("change", "level", "direction") or (kind == "direction") != (number is False):
+        if kind not in ("change", "level", "direction") or (kind == "direction") != (number is None):
             raise each.wrong("kind", f"{kind!r}: change or level with a published number, else direction")
         if bool(claim.reason) != bool(claim.reason_written):
             raise each.wrong("reason", "a reason says when it was written, and the other way round")

@@ -18,7 +18,7 @@ from ftlab.configs import Override, load
 from ftlab.html import KEYS
 from ftlab.reproduce.papers import Figure, Paper, Trace
 
-FORMAT = 1
+FORMAT = 2
 """Of what the cache holds; another number makes all of it stale."""
 
 Labels = tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Any
 
 from ftlab._core import UserError
 from ftlab.reproduce.expression import Number, Series
-from ftlab.reproduce.papers import Figure, Panel, Published
+from ftlab.reproduce.papers import EXTRA_AXES, Figure, Panel, Published
 from ftlab.reproduce.plan import Labels, Run
 
 MEAN = "mean"
@@ -65,21 +65,13 @@ def measured(
         UserError: an expression of the figure does not fit the results.
     """
     own = tuple(axis.name for axis in figure.axes)
-    extra = {"runs": (), "requests": ("request",), "points": ("point",)}[figure.what]
+    extra = EXTRA_AXES[figure.what]
     rows = []
     for each in runs:
         for label, names in _cells(figure, results[each.key]):
-            values = {value.name: _number(value.get(names)) for value in figure.values}
+            values = {value.name: value.get.number(names) for value in figure.values}
             rows.append(Row((*each.labels, *label), values))
     return Study(figure, (*own, *extra), tuple(rows), tuple(runs), tuple(absent))
-
-
-def _number(value: Any) -> Number:
-    if value is None or isinstance(value, bool):
-        return None if value is None else float(value)
-    if not isinstance(value, (int, float)):
-        raise UserError(f"a value of a figure came out as {value!r}, which is no number")
-    return float(value) if math.isfinite(value) else None
 
 
 def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Mapping[str, Any]]]:

@@ -469,4 +469,6 @@ impl PageCache {
 }
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod tests;

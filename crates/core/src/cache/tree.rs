@@ -30,10 +30,8 @@ pub struct Nodes {
 impl Nodes {
     fn make(&mut self) -> u32 {
         match self.free.pop() {
-            Some(id) => {
-                self.nodes[id as usize] = EMPTY;
-                id
-            }
+            // It was given back empty.
+            Some(id) => id,
             None => {
                 self.nodes.push(EMPTY);
                 self.free.reserve(self.nodes.len());

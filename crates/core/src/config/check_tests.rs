@@ -369,3 +369,11 @@ fn the_user_capacity_can_be_whole_blocks() {
     assert_eq!((by("page"), by("block")), (243_793, 243_776));
     assert_eq!(by("block") % 64, 0);
 }
+
+/// What a saved state is a state of: the flash and what writes to it, neither the host nor times.
+#[test]
+fn some_keys_shape_the_state_at_time_0() {
+    let shapes = crate::config::shapes_state;
+    assert!(["seed", "device.precondition", "ftl.kind", "flash.page"].into_iter().all(shapes));
+    assert!(!["host.scheduler", "device.queue_depth", "flash.read", "ftl.gc_step"].into_iter().any(shapes));
+}

@@ -138,6 +138,11 @@ impl Device {
         self.held == 0
     }
 
+    /// Whether requests are held.
+    pub fn has_requests(&self) -> bool {
+        self.held > u32::from(self.background_steps > 0)
+    }
+
     /// When the next resource is due, or [`crate::clock::NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {

@@ -131,3 +131,13 @@ fn seeds_decide() {
     // A change here changes every published run.
     assert_eq!(drawn(1)[0], 4.514_973e-4);
 }
+
+/// A block lasts to the first erasure that takes it beyond the limit.
+#[test]
+fn blocks_last_until_they_are_beyond_the_limit() {
+    let speeds = speeds(0);
+    for block in 0..1000 {
+        let lasts = speeds.lasts(block) as u32;
+        assert!(!speeds.beyond(block, lasts - 1) && speeds.beyond(block, lasts), "block {block}: {lasts}");
+    }
+}

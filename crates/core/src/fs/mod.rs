@@ -225,7 +225,10 @@ impl Fs {
         fs.blocks.take(0, layout.data);
         for client in 0..clients {
             let group = client % layout.groups;
-            let number = fs.number_in(group);
+            // Where none is left for a directory none is left for its files: the first of them fails.
+            let number = fs.free_number(group);
+            number.into_iter().for_each(|number| fs.inode_numbers.take(number, 1));
+            let number = number.unwrap_or(0);
             let mut directory =
                 Directory { group, number, entries: Space::new(1 << 20), buffers: Vec::new() };
             if meta && let Some((block, _)) = fs.blocks.run(fs.goal(group), 1) {
@@ -262,15 +265,11 @@ impl Fs {
         (group * GROUP).max(self.layout.data)
     }
 
-    fn number_in(&mut self, group: u32) -> u32 {
+    /// A free inode's number, of this group if it has one; there is one for every 16 KiB.
+    fn free_number(&self, group: u32) -> Option<u32> {
         let first = group * self.layout.inodes_per_group;
-        let number = self
-            .inode_numbers
-            .first_free(first, first + self.layout.inodes_per_group)
-            .or_else(|| self.inode_numbers.first_free(0, u32::MAX))
-            .expect("an inode for every 16 KiB is more than files here need");
-        self.inode_numbers.take(number, 1);
-        number
+        let inside = self.inode_numbers.first_free(first, first + self.layout.inodes_per_group);
+        inside.or_else(|| self.inode_numbers.first_free(0, u32::MAX))
     }
 
     fn change(&mut self, buffer: u32, now_ns: u64) -> Tid {
@@ -325,15 +324,16 @@ impl Fs {
     /// An empty file in a directory.
     ///
     /// # Errors
-    /// [`Full`] if the directory has to grow and cannot.
+    /// [`Full`] if the directory has to grow and cannot, or no inode is left.
     pub fn create(&mut self, directory: u32, now_ns: u64) -> Result<u32, Full> {
+        let number = self.free_number(self.directories[directory as usize].group).ok_or(Full)?;
         let entries = &mut self.directories[directory as usize].entries;
         let entry = entries.first_free(0, u32::MAX).expect("a million entries are more than files here need");
         if self.meta {
             self.change_entry(directory, entry, now_ns)?;
         }
         self.directories[directory as usize].entries.take(entry, 1);
-        let number = self.number_in(self.directories[directory as usize].group);
+        self.inode_numbers.take(number, 1);
         let inode = self.free_inodes.pop().unwrap_or(self.inodes.len() as u32);
         if inode as usize == self.inodes.len() {
             self.inodes.push(Inode::default());
@@ -505,5 +505,9 @@ impl Fs {
     }
 }
 
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod plain_tests;
 #[cfg(test)]
 mod tests;

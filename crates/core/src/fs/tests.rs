@@ -57,6 +57,20 @@ fn operations_change_their_blocks() {
     assert_eq!(changed(&fs), [0, 1, 2, 3, 4, directory]);
 }
 
+/// Regression: a file more than there are inodes was a panic. It is one more that does not fit; nothing
+/// has changed, and an inode given back is there again.
+#[test]
+fn inodes_run_out() {
+    let mut fs = fs(1);
+    // An inode for every four blocks; the directory has one.
+    let all: Vec<u32> = (1..4096).map(|_| fs.create(0, 0).unwrap()).collect();
+    commit(&mut fs);
+    assert_eq!((fs.create(0, 0), changed(&fs)), (Err(Full), vec![]));
+    fs.unlink(all[77], 0);
+    assert_eq!(fs.create(0, 0), Ok(all[77]));
+    assert_eq!(fs.create(0, 0), Err(Full));
+}
+
 /// A block of a deleted file is another's only after the commit.
 #[test]
 fn freed_blocks_wait_for_the_commit() {

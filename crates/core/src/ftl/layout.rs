@@ -1,7 +1,7 @@
 //! Which log may have how many blocks: the layout of page-mapped FTLs.
 
 use super::log::{self, Shape};
-use super::units::UnitSpace;
+use super::map::units::UnitSpace;
 use super::{background, gathers};
 use crate::config::{Contradiction, Settings};
 use crate::flash::Cause;

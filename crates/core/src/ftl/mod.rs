@@ -3,7 +3,8 @@
 //! [`FlashTranslation`] is what the device asks of one; [`Ftl`] is the enum that
 //! dispatches to the registered ones. To add an FTL: one file here with `NAME`,
 //! `DOC`, `KEYS` and the type, and one line in the registry below: a page-mapped one
-//! (its type implements [`translation::Translation`]), or one of another kind
+//! in `map/`
+//! (its type implements [`map::translation::Translation`]), or one of another kind
 //! ([`Standalone`]), as the hybrid FTLs are.
 
 pub mod background;
@@ -16,8 +17,6 @@ pub mod merges;
 pub mod page_mapped;
 pub mod pool;
 pub mod recovery;
-pub mod translation;
-pub mod units;
 pub mod wear;
 
 use std::io;
@@ -27,11 +26,12 @@ use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::util::codec::{Damage, Decoder, Encoder};
+pub use map::pages::MapStats;
+use map::translation::Translation;
+pub use map::units::UnitSpace;
 use merges::MergeStats;
 use page_mapped::PageMapped;
 use recovery::{Flaw, Recovery};
-pub use translation::MapStats;
-pub use units::UnitSpace;
 
 /// The logical pages of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,21 +229,33 @@ pub trait FlashTranslation {
 }
 
 /// Makes the enum, its dispatch and its lists from one line per FTL:
-/// `Variant = module: Type, constructor, whether it keeps translation pages on flash, own check` of
-/// the page-mapped ones; behind a semicolon, of those that are [`Standalone`], `Variant = module: Type`.
+/// `Variant = module::MappingCache` of the page-mapped ones; behind a semicolon, of those that are
+/// [`Standalone`], `Variant = module: Type`.
 macro_rules! registry {
     (
-        $($variant:ident = $module:ident: $type:ty, $new:expr, $on_flash:literal, $check:expr;)*
+        $($variant:ident = $module:ident::$cache:ident;)*
         ;
         $($other:ident = $place:ident: $kind:ty;)*
     ) => {
-        $(pub mod $module;)*
+        /// Mapping caches and the translation pages below them.
+        pub mod map {
+            pub mod context;
+            pub mod entries;
+            pub mod pages;
+            pub mod policy;
+            mod recency;
+            pub mod translation;
+            pub mod units;
+            $(pub mod $module;)*
+        }
         $(pub mod $place;)*
+        $(use map::$module;)*
+        use map::units;
 
         /// A registered FTL.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
-        pub enum Ftl { $($variant($type),)* $($other($kind)),* }
+        pub enum Ftl { $($variant(PageMapped<$module::$cache>),)* $($other($kind)),* }
 
         /// Evaluates an expression on whichever FTL it is.
         macro_rules! with_ftl {
@@ -264,7 +276,7 @@ macro_rules! registry {
             /// If the settings were not checked.
             pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
                 match served_by(settings) {
-                    $($module::NAME => Ftl::$variant(PageMapped::new(settings, check, work, $new)),)*
+                    $($module::NAME => Ftl::$variant(PageMapped::new(settings, check, work)),)*
                     $($place::NAME => Ftl::$other(Standalone::new(settings, check, work)),)*
                     other => panic!("unregistered FTL {other}"),
                 }
@@ -302,7 +314,7 @@ macro_rules! registry {
                 work: &mut Work,
             ) -> Result<(Ftl, Recovery), String> {
                 match served_by(settings) {
-                    $($module::NAME => <$type>::recover(settings, media, tape, work, $new)
+                    $($module::NAME => <PageMapped<$module::$cache>>::recover(settings, media, tape, work)
                         .map(|(ftl, recovery)| (Ftl::$variant(ftl), recovery)),)*
                     $($place::NAME => <$kind>::recover(settings, media, tape, work)
                         .map(|(ftl, recovery)| (Ftl::$other(ftl), recovery)),)*
@@ -322,8 +334,24 @@ macro_rules! registry {
         /// Whether the FTL of this name has a mapping cache over translation pages on flash.
         pub fn maps_on_flash(kind: &str) -> bool {
             match kind {
-                $($module::NAME => $on_flash,)*
+                $($module::NAME => <$module::$cache as Translation>::ON_FLASH,)*
                 _ => false,
+            }
+        }
+
+        /// Whether the chosen FTL gathers translation units into NAND pages ([`units`]).
+        pub(crate) fn gathers(settings: &Settings) -> bool {
+            match settings.ftl.kind.as_str() {
+                $($module::NAME => <$module::$cache as Translation>::gathers(settings),)*
+                _ => false,
+            }
+        }
+
+        /// Bytes of a translation unit; see [`Settings::unit_bytes`].
+        pub(crate) fn unit_bytes(settings: &Settings) -> u32 {
+            match settings.ftl.kind.as_str() {
+                $($module::NAME => <$module::$cache as Translation>::unit_bytes(settings),)*
+                _ => settings.flash.page_bytes,
             }
         }
 
@@ -337,7 +365,7 @@ macro_rules! registry {
         /// If the settings were not checked.
         pub fn keeps_trims(settings: &Settings) -> bool {
             match settings.ftl.kind.as_str() {
-                $($module::NAME => layout::keeps_trims(settings, $on_flash),)*
+                $($module::NAME => layout::keeps_trims(settings, <$module::$cache as Translation>::ON_FLASH),)*
                 // A hybrid FTL writes a trim as it writes data.
                 $($place::NAME => true,)*
                 other => panic!("unregistered FTL {other}"),
@@ -349,13 +377,12 @@ macro_rules! registry {
         /// # Errors
         /// [`Contradiction`] naming the key to change.
         pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+            endurance::check(settings)?;
             match settings.ftl.kind.as_str() {
                 $($module::NAME => {
-                    units::check(settings)?;
-                    endurance::check(settings)?;
-                    layout::check(settings, $on_flash)?;
-                    let own: fn(&Settings) -> Result<(), Contradiction> = $check;
-                    own(settings)
+                    <$module::$cache as Translation>::check(settings)?;
+                    units::check(settings, <$module::$cache as Translation>::UNIT_KEY)?;
+                    layout::check(settings, <$module::$cache as Translation>::ON_FLASH)
                 })*
                 $($place::NAME => <$kind as Standalone>::check(settings),)*
                 other => panic!("unregistered FTL {other}"),
@@ -365,12 +392,12 @@ macro_rules! registry {
 }
 
 registry! {
-    Page = page: PageMapped<page::FullMap>, |_, _| page::FullMap, false, |_| Ok(());
-    Dftl = dftl: PageMapped<dftl::Dftl>, dftl::Dftl::new, true, |_| Ok(());
-    Cdftl = cdftl: PageMapped<cdftl::Cdftl>, cdftl::Cdftl::new, true, cdftl::check;
-    Tpftl = tpftl: PageMapped<tpftl::Tpftl>, tpftl::Tpftl::new, true, tpftl::check;
-    Minipage = minipage: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
-    Msftl = msftl: PageMapped<msftl::Flushed>, msftl::Flushed::new, true, |_| Ok(());
+    Page = page::FullMap;
+    Dftl = dftl::Dftl;
+    Cdftl = cdftl::Cdftl;
+    Tpftl = tpftl::Tpftl;
+    Minipage = minipage::Minipage;
+    Msftl = msftl::Msftl;
     ;
     Bast = bast: bast::Bast;
     Fast = fast: fast::Fast;
@@ -389,28 +416,10 @@ pub fn stripe(settings: &Settings) -> u32 {
     }
 }
 
-/// Whether translation units are gathered into NAND pages ([`units`]); else each is a page, written
-/// back alone.
-pub fn gathers(settings: &Settings) -> bool {
-    match settings.ftl.kind.as_str() {
-        minipage::NAME | msftl::NAME => true,
-        kind => kind == dftl::NAME && settings.ftl.flush_bytes.is_some(),
-    }
-}
-
 /// Name of the registered FTL that runs: dftl with mappings flushed by amount (Base-DFTL of Kim and
 /// Lee, ICSOFT 2020) is msftl with the NAND page as its unit.
 fn served_by(settings: &Settings) -> &str {
     if gathers(settings) { msftl::NAME } else { &settings.ftl.kind }
-}
-
-/// Bytes of a translation unit; see [`Settings::unit_bytes`].
-pub fn unit_bytes(settings: &Settings) -> u32 {
-    match settings.ftl.kind.as_str() {
-        minipage::NAME => units::MINI_PAGE,
-        msftl::NAME => settings.ftl.segment_bytes,
-        _ => settings.flash.page_bytes,
-    }
 }
 
 /// Keys of the registered FTLs, and of the mapping they share.

@@ -8,10 +8,12 @@ use std::io;
 
 use super::layout::{Layout, shapes};
 use super::log::Log;
+use super::map::context::Context;
+use super::map::pages::{IsDirty, MapStats, TranslationPages};
+use super::map::translation::Translation;
+use super::map::units::UnitSpace;
 use super::pool::BlockPool;
 use super::recovery::Flaw;
-use super::translation::{Context, IsDirty, MapStats, Translation, TranslationPages};
-use super::units::UnitSpace;
 use super::{FlashTranslation, Mark, Request, background, endurance, wear};
 use crate::config::{GcBackground, Settings};
 use crate::flash::media::{Media, Tape};
@@ -64,12 +66,7 @@ impl<T: Translation> PageMapped<T> {
     ///
     /// # Panics
     /// If the settings were not checked.
-    pub fn new(
-        settings: &Settings,
-        check: bool,
-        work: &mut Work,
-        translation: impl FnOnce(&Settings, u32) -> T,
-    ) -> PageMapped<T> {
+    pub fn new(settings: &Settings, check: bool, work: &mut Work) -> PageMapped<T> {
         let flash = &settings.flash;
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let erases = flash.pe_cycles as u32;
@@ -85,21 +82,19 @@ impl<T: Translation> PageMapped<T> {
         let data = Log::new(data, settings, &mut pool, check);
         let pages = TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work);
         work.reset();
-        let translation = translation(settings, layout.space.units);
-        PageMapped::assemble(settings, &layout, (data, pages, pool), translation)
+        PageMapped::assemble(settings, &layout, (data, pages, pool))
     }
 
     fn assemble(
         settings: &Settings,
         layout: &Layout,
         (data, pages, pool): (Log, TranslationPages, BlockPool),
-        translation: T,
     ) -> PageMapped<T> {
         PageMapped {
             data,
             pages,
             pool,
-            translation,
+            translation: T::new(settings, layout.space.units),
             read_modify_write: settings.ftl.read_modify_write,
             host_flush_mappings: flushes_mappings(settings),
             space: if T::ON_FLASH { layout.space } else { UnitSpace::default() },
@@ -221,7 +216,7 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
             let PageMapped { data, pages, pool, .. } = self;
             data.aim(work);
             data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
-            pages.lay(lpn, data, pool, work);
+            Context { data, pages, pool, work, ahead: 0 }.lay(lpn);
             self.host_slots += 1;
             // They are not simulated, and soon too many.
             if work.steps().len() >= 512 {
@@ -230,7 +225,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         }
         work.clear();
         if self.pages.log().is_serial() {
-            self.pages.finish_page(&mut self.pool, work);
+            let PageMapped { data, pages, pool, .. } = self;
+            Context { data, pages, pool, work, ahead: 0 }.finish_page();
             work.clear();
         }
         self.translation.count_from(&work.counts().programs);
@@ -315,7 +311,8 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
         let first = u64::from(page) * u64::from(self.pages.entries());
         let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
         for need in needs {
-            for lpn in need.first..end.min(need.first + need.pages) {
+            // By merging at its front a request may begin before the page of its batch.
+            for lpn in need.first.max(first as u32)..end.min(need.first + need.pages) {
                 let entry = lpn - first as u32;
                 if !self.seen.get(entry) && !self.translation.cached(lpn, &self.pages) {
                     self.seen.set(entry);

@@ -19,8 +19,8 @@
 //! mappings are flushed by amount, are left out: they are rewritten by the log itself. Wear is levelled within a chip: data does not change chips under static allocation.
 
 use super::log::Log;
+use super::map::pages::TranslationPages;
 use super::pool::BlockPool;
-use super::translation::TranslationPages;
 use crate::config::{Choice, Key, Kind};
 use crate::flash::Work;
 

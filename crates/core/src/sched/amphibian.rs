@@ -4,15 +4,16 @@
 //! performance", ICCD 2015, as Ji et al., TCAD 2018, section VI-A, implement it: "enhanced with the
 //! RoW strategy", both queues sorted by request size.
 //!
-//! Read into it: size in logical pages, ties by arrival; a flush, which has no pages, goes after all. Its delaying of requests to chips in
-//! garbage collection has no object on the paper's device and is left out.
+//! Read into it: size in logical pages, with what merged by now, ties by arrival; a flush, which has no
+//! pages, goes after all. Delaying requests to chips in garbage collection has no object on the paper's
+//! device and is left out.
 
 use std::cmp::Reverse;
 
 use super::halves::Turn;
 use super::{Decision, Scheduler};
 use crate::config::{Host, Key};
-use crate::request::{Half, Pool};
+use crate::request::Pool;
 use crate::util::LazyHeap;
 
 pub(super) const NAME: &str = "amphibian";
@@ -28,6 +29,19 @@ pub(super) struct Amphibian {
     turn: Turn,
 }
 
+/// What a waiting request is ordered by.
+fn size(id: u32, pool: &Pool) -> Size {
+    let request = &pool[id];
+    // A flush (no pages) is not small: it stands for the writes before it.
+    let pages = if request.pages.pages == 0 { u32::MAX } else { request.pages.pages };
+    Reverse((pages, request.id, id))
+}
+
+fn waits(entry: &Size, pool: &Pool) -> bool {
+    let id = entry.0.2;
+    pool[id].queued && size(id, pool) == *entry
+}
+
 impl Scheduler for Amphibian {
     const BY_TRANSLATION_PAGE: bool = false;
     fn new(_host: &Host) -> Amphibian {
@@ -35,28 +49,35 @@ impl Scheduler for Amphibian {
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
-        let request = &mut pool[id];
-        request.queued = true;
-        // A flush (no pages) is not small: it stands for the writes before it.
-        let size = if request.pages.pages == 0 { u32::MAX } else { request.pages.pages };
-        let key = Reverse((size, request.id, id));
-        self.heaps[request.half() as usize].push(key, true);
+        pool[id].queued = true;
+        self.heaps[pool[id].half() as usize].push(size(id, pool), true);
+    }
+
+    fn grown(&mut self, id: u32, _before: u32, pool: &mut Pool) {
+        let heap = &mut self.heaps[pool[id].half() as usize];
+        heap.push(size(id, pool), false);
+        heap.tidy(|entry| waits(entry, pool));
     }
 
     fn choose(&mut self, pool: &mut Pool) -> Decision {
         let [reads, writes] = self.heaps.each_ref().map(|heap| heap.live() > 0);
         let Some(half) = self.turn.pick(reads, writes) else { return Decision::Nothing };
         self.turn.served(half);
-        let waits = |&Reverse((_, number, id)): &Size| pool[id].queued && pool[id].id == number;
-        let Reverse((_, _, id)) = self.heaps[half as usize].pop(waits).expect("one is live");
+        let Reverse((_, _, id)) =
+            self.heaps[half as usize].pop(|entry| waits(entry, pool)).expect("one is live");
         pool[id].queued = false;
         Decision::One(id)
     }
 
     fn remove(&mut self, id: u32, pool: &mut Pool) {
-        let half: Half = pool[id].half();
         pool[id].queued = false;
-        let waits = |&Reverse((_, number, id)): &Size| pool[id].queued && pool[id].id == number;
-        self.heaps[half as usize].forget(waits);
+        self.heaps[pool[id].half() as usize].forget(|entry| waits(entry, pool));
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        for heap in &self.heaps {
+            heap.verify(heap.live(), |entry| waits(entry, pool))?;
+        }
+        Ok(self.heaps.iter().map(LazyHeap::live).sum::<usize>() as u32)
     }
 }

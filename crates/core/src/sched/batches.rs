@@ -4,7 +4,7 @@
 //! Create_New_Batch). A request joins the batch of its half and of the translation page of its
 //! first LPN; a flush, which has no LPN, is a batch of its own.
 
-use crate::request::{Half, Pool, Queue};
+use crate::request::{Half, Pool, Queue, Request};
 use crate::util::NONE;
 
 /// What waits by a small number: a translation page with a half, a flash block. Dense, since a hash costs
@@ -109,6 +109,13 @@ impl Batches {
         (slot, found.is_none())
     }
 
+    /// A waiting request has grown from so many pages; its batch.
+    pub fn grown(&mut self, id: u32, before: u32, pool: &Pool) -> u32 {
+        let Request { batch_slot, pages, .. } = pool[id];
+        self.slots[batch_slot as usize].pages += u64::from(pages.pages - before);
+        batch_slot
+    }
+
     fn create(&mut self, half: Half, key: Option<u32>) -> u32 {
         self.created += 1;
         let older = self.order[half as usize].youngest;
@@ -167,6 +174,50 @@ impl Batches {
             return None;
         }
         Some(slot)
+    }
+
+    /// Checks every waiting batch, and `each` half with the number of its batches; requests in all.
+    pub fn verify(
+        &self,
+        pool: &Pool,
+        each: impl Fn(Half, usize) -> Result<(), String>,
+    ) -> Result<u32, String> {
+        let mut requests = 0;
+        for half in [Half::Read, Half::Write] {
+            let (mut slot, mut before, mut count) = (self.oldest(half), NONE, 0);
+            while slot != NONE && count < self.slots.len() {
+                let batch = &self.slots[slot as usize];
+                let fault = |what: &str| Err(format!("batch {}: {what}", batch.number));
+                let is_member = |request: &Request| {
+                    let key =
+                        (request.pages.pages > 0).then_some(request.translation_page << 1 | half as u32);
+                    (request.half(), key, request.batch) == (half, batch.key, batch.number)
+                        && request.batch_slot == slot
+                };
+                requests += batch.queue.verify(pool, is_member)?;
+                let mut pages = 0;
+                let mut id = batch.queue.head();
+                while id != NONE {
+                    pages += u64::from(pool[id].pages.pages);
+                    id = pool.behind(id);
+                }
+                if batch.queue.is_empty() || batch.pages != pages {
+                    return fault(&format!("it counts {} pages, its requests have {pages}", batch.pages));
+                }
+                if batch.older != before || before != NONE && self.get(before).number >= batch.number {
+                    return fault("it is not in order of creation");
+                }
+                if batch.key.is_some_and(|key| self.index.get(key) != slot) {
+                    return fault("it is not found by its translation page");
+                }
+                (before, slot, count) = (slot, batch.younger, count + 1);
+            }
+            if before != self.order[half as usize].youngest {
+                return Err(format!("{count} batches wait, and the youngest is not the last"));
+            }
+            each(half, count)?;
+        }
+        Ok(requests)
     }
 
     fn delete(&mut self, slot: u32) {

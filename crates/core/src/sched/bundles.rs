@@ -10,7 +10,7 @@
 //! another bundle, and a bundle that stands behind any trim is not taken ahead.
 
 use super::batches::Index;
-use crate::request::{Pool, Queue};
+use crate::request::{Pool, Queue, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
@@ -180,21 +180,40 @@ impl Bundles {
         let mut queue = self.places[slot as usize].queue;
         self.delete(slot);
         while let Some(id) = queue.pop(pool) {
-            let request = &pool[id];
-            self.trims -= u32::from(request.op == Op::Trim && request.pages.pages > 0);
+            self.trims -= u32::from(is_trim(&pool[id]));
             taken.push(id);
         }
     }
 
-    /// Takes one request out.
-    pub fn remove(&mut self, id: u32, pool: &mut Pool) {
-        let slot = pool[id].batch_slot;
-        self.places[slot as usize].queue.unlink(id, pool);
-        let request = &pool[id];
-        self.trims -= u32::from(request.op == Op::Trim && request.pages.pages > 0);
-        if self.places[slot as usize].queue.is_empty() {
-            self.delete(slot);
+    /// Checks every place, its requests and what is counted; requests in all.
+    pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        let (mut slot, mut before, mut requests, mut trims) = (self.oldest, NONE, 0, 0);
+        while slot != NONE {
+            let Place { number, block, queue, older, younger } = self.places[slot as usize];
+            let is_member = |request: &Request| {
+                let pages = request.pages;
+                let of = if request.op == Op::Write && pages.pages > 0 {
+                    let last = (pages.first + pages.pages - 1) / self.block_pages;
+                    pages.first / self.block_pages == block && last == block
+                } else {
+                    block == NONE && queue.len() == 1
+                };
+                of && request.batch_slot == slot
+            };
+            requests += queue.verify(pool, is_member).map_err(|fault| format!("block issue: {fault}"))?;
+            trims += u32::from(!queue.is_empty() && is_trim(&pool[queue.head()]));
+            if queue.is_empty() || older != before {
+                return Err(format!("place {number} of block issues is empty or out of order"));
+            }
+            if before != NONE && self.places[before as usize].number >= number {
+                return Err(format!("place {number} of block issues is behind a younger one"));
+            }
+            (before, slot) = (slot, younger);
         }
+        if (before, trims) != (self.youngest, self.trims) {
+            return Err(format!("{trims} trims wait, {} count; or the youngest is not the last", self.trims));
+        }
+        Ok(requests)
     }
 
     /// Makes a block issue of `writes`, in sequence, at the end of `batch`.
@@ -207,6 +226,10 @@ impl Bundles {
             batch.push(id, pool);
         }
     }
+}
+
+fn is_trim(request: &Request) -> bool {
+    request.op == Op::Trim && request.pages.pages > 0
 }
 
 /// Sorts requests, given in order of arrival, by their first byte; those that overlap stay as they are.
@@ -231,7 +254,6 @@ fn arrange(writes: &mut [u32], pool: &Pool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Request;
 
     fn write(pool: &mut Pool, op: Op, first: u32, pages: u32) -> u32 {
         pool.insert(Request::of_pages(op, first, pages))

@@ -95,12 +95,12 @@ impl Scheduler for Coop {
         Decision::Batch(batch)
     }
 
-    fn remove(&mut self, id: u32, pool: &mut Pool) {
-        self.bundles.remove(id, pool);
-    }
-
     fn batches(&self) -> u64 {
         self.bundles.issues()
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        self.bundles.verify(pool)
     }
 }
 

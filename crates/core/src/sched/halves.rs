@@ -1,6 +1,6 @@
 //! Reads before writes, and RoW's alternation.
 
-use crate::request::{Half, Pool, Queue};
+use crate::request::{Half, Pool, Queue, Request};
 
 /// Which half goes next.
 ///
@@ -57,5 +57,13 @@ impl Halves {
 
     pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
         self.queues[pool[id].half() as usize].unlink(id, pool);
+    }
+
+    /// As [`Queue::verify`].
+    pub fn verify(&self, pool: &Pool, of: impl Fn(&Request) -> bool) -> Result<u32, String> {
+        let [reads, writes] = [Half::Read, Half::Write].map(|half| {
+            self.queues[half as usize].verify(pool, |request| request.half() == half && of(request))
+        });
+        Ok(reads? + writes?)
     }
 }

@@ -47,6 +47,10 @@ impl HitQueue {
     pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
         self.halves.unlink(id, pool);
     }
+
+    pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        self.halves.verify(pool, |request| request.hit)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -85,5 +89,9 @@ impl Scheduler for Hp {
         } else {
             self.misses.unlink(id, pool);
         }
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        Ok(self.hits.verify(pool)? + self.misses.verify(pool, |request| !request.hit)?)
     }
 }

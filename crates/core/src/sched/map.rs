@@ -37,6 +37,12 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
         }
     }
 
+    fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
+        if !pool[id].hit {
+            self.misses.grown(id, before, pool);
+        }
+    }
+
     fn choose(&mut self, pool: &mut Pool) -> Decision {
         match self.hits.pop(pool) {
             Some(id) => Decision::One(id),
@@ -54,5 +60,9 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
 
     fn batches(&self) -> u64 {
         self.misses.batches()
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        Ok(self.hits.verify(pool)? + self.misses.verify(pool)?)
     }
 }

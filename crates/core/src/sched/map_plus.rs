@@ -4,7 +4,7 @@
 //! waiting batch goes first, read batches before write batches.
 //!
 //! Read into it: ties go to the older batch; a request that leaves by deadline changes its batch's
-//! density; a batch of one flush, which has no pages, has density 0.
+//! density, and so does one that grows by merging; a batch of one flush, which has no pages, has density 0.
 
 use std::cmp::Ordering;
 
@@ -82,6 +82,11 @@ impl Scheduler for Densest {
         self.enter(slot, pool[id].half(), new);
     }
 
+    fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
+        let slot = self.batches.grown(id, before, pool);
+        self.enter(slot, pool[id].half(), false);
+    }
+
     fn choose(&mut self, pool: &mut Pool) -> Decision {
         let [reads, writes] = self.heaps.each_ref().map(|heap| heap.live() > 0);
         let Some(half) = self.turn.pick(reads, writes) else { return Decision::Nothing };
@@ -105,5 +110,12 @@ impl Scheduler for Densest {
 
     fn batches(&self) -> u64 {
         self.batches.created()
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        let Densest { batches, heaps, .. } = self;
+        batches.verify(pool, |half, count| {
+            heaps[half as usize].verify(count, |entry| density(batches, entry.slot) == *entry)
+        })
     }
 }

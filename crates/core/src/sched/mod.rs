@@ -60,6 +60,10 @@ pub trait Scheduler: Sized {
     /// A request enters the pending queue.
     fn admit(&mut self, id: u32, pool: &mut Pool);
 
+    /// A pending request has merged with one that came later: it had `before` pages, fewer than now. It
+    /// keeps its place and its class, which are those of its admission; whatever counts pages follows.
+    fn grown(&mut self, _id: u32, _before: u32, _pool: &mut Pool) {}
+
     /// Takes out what is to be dispatched next.
     fn choose(&mut self, pool: &mut Pool) -> Decision;
 
@@ -71,13 +75,21 @@ pub trait Scheduler: Sized {
         self.choose(pool)
     }
 
-    /// Takes out a request that is dispatched by deadline.
-    fn remove(&mut self, id: u32, pool: &mut Pool);
+    /// Takes out a request that is dispatched by deadline. Without deadlines there is none.
+    fn remove(&mut self, _id: u32, _pool: &mut Pool) {
+        unreachable!("its requests have no deadline")
+    }
 
     /// Batches created so far.
     fn batches(&self) -> u64 {
         0
     }
+
+    /// Checks, for check mode, what it counts and orders against the requests themselves; how many it holds.
+    ///
+    /// # Errors
+    /// What does not hold.
+    fn verify(&self, pool: &Pool) -> Result<u32, String>;
 }
 
 /// Makes the enum, its dispatch and its lists from one line per scheduler: `Variant = module::Type;`.
@@ -133,6 +145,11 @@ macro_rules! registry {
                 match self { $(Sched::$variant(s) => s.admit(id, pool)),* }
             }
 
+            /// See [`Scheduler::grown`].
+            pub fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
+                match self { $(Sched::$variant(s) => s.grown(id, before, pool)),* }
+            }
+
             /// See [`Scheduler::choose`].
             #[inline]
             pub fn choose(&mut self, pool: &mut Pool) -> Decision {
@@ -152,6 +169,11 @@ macro_rules! registry {
             /// See [`Scheduler::batches`].
             pub fn batches(&self) -> u64 {
                 match self { $(Sched::$variant(s) => s.batches()),* }
+            }
+
+            /// See [`Scheduler::verify`].
+            pub(crate) fn verify(&self, pool: &Pool) -> Result<u32, String> {
+                match self { $(Sched::$variant(s) => s.verify(pool)),* }
             }
         }
 

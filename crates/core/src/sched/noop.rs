@@ -33,7 +33,7 @@ impl Scheduler for Noop {
         self.queue.pop(pool).map_or(Decision::Nothing, Decision::One)
     }
 
-    fn remove(&mut self, id: u32, pool: &mut Pool) {
-        self.queue.unlink(id, pool);
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        self.queue.verify(pool, |_| true)
     }
 }

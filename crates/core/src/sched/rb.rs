@@ -39,6 +39,10 @@ impl Scheduler for Rb {
         self.batches.join(id, pool);
     }
 
+    fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
+        self.batches.grown(id, before, pool);
+    }
+
     fn choose(&mut self, pool: &mut Pool) -> Decision {
         let Some(half) = self.turn.pick(self.waits(Half::Read), self.waits(Half::Write)) else {
             return Decision::Nothing;
@@ -53,5 +57,9 @@ impl Scheduler for Rb {
 
     fn batches(&self) -> u64 {
         self.batches.created()
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        self.batches.verify(pool, |_, _| Ok(()))
     }
 }

@@ -22,8 +22,11 @@ use crate::metrics::{Outcome, Preconditioning};
 use crate::util::{below, stream};
 use crate::workload::{Scatter, SourceError};
 
-/// Pages written between two calls of [`Observer::preconditioning`].
+/// Pages put in place between two calls of [`Observer::preconditioning`].
 const CHUNK: usize = 1 << 16;
+
+/// Simulated writes between two calls: one may merge hundreds of blocks.
+const WRITES: usize = 1 << 10;
 
 /// A device at time 0.
 #[derive(Clone, Debug)]
@@ -133,7 +136,7 @@ impl Prepared {
         let before = self.programs();
         let mut left = pages as usize;
         while left > 0 {
-            let chunk = left.min(CHUNK);
+            let chunk = left.min(WRITES);
             with_ftl!(&mut self.ftl, ftl => for _ in 0..chunk {
                 let request = Request { first: draw(), pages: 1, head_partial: false, tail_partial: false };
                 ftl.write(request, &mut self.work);

@@ -46,6 +46,19 @@ impl<K: Ord> LazyHeap<K> {
         self.tidy(is_live);
     }
 
+    /// Checks that there is a live entry, once or more often, for each of so many.
+    pub(crate) fn verify(&self, expected: usize, is_live: impl Fn(&K) -> bool) -> Result<(), String> {
+        let mut found: Vec<&K> = self.heap.iter().filter(|key| is_live(key)).collect();
+        found.sort_unstable();
+        found.dedup();
+        match (found.len(), self.live) {
+            (found, live) if found == expected && live == expected => Ok(()),
+            (found, live) => {
+                Err(format!("{expected} wait, but {found} have their place by size, {live} count"))
+            }
+        }
+    }
+
     /// Drops the stale entries once they outnumber the live ones.
     pub fn tidy(&mut self, is_live: impl Fn(&K) -> bool) {
         if self.heap.len() > 2 * self.live + 64 {

@@ -154,6 +154,16 @@ impl<T: Copy + Default> Lru<T> {
         self.len -= 1;
     }
 
+    /// The bound, if there is one.
+    pub fn capacity(&self) -> Option<u32> {
+        self.bounded.then_some(self.entries.len() as u32)
+    }
+
+    /// Keys of all entries.
+    pub fn keys(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries.iter().map(|entry| entry.key).filter(|&key| key != NONE)
+    }
+
     /// Key of an entry.
     #[inline]
     pub fn key(&self, id: u32) -> u32 {

@@ -4,7 +4,7 @@
 use ftlab_core::config::Settings;
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
-use ftlab_core::ftl::{check, tpftl};
+use ftlab_core::ftl::{check, map::tpftl};
 use proptest::prelude::*;
 
 use crate::common::settings;

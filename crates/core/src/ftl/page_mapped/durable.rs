@@ -3,8 +3,8 @@
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
+use crate::ftl::map::translation::Translation;
 use crate::ftl::recovery::Flaw;
-use crate::ftl::translation::Translation;
 
 impl<T: Translation> PageMapped<T> {
     /// Makes the trims so far durable ([`crate::ftl::log`]).

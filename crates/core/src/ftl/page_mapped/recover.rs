@@ -13,9 +13,11 @@ use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::layout::shapes;
 use crate::ftl::log::Log;
+use crate::ftl::map::context::Context;
+use crate::ftl::map::pages::TranslationPages;
+use crate::ftl::map::translation::Translation;
 use crate::ftl::pool::BlockPool;
 use crate::ftl::recovery::{Flaw, Lot, Recovery, Room, Scan, read_all};
-use crate::ftl::translation::{Translation, TranslationPages};
 use crate::util::NONE;
 
 impl<T: Translation> PageMapped<T> {
@@ -29,7 +31,6 @@ impl<T: Translation> PageMapped<T> {
         media: &Media,
         (tape, flaw): (&Tape, Flaw),
         work: &mut Work,
-        translation: impl FnOnce(&Settings, u32) -> T,
     ) -> Result<(PageMapped<T>, Recovery), String> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
         let lots = [&data, &map].map(|shape| Lot::new(shape.owners, shape.slots_per_page, flaw));
@@ -60,9 +61,8 @@ impl<T: Translation> PageMapped<T> {
         read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
         let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
         if T::ON_FLASH {
-            pages.renew(&data, &mut pool, work);
+            Context { data: &data, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
         }
-        let translation = translation(settings, layout.space.units);
         let counts = work.counts();
         let recovery = Recovery {
             scan_reads,
@@ -73,7 +73,7 @@ impl<T: Translation> PageMapped<T> {
             torn_pages: scan.torn_pages,
         };
         let read_only = pool.is_exhausted();
-        let ftl = PageMapped::assemble(settings, &layout, (data, pages, pool), translation);
+        let ftl = PageMapped::assemble(settings, &layout, (data, pages, pool));
         Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
     }
 

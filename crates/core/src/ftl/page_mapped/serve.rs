@@ -4,7 +4,7 @@
 use super::PageMapped;
 use crate::flash::{Cause, Work};
 use crate::ftl::Request;
-use crate::ftl::translation::Translation;
+use crate::ftl::map::translation::Translation;
 use crate::util::NONE;
 
 impl<T: Translation> PageMapped<T> {

@@ -4,8 +4,8 @@
 //! end; then the cut is made: what had finished is applied to the media, what was in service is
 //! torn (or, one time in four, just made it), the rest never happened.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +15,7 @@ use crate::flash::Operation;
 use crate::flash::media::{Change, Media};
 use crate::sim::{Activity, Completion, Observer};
 use crate::util::{NONE, below};
-use crate::workload::{Record, Source, SourceError, SourceSummary};
+use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
 /// How far a leg goes.
 #[derive(Clone, Copy, Debug)]
@@ -74,19 +74,20 @@ impl Operations {
         }
     }
 
-    /// Cuts the power when `target` operations have finished (all, if there are fewer): a moment
-    /// until the next one finishes.
-    ///
-    /// # Errors
-    /// In words, if the tape and the array do not tell the same.
-    pub fn cut(
-        &self,
-        changes: Vec<Change>,
-        target: u64,
-        random: &mut Xoshiro256PlusPlus,
-        media: &mut Media,
-    ) -> Result<Cut, String> {
-        self.compare(&changes)?;
+    /// Operations that ran.
+    pub fn count(&self) -> u64 {
+        self.finished.len() as u64
+    }
+
+    /// How many have finished at `time_ns`.
+    pub fn finished_by(&self, time_ns: u64) -> usize {
+        self.finished
+            .partition_point(|&number| self.ran[number as usize].is_some_and(|ran| ran.end_ns <= time_ns))
+    }
+
+    /// The cut when `target` operations have finished (all, if there are fewer): their number, and a moment
+    /// until the next one finishes, ns.
+    pub fn after(&self, target: u64, random: &mut Xoshiro256PlusPlus) -> (usize, u64) {
         let finished = target.min(self.finished.len() as u64) as usize;
         let end_ns = |at: usize| self.at(self.finished[at]).end_ns;
         let last_ns = if finished == 0 { 0 } else { end_ns(finished - 1) };
@@ -97,6 +98,21 @@ impl Operations {
             }
             true => last_ns,
         };
+        (finished, time_ns)
+    }
+
+    /// Cuts the power at a moment when so many operations have finished: what is before it has happened.
+    ///
+    /// # Errors
+    /// In words, if the tape and the array do not tell the same.
+    pub fn cut(
+        &self,
+        changes: Vec<Change>,
+        (finished, time_ns): (usize, u64),
+        random: &mut Xoshiro256PlusPlus,
+        media: &mut Media,
+    ) -> Result<Cut, String> {
+        self.compare(&changes)?;
         let mut changes: Vec<Option<Change>> = changes.into_iter().map(Some).collect();
         for &number in &self.finished[..finished] {
             media.apply(changes[number as usize].take().expect("each finishes once"));
@@ -143,24 +159,23 @@ impl Operations {
 }
 
 /// Watches a run.
-pub struct Leg {
+pub struct Leg<'a> {
     until: Until,
-    over: Rc<Cell<bool>>,
+    go_on: &'a mut dyn FnMut() -> bool,
+    over: Arc<AtomicBool>,
     /// Programs and erases.
     pub operations: Operations,
     /// Completions.
     pub completions: Vec<Completion>,
 }
 
-impl Leg {
-    /// Up to a cut.
-    pub fn new(until: Until) -> Leg {
-        let over = Rc::new(Cell::new(until.operations == 0));
-        Leg { until, over, operations: Operations::default(), completions: Vec::new() }
+impl<'a> Leg<'a> {
+    /// Up to a cut; `go_on` is asked now and then, and may stop it.
+    pub fn new(until: Until, go_on: &'a mut dyn FnMut() -> bool) -> Leg<'a> {
+        let over = Arc::new(AtomicBool::new(until.operations == 0));
+        Leg { until, go_on, over, operations: Operations::default(), completions: Vec::new() }
     }
-}
 
-impl Leg {
     /// Programs and erases that have finished at the cut; of a device that turned read-only before the
     /// cut that was chosen, some of those there are.
     pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
@@ -170,13 +185,17 @@ impl Leg {
     }
 }
 
-impl Observer for Leg {
+impl Observer for Leg<'_> {
     fn complete(&mut self, completion: &Completion) {
         if completion.failed {
             // The device is read-only: nothing changes any more.
-            self.over.set(true);
+            self.over.store(true, Relaxed);
         }
         self.completions.push(*completion);
+    }
+
+    fn progress(&mut self, _requests: u64) -> bool {
+        (self.go_on)()
     }
 
     fn wants_activity(&self) -> bool {
@@ -188,59 +207,73 @@ impl Observer for Leg {
         let erase = activity.operation == Operation::Erase;
         self.operations.add(number, erase, [activity.begin_ns, activity.end_ns], activity.suspended);
         if self.operations.finished.len() as u64 >= self.until.operations {
-            self.over.set(true);
+            self.over.store(true, Relaxed);
         }
     }
 }
 
 /// Opens the requests from their beginning.
-type Reopen<'a, 's> = &'a mut dyn FnMut() -> Result<Box<dyn Source + 's>, SourceError>;
+type Reopen<'a, 's> = &'a mut (dyn FnMut() -> Result<Box<dyn Source + Send + 's>, SourceError> + Send);
 
 /// The requests of a life, leg by leg; each leg begins at time 0.
 pub struct Feed<'a, 's> {
     reopen: Reopen<'a, 's>,
-    source: Box<dyn Source + 's>,
-    over: Rc<Cell<bool>>,
+    source: Box<dyn Source + Send + 's>,
+    over: Arc<AtomicBool>,
+    /// Stamp of the first record since the last beginning.
     base_ns: Option<u64>,
-    /// The last stamp handed out, ns.
+    /// Where stamps have gone on from since then, and the last one handed out, ns.
+    from_ns: u64,
     last_ns: u64,
+    /// Of the pass under way: whether it had requests, and writes.
     any: bool,
+    writes: bool,
 }
 
 impl<'a, 's> Feed<'a, 's> {
     /// Opens them.
     pub fn new(reopen: Reopen<'a, 's>) -> Result<Feed<'a, 's>, SourceError> {
         let source = reopen()?;
-        Ok(Feed { reopen, source, over: Rc::default(), base_ns: None, last_ns: 0, any: false })
+        let over = Arc::default();
+        Ok(Feed { reopen, source, over, base_ns: None, from_ns: 0, last_ns: 0, any: false, writes: false })
     }
 
     /// The next ones belong to a leg.
     pub fn begin(&mut self, leg: &Leg) {
         self.over = leg.over.clone();
-        (self.base_ns, self.last_ns) = (None, 0);
+        (self.base_ns, self.from_ns, self.last_ns) = (None, 0, 0);
+    }
+}
+
+impl Feed<'_, '_> {
+    /// The pass has ended: the next one goes on where its stamps stood.
+    fn begin_anew(&mut self) -> Result<(), SourceError> {
+        if !self.any {
+            return Err(SourceError::Input("the workload has no requests, so nothing can be cut".into()));
+        }
+        if !self.writes {
+            return Err(SourceError::Input("the workload writes nothing, so nothing can be cut".into()));
+        }
+        (self.any, self.writes) = (false, false);
+        self.source = (self.reopen)()?;
+        (self.base_ns, self.from_ns) = (None, self.last_ns);
+        Ok(())
     }
 }
 
 impl Source for Feed<'_, '_> {
     fn next(&mut self) -> Result<Option<Record>, SourceError> {
-        if self.over.get() {
+        if self.over.load(Relaxed) {
             return Ok(None);
         }
-        let mut record = self.source.next()?;
-        if record.is_none() {
-            if !self.any {
-                return Err(SourceError::Input("the workload has no requests, so nothing can be cut".into()));
-            }
-            (self.source, self.any) = ((self.reopen)()?, false);
-            self.base_ns = None;
-            record = self.source.next()?;
-        }
-        self.any |= record.is_some();
-        let Some(mut record) = record else { return self.next() };
-        let last_ns = self.last_ns;
+        let Some(mut record) = self.source.next()? else {
+            self.begin_anew()?;
+            return self.next();
+        };
+        self.any = true;
+        self.writes |= record.op == Op::Write;
         let base_ns = *self.base_ns.get_or_insert(record.time_ns);
-        // After a new beginning stamps go on from the last one.
-        record.time_ns = last_ns.max(record.time_ns - base_ns);
+        record.time_ns = self.from_ns + (record.time_ns - base_ns);
         self.last_ns = record.time_ns;
         Ok(Some(record))
     }

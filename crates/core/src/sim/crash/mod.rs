@@ -17,23 +17,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Prepared, RunError, run_prepared};
-use crate::config::{Endurance, Settings};
-use crate::device::Engine;
-use crate::flash::media::{Media, Tape};
-use crate::flash::{Timing, Work};
+use super::power::{Power, new_work};
+use super::{Completion, Observer, Prepared, RunError, run_prepared};
+use crate::config::Settings;
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl, is_hybrid, keeps_trims};
+use crate::ftl::{FlashTranslation, Ftl};
 use crate::metrics::Preconditioning;
 use crate::util::{below, stream};
 use crate::workload::{Source, SourceError};
 use ledger::Ledger;
-use leg::{Leg, Operations, Until};
+pub use leg::{Cut, Operations};
+use leg::{Leg, Until};
 pub use requests::Requests;
 
 /// Cuts of one recovery, at most.
 const RECOVERY_CUTS: u32 = 3;
+
+/// Requests that host or device hold, at most, however deep their queues: the workload begins anew without
+/// end, and all of it may arrive at once.
+const MOST_WAITING: u32 = 1 << 10;
 
 /// When power is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,14 +166,13 @@ struct Life<'a> {
     settings: &'a Settings,
     options: &'a Options,
     random: Xoshiro256PlusPlus,
-    media: Media,
-    tape: Tape,
+    power: Power,
     ledger: Ledger,
     summary: Summary,
 }
 
 /// Cuts the power of one device again and again. `reopen` gives the requests, and gives them anew
-/// when they have ended; `progress` hears of every cut and may stop.
+/// when they have ended; `progress` hears of every cut, and now and then between them, and may stop.
 ///
 /// # Errors
 /// [`CrashError`].
@@ -179,47 +181,33 @@ struct Life<'a> {
 /// If the settings were not checked.
 pub fn crash<'s>(
     settings: &Settings,
-    reopen: &mut dyn FnMut() -> Result<Box<dyn Source + 's>, SourceError>,
+    reopen: &mut (dyn FnMut() -> Result<Box<dyn Source + Send + 's>, SourceError> + Send),
     options: &Options,
     progress: &mut dyn FnMut(&Summary) -> bool,
 ) -> Result<Summary, CrashError> {
     let mut settings = settings.clone();
     settings.ftl.power_safe = true;
+    for depth in [&mut settings.host.queue_depth, &mut settings.device.queue_depth] {
+        *depth = (*depth).min(MOST_WAITING);
+    }
     let settings = &settings;
-    let flash = &settings.flash;
-    let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
-    if is_hybrid(&settings.ftl.kind) && wears_out {
-        let message = "power cuts of hybrid FTLs whose blocks wear out are not simulated; set flash.endurance to \
-                       none and ftl.spare_blocks to 0, or choose a page-mapped ftl.kind";
-        return Err(SourceError::Input(message.into()).into());
-    }
-    if !keeps_trims(settings) {
-        let message = "there is no room to make trims durable; withhold more (ftl.over_provisioning), or raise \
-                       flash.blocks_per_plane";
-        return Err(SourceError::Input(message.into()).into());
-    }
-    let mut prepared = prepare(settings)?;
-    let mut media = Media::new(flash.units(), flash.blocks_per_unit() as u32, flash.pages_per_block, 0);
-    if is_hybrid(&settings.ftl.kind) {
-        media.allow_gaps();
-    }
-    let tape = Tape::new(with_ftl!(&prepared.ftl, ftl => ftl.engrave(&mut media)));
-    with_ftl!(&mut prepared.ftl, ftl => ftl.record(&tape, &media));
+    let mut prepared = prepare(settings, progress)?;
+    let power = Power::new(settings, &mut prepared.ftl)
+        .map_err(|message| CrashError::Source(SourceError::Input(message)))?;
     let mut life = Life {
         settings,
         options,
         random: stream(options.seed, "crash"),
-        ledger: Ledger::new(&prepared.ftl, &media).map_err(|what| CrashError::Fault { cut: 0, what })?,
-        media,
-        tape,
+        ledger: Ledger::new(&prepared.ftl, &power.media)
+            .map_err(|what| CrashError::Fault { cut: 0, what })?,
+        power,
         summary: Summary::default(),
     };
     let mut requests = leg::Feed::new(reopen)?;
     let mut next = Some(prepared);
     while let Some(until) = life.next_cut() {
-        life.summary.cuts += 1;
         let prepared = next.take().expect("recovered");
-        let step = catch_unwind(AssertUnwindSafe(|| life.cut(prepared, until, &mut requests)));
+        let step = catch_unwind(AssertUnwindSafe(|| life.cut(prepared, until, &mut requests, progress)));
         next = Some(match step {
             Ok(outcome) => outcome?,
             Err(panic) => return Err(life.fault(panicked(&*panic))),
@@ -239,9 +227,21 @@ fn panicked(panic: &(dyn Any + Send)) -> String {
     format!("panicked: {}", text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message"))
 }
 
+/// Hears how a device is preconditioned, and may stop it.
+struct Beginning<'a>(&'a mut dyn FnMut(&Summary) -> bool);
+
+impl Observer for Beginning<'_> {
+    fn complete(&mut self, _completion: &Completion) {}
+
+    fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
+        (self.0)(&Summary::default())
+    }
+}
+
 /// The device at time 0, all of it on flash.
-fn prepare(settings: &Settings) -> Result<Prepared, CrashError> {
-    let mut prepared = Prepared::new(settings, &mut (), true).map_err(|error| before(0, error))?;
+fn prepare(settings: &Settings, progress: &mut dyn FnMut(&Summary) -> bool) -> Result<Prepared, CrashError> {
+    let mut prepared =
+        Prepared::new(settings, &mut Beginning(progress), true).map_err(|error| before(0, error))?;
     with_ftl!(&mut prepared.ftl, ftl => ftl.flush(&mut prepared.work));
     prepared.work.reset();
     Ok(prepared)
@@ -251,6 +251,7 @@ fn before(cut: u64, error: RunError) -> CrashError {
     match error {
         RunError::Source(error) => CrashError::Source(error),
         RunError::Check(what) => CrashError::Fault { cut, what },
+        other => CrashError::Fault { cut, what: other.to_string() },
     }
 }
 
@@ -283,23 +284,25 @@ impl Life<'_> {
         mut prepared: Prepared,
         until: Until,
         requests: &mut leg::Feed,
+        progress: &mut dyn FnMut(&Summary) -> bool,
     ) -> Result<Prepared, CrashError> {
-        prepared.tape = Some(self.tape.clone());
-        let mut leg = Leg::new(until);
+        prepared.tape = Some(self.power.tape.clone());
+        let so_far = self.summary.clone();
+        let mut go_on = || progress(&so_far);
+        let mut leg = Leg::new(until, &mut go_on);
+        self.summary.cuts += 1;
         requests.begin(&leg);
         run_prepared(self.settings, prepared, requests, &mut leg)
             .map_err(|error| before(self.summary.cuts, error))?;
-        let changes = self.tape.take_changes();
         let target = leg.target(&mut self.random);
-        let cut = leg.operations.cut(changes, target, &mut self.random, &mut self.media);
-        let cut = cut.map_err(|what| self.fault(what))?;
+        self.power.operations = std::mem::take(&mut leg.operations);
+        let cut = self.power.cut_after(target, &mut self.random).map_err(|what| self.fault(what))?;
         self.summary.operations += cut.finished;
         self.summary.torn_programs += cut.torn_programs;
         self.summary.torn_erases += cut.torn_erases;
-        let (issues, events) = self.tape.take_events();
+        let (issues, events) = self.power.tape.take_events();
         let strict = self.settings.flash.page_bytes == self.settings.ftl.logical_page_bytes;
         self.summary.requests += self.ledger.take(&leg, (&issues, &events), cut.time_ns, strict);
-        self.tape.prune(&self.media);
         let ftl = self.recover()?;
         let ftl = self.verify(ftl)?;
         let mut work = new_work(self.settings);
@@ -312,24 +315,18 @@ impl Life<'_> {
     fn recover(&mut self) -> Result<Ftl, CrashError> {
         let mut cuts = if self.draw(4) == 0 { 1 + self.draw(u64::from(RECOVERY_CUTS)) } else { 0 };
         loop {
-            let mut work = new_work(self.settings);
-            work.label();
-            work.number_loads();
-            let tape = (&self.tape, self.options.flaw);
-            let (ftl, recovery) = Ftl::recover(self.settings, &self.media, tape, &mut work)
-                .map_err(|what| self.fault(format!("recovery: {what}")))?;
-            let (operations, elapsed_ns) = run_alone(self.settings, &work);
-            let changes = self.tape.take_changes();
-            self.tape.take_events();
-            let total = changes.len() as u64;
+            let found = self.power.recover(self.settings, self.options.flaw);
+            let (ftl, recovery, elapsed_ns) =
+                found.map_err(|what| self.fault(format!("recovery: {what}")))?;
+            let total = self.power.operations.count();
+            self.power.tape.take_events();
             // A cut before the first or behind the last change of the flash shows nothing new.
             let target = if cuts > 0 && total > 0 { self.draw(total) } else { total };
             cuts = cuts.saturating_sub(1);
-            let cut = operations.cut(changes, target, &mut self.random, &mut self.media);
+            let cut = self.power.cut_after(target, &mut self.random);
             let cut = cut.map_err(|what| self.fault(format!("recovery: {what}")))?;
             self.summary.torn_programs += cut.torn_programs;
             self.summary.torn_erases += cut.torn_erases;
-            self.tape.prune(&self.media);
             if target == total {
                 self.summary.recovery.add(&recovery, elapsed_ns);
                 return Ok(ftl);
@@ -340,11 +337,11 @@ impl Life<'_> {
 
     /// Compares what the device has with what it promised.
     fn verify(&mut self, mut ftl: Ftl) -> Result<Ftl, CrashError> {
-        if let Some(fault) = self.media.fault() {
+        if let Some(fault) = self.power.media.fault() {
             return Err(self.fault(fault.into()));
         }
         with_ftl!(&ftl, ftl => ftl.verify()).map_err(|what| self.fault(format!("recovered: {what}")))?;
-        let verdict = self.ledger.settle(&ftl, &self.media).map_err(|what| self.fault(what))?;
+        let verdict = self.ledger.settle(&ftl, &self.power.media).map_err(|what| self.fault(what))?;
         self.summary.durable_writes += verdict.durable_writes;
         self.summary.durable_trims += verdict.durable_trims;
         self.summary.pages_verified += verdict.pages;
@@ -352,25 +349,4 @@ impl Life<'_> {
         with_ftl!(&mut ftl, ftl => ftl.start());
         Ok(ftl)
     }
-}
-
-fn new_work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units())
-}
-
-/// Runs the steps of recovery on an idle device: its operations and how long they took, ns.
-fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
-    let mut engine = Engine::new(settings);
-    let mut operations = Operations::default();
-    let mut now_ns = 0;
-    engine.keep_spans();
-    engine.start(0, work.steps(), false, 0);
-    engine.label(work.labels());
-    engine.settle(0);
-    while !engine.all_idle() {
-        now_ns = engine.next_ns();
-        while engine.advance(now_ns).is_some() {}
-        engine.take_spans(|span| operations.add_span(&span));
-    }
-    (operations, now_ns)
 }

@@ -14,6 +14,9 @@ pub struct JobError {
     pub message: String,
 }
 
+/// Most characters of a message.
+const MOST_MESSAGE: usize = 300;
+
 /// The options that are read, as messages list them.
 const OPTIONS: &[&str] = &[
     "rw",
@@ -85,7 +88,9 @@ impl Draft {
 /// # Errors
 /// [`JobError`] for the first line that is at fault.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
-    let fail = |line: usize, message: String| JobError { file: file.into(), line, message };
+    // A line may be as long as the file.
+    let short = |message: String| message.chars().take(MOST_MESSAGE).collect();
+    let fail = |line: usize, message: String| JobError { file: file.into(), line, message: short(message) };
     let mut global = Draft::new();
     let mut current: Option<(Draft, usize)> = None;
     let mut in_global = false;

@@ -5,16 +5,18 @@
 //! boundary is set, never across a multiple of it. Two pending requests that come to touch stay two.
 //! None joins one that came before a pending write or trim of what it is about, nor a write or trim one
 //! before such a read: it would pass them.
-//! A request that is in a scheduler's queue keeps its place there, and what the scheduler ordered it by
-//! at its admission.
+//! A request that is in a scheduler's queue keeps its place there and its class (hit or miss, the batch of its
+//! translation page) of its admission; sizes count as they have become ([`crate::sched::Scheduler::grown`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::arrivals::Paging;
 use crate::config::Settings;
-use crate::request::{Pool, Request};
+use crate::request::{Ages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
+
+/// Most bytes of merged requests from a page cache where nothing else is set: max_sectors_kb of Linux 2.6.32.
+const MERGE_LIMIT: u64 = 512 << 10;
 
 /// What pending requests a new one may join.
 pub struct Merging {
@@ -54,13 +56,13 @@ impl Merging {
     /// block, if the scheduler works by them (Shim et al., TC 2014, section 6.1).
     pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
-        let auto = block.unwrap_or(super::files::MERGE_LIMIT);
+        let auto = block.unwrap_or(MERGE_LIMIT);
         let limit = stated.unwrap_or(if files { auto } else { 0 });
         (limit > 0).then(|| Merging {
             limit,
             boundary: settings.host.merge_boundary,
             block,
-            paging: Paging::new(settings),
+            paging: Paging::new(settings.ftl.logical_page_bytes),
             starts: HashMap::new(),
             ends: HashMap::new(),
             merged: 0,
@@ -79,8 +81,8 @@ impl Merging {
             && (op == Op::Read || self.block.is_none_or(within))
     }
 
-    /// Makes `request` part of a pending one, if there is one to join; its slot.
-    pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<u32> {
+    /// Makes `request` part of a pending one, if there is one to join; its slot, and the pages it had.
+    pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<(u32, u32)> {
         if !merges(request) {
             return None;
         }
@@ -97,12 +99,13 @@ impl Merging {
         let id = back.or_else(front)?;
         self.leave(id, pool);
         let pending = &mut pool[id];
+        let before = pending.pages.pages;
         pending.offset = pending.offset.min(start);
         pending.size += request.size;
         pending.pages = self.paging.pages(pending.op, pending.offset, pending.offset + pending.size);
         self.enter(id, pool);
         self.merged += 1;
-        Some(id)
+        Some((id, before))
     }
 
     /// A request is pending from now on.
@@ -128,5 +131,25 @@ impl Merging {
                 map.remove(&(op, at));
             }
         }
+    }
+
+    /// Checks that what may be joined is pending, and where it is looked for; `ages` holds what is pending.
+    pub fn verify(&self, pool: &Pool, ages: &Ages) -> Result<(), String> {
+        let mut pending = HashSet::new();
+        let mut id = ages.head();
+        while id != NONE {
+            pending.insert(id);
+            id = pool.younger(id);
+        }
+        let entries = [(&self.starts, 0), (&self.ends, 1)];
+        for (&(op, at), id, end) in
+            entries.into_iter().flat_map(|(map, end)| map.iter().map(move |(key, id)| (key, id, end)))
+        {
+            let request = &pool[*id];
+            if !pending.contains(id) || (op, at) != (request.op as u8, request.offset + end * request.size) {
+                return Err(format!("merging looks for request {} at byte {at}", request.id));
+            }
+        }
+        Ok(())
     }
 }

@@ -17,14 +17,17 @@
 //!   page that is not (evictions do not wait). After any flush the count begins at 0.
 //! - A flush of the host is a mapping flush (`ftl.host_flush`): section 2 gives the loss of mappings at a
 //!   power cycle as the reason for flushing. The paper's traces hold none.
-//! - A bounded cache ([`Bounded`]) is DFTL's (`ftl.cache_policy`). Section 2 has mappings written when they
+//! - A bounded cache is DFTL's (`ftl.cache_policy`). Section 2 has mappings written when they
 //!   are evicted: a dirty victim has its unit written, and the rest of that page is filled with the next
 //!   units that have updates. With `ftl.flush = "eviction"` that is the only occasion.
 
+use super::context::Context;
 use super::dftl::Dftl;
-use super::translation::{Context, Translation, TranslationPages};
+use super::pages::TranslationPages;
+use super::policy::{Cached, Policy};
+use super::translation::Translation;
 use super::units::Due;
-use crate::config::{Key, Kind, Settings};
+use crate::config::{Contradiction, Key, Kind, Settings};
 use crate::util::{Bits, NONE};
 use serde::{Deserialize, Serialize};
 
@@ -40,15 +43,6 @@ pub const KEYS: &[Key] = &[Key {
     words: &[],
     doc: "Mapping segment of msftl: a power of two from flash.ecc_unit up to flash.page; other FTLs ignore it.",
 }];
-
-/// A mapping cache whose updates are gathered: bounded, or all there is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Flushed {
-    /// Without a bound.
-    Flat(Flat),
-    /// With one.
-    Bounded(Bounded),
-}
 
 /// The units that have entries flash lacks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -116,234 +110,221 @@ impl Updated {
     }
 }
 
-/// All that was read or updated, flat, as it has no bound.
+/// All that was read or updated, without a bound.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Flat {
+struct Flat {
     cached: Bits,
     dirty: Bits,
-    updated: Updated,
     /// The read that brought an entry in. Those before time 0 are over, so a saved state has none.
     #[serde(skip)]
     loads: Vec<u32>,
-    due: Due,
 }
 
-impl Flat {
-    fn update(&mut self, lpn: u32, pages: &TranslationPages) {
-        self.cached.set(lpn);
-        self.dirty.set(lpn);
-        self.updated.units.set(pages.of(lpn));
-    }
-
-    fn write(&mut self, most: u32, context: &mut Context) {
-        let dirty = &mut self.dirty;
-        self.updated.write(0, most, context, |_, lpn, end| dirty.take(lpn, end));
-    }
-
-    fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool {
-        if write {
-            self.update(lpn, context.pages);
-            self.loads[lpn as usize] = 0;
-            return true;
-        }
-        let hit = self.cached.get(lpn);
-        if hit {
-            context.work.need(self.loads[lpn as usize]);
-        } else {
-            let load = context.load_unit(context.pages.of(lpn));
-            self.bring(lpn, load);
-        }
-        hit
-    }
-
-    fn bring(&mut self, lpn: u32, load: u32) {
-        self.cached.set(lpn);
-        self.loads[lpn as usize] = load;
-    }
-}
-
-/// DFTL's cache, its updates gathered.
+/// What is cached.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Bounded {
-    cache: Dftl,
+enum Held {
+    Flat(Flat),
+    Bounded(Dftl),
+}
+
+/// The mapping cache of MSFTL.
+pub type Msftl = Flushed<0>;
+
+/// A mapping cache whose updates are gathered, in units of so many bytes; 0: of `ftl.segment`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Flushed<const UNIT: u32> {
+    held: Held,
     updated: Updated,
-    /// Entries that collection has moved and that are put into the cache next.
+    /// Mappings that collection has moved and that are put into the cache next.
     moved: Vec<u32>,
     due: Due,
 }
 
-impl Bounded {
+impl<const UNIT: u32> Flushed<UNIT> {
+    /// Writes at most `most` units that have updates, from `first` on.
     fn write(&mut self, first: u32, most: u32, context: &mut Context) {
-        let cache = &mut self.cache;
-        self.updated.write(first, most, context, |unit, _, _| cache.clean_page(unit));
+        let held = &mut self.held;
+        self.updated.write(first, most, context, |unit, lpn, end| match held {
+            Held::Flat(flat) => flat.dirty.take(lpn, end),
+            Held::Bounded(cache) => cache.entries.clean(&mut cache.policy, unit),
+        });
     }
 
-    /// Makes room for an entry; a dirty victim has its unit written in a full page.
-    fn evict(&mut self, context: &mut Context) {
-        if self.cache.entries.is_full() {
-            let victim = self.cache.victim();
-            if self.cache.entries.value(victim).dirty {
-                let unit = context.pages.of(self.cache.entries.key(victim));
-                self.write(unit, context.pages.log().shape().slots_per_page, context);
+    /// Lets the entry leave that a full cache gives up; a dirty one has its unit written in a full page.
+    fn make_room(&mut self, context: &mut Context) {
+        let Flushed { held: Held::Bounded(Cached { entries, policy, .. }), updated, .. } = self else {
+            return;
+        };
+        if entries.slab.is_full() {
+            let victim = policy.victim(entries);
+            if entries.is_dirty(victim) {
+                let most = context.pages.log().shape().slots_per_page;
+                let unit = entries.page(victim);
+                updated.write(unit, most, context, |unit, _, _| entries.clean(policy, unit));
             }
-            self.cache.drop_victim();
+            entries.remove(policy, victim);
         }
     }
 
-    fn update(&mut self, lpn: u32, context: &mut Context) {
-        let id = match self.cache.entries.find(lpn) {
-            NONE => {
-                self.evict(context);
-                self.cache.insert(lpn, 0)
+    fn insert(&mut self, lpn: u32, load: u32) {
+        match &mut self.held {
+            Held::Flat(flat) => {
+                flat.cached.set(lpn);
+                flat.loads[lpn as usize] = load;
             }
-            id => id,
-        };
-        self.cache.mark_dirty(id, context.pages.of(lpn));
+            Held::Bounded(cache) => {
+                cache.entries.insert(&mut cache.policy, lpn, load);
+            }
+        }
+    }
+
+    /// Notes that a mapping has changed.
+    fn update(&mut self, lpn: u32, context: &mut Context) {
+        if !self.cached(lpn, context.pages) {
+            self.make_room(context);
+            self.insert(lpn, 0);
+        }
+        match &mut self.held {
+            Held::Flat(flat) => flat.dirty.set(lpn),
+            Held::Bounded(Cached { entries, policy, .. }) => {
+                entries.make_dirty(policy, entries.slab.find(lpn));
+            }
+        }
         self.updated.units.set(context.pages.of(lpn));
     }
+}
 
-    fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool {
-        match self.cache.entries.find(lpn) {
-            NONE if write => (),
-            NONE => {
-                self.evict(context);
-                let load = context.load_unit(context.pages.of(lpn));
-                self.cache.insert(lpn, load);
-                return false;
-            }
-            id => {
-                context.work.need(self.cache.entries.value(id).load);
-                self.cache.hit(id);
-            }
-        }
-        if write {
-            self.update(lpn, context);
-        }
+impl<const UNIT: u32> Translation for Flushed<UNIT> {
+    const ON_FLASH: bool = true;
+    const UNIT_KEY: &'static str = if UNIT > 0 { "flash.page" } else { "ftl.segment" };
+
+    fn unit_bytes(settings: &Settings) -> u32 {
+        if UNIT > 0 { UNIT } else { settings.ftl.segment_bytes }
+    }
+
+    fn gathers(_settings: &Settings) -> bool {
         true
     }
-}
 
-impl Flushed {
-    /// The cache of `settings`, for so many translation units.
-    pub fn new(settings: &Settings, units: u32) -> Flushed {
-        let (updated, due) = (Updated::new(units), Due::new(settings));
-        if settings.ftl.mapping_cache_bytes.is_some() {
-            let cache = Dftl::new(settings, units);
-            return Flushed::Bounded(Bounded { cache, updated, moved: Vec::with_capacity(1024), due });
+    fn check(settings: &Settings) -> Result<(), Contradiction> {
+        let unit = Self::unit_bytes(settings);
+        if UNIT > 0 || (unit.is_power_of_two() && unit >= settings.flash.ecc_unit_bytes) {
+            return Ok(());
         }
+        let message = format!(
+            "{unit} B is no power of two from the unit of error correction (flash.ecc_unit) up to flash.page"
+        );
+        Err(Contradiction { key: Self::UNIT_KEY, message })
+    }
+
+    fn new(settings: &Settings, units: u32) -> Self {
         let lpns = settings.user_pages() as usize;
-        Flushed::Flat(Flat {
-            cached: Bits::new(lpns),
-            dirty: Bits::new(lpns),
-            updated,
-            loads: vec![0; lpns],
-            due,
-        })
+        let held = if settings.ftl.mapping_cache_bytes.is_some() {
+            Held::Bounded(Dftl::new(settings, units))
+        } else {
+            Held::Flat(Flat { cached: Bits::new(lpns), dirty: Bits::new(lpns), loads: vec![0; lpns] })
+        };
+        let moved = Vec::with_capacity(1024);
+        Flushed { held, updated: Updated::new(units), moved, due: Due::new(settings) }
     }
-
-    fn parts(&mut self) -> (&Updated, &mut Due) {
-        match self {
-            Flushed::Flat(Flat { updated, due, .. }) | Flushed::Bounded(Bounded { updated, due, .. }) => {
-                (updated, due)
-            }
-        }
-    }
-
-    fn write(&mut self, most: u32, context: &mut Context) {
-        match self {
-            Flushed::Flat(flat) => flat.write(most, context),
-            Flushed::Bounded(bounded) => bounded.write(0, most, context),
-        }
-    }
-}
-
-impl Translation for Flushed {
-    const ON_FLASH: bool = true;
 
     #[inline]
     fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool {
-        match self {
-            Flushed::Flat(flat) => flat.translate(lpn, write, context),
-            Flushed::Bounded(bounded) => bounded.translate(lpn, write, context),
+        let hit = match &mut self.held {
+            Held::Flat(flat) => {
+                let cached = flat.cached.get(lpn);
+                if write {
+                    flat.loads[lpn as usize] = 0;
+                } else if cached {
+                    context.work.need(flat.loads[lpn as usize]);
+                }
+                cached
+            }
+            Held::Bounded(Cached { entries, policy, .. }) => match entries.slab.find(lpn) {
+                NONE => false,
+                id => {
+                    context.work.need(entries.load(id));
+                    policy.hit(entries, id);
+                    true
+                }
+            },
+        };
+        if write {
+            self.update(lpn, context);
+        } else if !hit {
+            self.make_room(context);
+            let load = context.load_unit(context.pages.of(lpn));
+            self.insert(lpn, load);
         }
+        hit || write
     }
 
     fn prefetch(&mut self, unit: u32, missing: &[u32], context: &mut Context) {
         let load = context.load_unit(unit);
         for &lpn in missing {
-            match self {
-                Flushed::Flat(flat) => flat.bring(lpn, load),
-                Flushed::Bounded(bounded) => {
-                    bounded.evict(context);
-                    bounded.cache.insert(lpn, load);
-                }
-            }
+            self.make_room(context);
+            self.insert(lpn, load);
         }
     }
 
     #[inline]
-    fn moved(&mut self, lpn: u32, pages: &TranslationPages) {
-        match self {
-            Flushed::Flat(flat) => flat.update(lpn, pages),
-            Flushed::Bounded(bounded) => bounded.moved.push(lpn),
-        }
+    fn moved(&mut self, lpn: u32, _pages: &TranslationPages) {
+        self.moved.push(lpn);
     }
 
-    /// Nothing is charged for entries moved but with the flush, which is looked for here: after each
+    /// Nothing is charged for mappings moved but with the flush, which is looked for here: after each
     /// page written.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
-        if let Flushed::Bounded(bounded) = self {
-            let mut moved = std::mem::take(&mut bounded.moved);
-            moved.drain(..).for_each(|lpn| bounded.update(lpn, context));
-            bounded.moved = moved;
-        }
-        if self.parts().1.look(context) {
+        let mut moved = std::mem::take(&mut self.moved);
+        moved.drain(..).for_each(|lpn| self.update(lpn, context));
+        self.moved = moved;
+        if self.due.look(context) {
             self.flush(context);
         }
     }
 
     /// One page's worth of units.
     fn write_back(&mut self, context: &mut Context) -> bool {
-        let any = self.parts().0.any();
+        let any = self.updated.any();
         if any {
-            self.write(context.pages.log().shape().slots_per_page, context);
+            self.write(0, context.pages.log().shape().slots_per_page, context);
         }
         any
     }
 
     #[inline]
     fn cached(&self, lpn: u32, pages: &TranslationPages) -> bool {
-        match self {
-            Flushed::Flat(flat) => flat.cached.get(lpn),
-            Flushed::Bounded(bounded) => bounded.cache.cached(lpn, pages),
+        match &self.held {
+            Held::Flat(flat) => flat.cached.get(lpn),
+            Held::Bounded(cache) => cache.cached(lpn, pages),
         }
     }
 
     fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32)) {
-        match self {
-            Flushed::Flat(flat) => {
+        match &self.held {
+            Held::Flat(flat) => {
                 let mut from = 0;
                 while let Some(lpn) = flat.cached.next_set(from, pages.lpns()) {
                     visit(lpn);
                     from = lpn + 1;
                 }
             }
-            Flushed::Bounded(bounded) => bounded.cache.each_cached(pages, visit),
+            Held::Bounded(cache) => cache.each_cached(pages, visit),
         }
     }
 
     fn capacity(&self) -> Option<u32> {
-        match self {
-            Flushed::Flat(_) => None,
-            Flushed::Bounded(bounded) => bounded.cache.capacity(),
+        match &self.held {
+            Held::Flat(_) => None,
+            Held::Bounded(cache) => cache.capacity(),
         }
     }
 
     fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool {
-        match self {
-            Flushed::Flat(flat) => flat.dirty.get(lpn),
-            Flushed::Bounded(bounded) => bounded.cache.dirty(lpn, pages),
+        match &self.held {
+            Held::Flat(flat) => flat.dirty.get(lpn),
+            Held::Bounded(cache) => cache.dirty(lpn, pages),
         }
     }
 
@@ -352,20 +333,19 @@ impl Translation for Flushed {
     }
 
     fn flush(&mut self, context: &mut Context) {
-        let (updated, due) = self.parts();
-        due.flushed(context);
-        if updated.any() {
-            self.write(u32::MAX, context);
+        self.due.flushed(context);
+        if self.updated.any() {
+            self.write(0, u32::MAX, context);
             context.pages.stats.flushes += 1;
         }
     }
 
     fn count_from(&mut self, programs: &[u64; 8]) {
-        self.parts().1.count_from(programs);
+        self.due.count_from(programs);
     }
 
     fn restored(&mut self, pages: &TranslationPages) {
-        if let Flushed::Flat(flat) = self {
+        if let Held::Flat(flat) = &mut self.held {
             flat.loads = vec![0; pages.lpns() as usize];
         }
     }

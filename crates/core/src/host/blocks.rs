@@ -9,10 +9,10 @@
 
 use std::ops::Range;
 
-use super::arrivals::{Arrivals, Paging};
+use super::Arrivals;
 use crate::config::Settings;
 use crate::coop::DeviceView;
-use crate::request::{Ages, Pool, Request};
+use crate::request::{Ages, Paging, Pool, Request};
 use crate::sched::Around;
 use crate::util::NONE;
 use crate::workload::Op;
@@ -43,7 +43,7 @@ impl Blocks {
             pages: block_pages(settings, device),
             lpns: device.logical_pages(),
             page_bytes: u64::from(settings.ftl.logical_page_bytes),
-            paging: Paging::new(settings),
+            paging: Paging::new(settings.ftl.logical_page_bytes),
             writing: Vec::new(),
             padding: 0,
             scratch: Vec::new(),
@@ -139,11 +139,11 @@ impl Blocks {
 }
 
 /// What a scheduler by flash blocks reaches while it chooses.
-pub struct Surroundings<'a, 'b> {
+pub struct Surroundings<'a, A> {
     /// What the host keeps.
     pub blocks: &'a mut Blocks,
     /// The page cache, if there is one.
-    pub arrivals: &'a mut Arrivals<'b>,
+    pub arrivals: &'a mut A,
     /// The device's side.
     pub device: DeviceView<'a>,
     /// Of the pending queue, which what joins is in for this instant.
@@ -154,7 +154,7 @@ pub struct Surroundings<'a, 'b> {
     pub now_ns: u64,
 }
 
-impl Surroundings<'_, '_> {
+impl<A> Surroundings<'_, A> {
     fn enter(&mut self, request: Request, pool: &mut Pool) -> u32 {
         let id = pool.insert(request);
         *self.pending += 1;
@@ -163,7 +163,7 @@ impl Surroundings<'_, '_> {
     }
 }
 
-impl Around for Surroundings<'_, '_> {
+impl<A: Arrivals> Around for Surroundings<'_, A> {
     fn pages_of(&self, block: u32) -> Range<u32> {
         let first = block * self.blocks.pages;
         first..first.saturating_add(self.blocks.pages).min(self.blocks.lpns)
@@ -174,10 +174,9 @@ impl Around for Surroundings<'_, '_> {
     }
 
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>) {
-        let Some(files) = self.arrivals.files() else { return };
         let bytes = self.blocks.bytes();
         let mut requests = std::mem::take(&mut self.blocks.scratch);
-        files.join(u64::from(block) * bytes, (u64::from(block) + 1) * bytes, &mut requests);
+        self.arrivals.join(u64::from(block) * bytes, (u64::from(block) + 1) * bytes, &mut requests);
         for mut request in requests.drain(..) {
             request.translation_page = self.device.translation_page(request.pages.first);
             request.prioritized = true;

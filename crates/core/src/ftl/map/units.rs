@@ -19,11 +19,10 @@
 //!   "Before conducting the GC" (3.3). It fills whole pages of its own; what is left of the last is lost.
 //! - An entry of the directory is as large as one of the mapping: both name a place on flash.
 
-use super::log::Log;
-use super::pool::BlockPool;
-use super::translation::{Context, TranslationPages};
+use super::context::Context;
+use super::pages::TranslationPages;
 use crate::config::{Choice, Contradiction, Key, Kind, Settings};
-use crate::flash::{Cause, Work};
+use crate::flash::Cause;
 use crate::util::{Bits, NONE};
 use serde::{Deserialize, Serialize};
 
@@ -80,9 +79,6 @@ fn durable() -> Vec<Choice> {
     ]
 }
 
-/// Bytes of a translation unit of the mini-page FTL: the host's logical page (section 4.1).
-pub const MINI_PAGE: u32 = 4096;
-
 /// How many units there are and what they take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitSpace {
@@ -108,7 +104,7 @@ impl UnitSpace {
         let per_page = page / unit;
         let units = settings.user_pages().div_ceil(u64::from(entries));
         let directory_bytes = units * u64::from(settings.ftl.entry_bytes);
-        let pages = if super::gathers(settings) { directory_bytes.div_ceil(page.into()) } else { 0 };
+        let pages = if crate::ftl::gathers(settings) { directory_bytes.div_ceil(page.into()) } else { 0 };
         UnitSpace {
             unit_bytes: unit.into(),
             per_page,
@@ -133,7 +129,7 @@ pub struct Due {
 
 impl Due {
     /// As `settings` say.
-    pub fn new(settings: &Settings) -> Due {
+    pub(crate) fn new(settings: &Settings) -> Due {
         let page = u64::from(settings.flash.page_bytes);
         Due {
             amount: settings.ftl.flush_bytes.map(|bytes| bytes.div_ceil(page)),
@@ -151,7 +147,7 @@ impl Due {
 
     /// Looks at what has been programmed; whether a flush is due, and no page of data is part-full.
     #[inline]
-    pub fn look(&mut self, context: &Context) -> bool {
+    pub(crate) fn look(&mut self, context: &Context) -> bool {
         let total = self.total(&context.work.counts().programs);
         self.programmed += total - self.seen;
         self.seen = total;
@@ -159,13 +155,13 @@ impl Due {
     }
 
     /// A flush begins: the count to the next begins at 0.
-    pub fn flushed(&mut self, context: &Context) {
+    pub(crate) fn flushed(&mut self, context: &Context) {
         self.look(context);
         self.programmed = 0;
     }
 
     /// From now on data programmed counts from these numbers on.
-    pub fn count_from(&mut self, programs: &[u64; 8]) {
+    pub(crate) fn count_from(&mut self, programs: &[u64; 8]) {
         self.seen = self.total(programs);
     }
 }
@@ -181,7 +177,7 @@ pub struct Gathering {
 
 impl Gathering {
     /// Nothing under way, for so many units.
-    pub fn new(units: u32) -> Gathering {
+    pub(crate) fn new(units: u32) -> Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }
 
@@ -191,119 +187,99 @@ impl Gathering {
     }
 }
 
-impl TranslationPages {
-    /// Reads a unit into the cache, if it has a copy; returns the load's number ([`Work::load`]).
-    pub(super) fn load_unit(&mut self, unit: u32, work: &mut Work) -> u32 {
-        match self.log.slot(unit) {
+impl Context<'_> {
+    /// Reads a unit into the cache, if it has a copy; returns the load's number ([`crate::flash::Work::load`]).
+    #[inline]
+    pub(super) fn load_unit(&mut self, unit: u32) -> u32 {
+        let log = &self.pages.log;
+        match log.slot(unit) {
             NONE => 0,
             slot => {
-                let of = self.log.shape().slots_per_page;
-                work.at(self.log.slot_page(slot)).load_share(self.log.slot_chip(slot), Cause::Map, 1, of)
+                let of = log.shape().slots_per_page;
+                self.work.at(log.slot_page(slot)).load_share(log.slot_chip(slot), Cause::Map, 1, of)
             }
         }
     }
 
-    /// See [`super::translation::Context::gather`].
-    pub(super) fn gather(
-        &mut self,
-        unit: u32,
-        updated: u32,
-        wanted: impl Fn(u32) -> bool,
-        data: &Log,
-        pool: &mut BlockPool,
-        work: &mut Work,
-    ) {
-        if self.log.begins_page() {
-            self.make_room(pool, work);
-            work.chain();
+    /// Gathers a unit whose `updated` entries are new on flash into the page to be programmed next; its
+    /// source is read with those of the other units that are `wanted`.
+    pub(super) fn gather(&mut self, unit: u32, updated: u32, wanted: impl Fn(u32) -> bool) {
+        if self.pages.log.begins_page() {
+            self.make_room();
+            self.work.chain();
         }
-        self.read_source(unit, wanted, work);
-        let (first, end) = self.range(unit);
-        if let Some(persisted) = &mut self.persisted {
-            for lpn in first..end {
-                persisted[lpn as usize] = data.slot(lpn);
-            }
-        }
-        self.stats.entries_updated += u64::from(updated);
-        self.stats.entries_programmed += u64::from(self.entries());
-        self.gathering.stale = true;
-        self.log.append_next(unit, Cause::Map, pool, work);
-        if self.persisted.is_some() {
-            self.hold(unit);
+        self.read_source(unit, wanted);
+        let (first, end) = self.pages.range(unit);
+        self.persist(first..end);
+        self.pages.count_updates(updated);
+        self.append_unit(unit);
+        if self.pages.persisted.is_some() {
+            self.pages.hold(unit);
         }
     }
 
     /// Programs the page that units are being gathered into, if it is part-full.
-    pub(super) fn finish_page(&mut self, pool: &mut BlockPool, work: &mut Work) {
-        self.log.finish_page(Cause::Map, pool, work);
+    pub(crate) fn finish_page(&mut self) {
+        self.pages.log.finish_page(Cause::Map, self.pool, self.work);
+    }
+
+    fn append_unit(&mut self, unit: u32) {
+        self.pages.gathering.stale = true;
+        self.pages.log.append_next(unit, Cause::Map, self.pool, self.work);
     }
 
     /// Reads the page of a unit's newest copy, for all the units there that are `wanted`.
-    fn read_source(&mut self, unit: u32, wanted: impl Fn(u32) -> bool, work: &mut Work) {
-        let slot = self.log.slot(unit);
-        if slot != NONE && !self.gathering.read.get(unit) {
-            let (mut units, all) = (0, self.units());
-            for beside in self.log.owners_beside(slot).filter(|&owner| owner < all && wanted(owner)) {
-                self.gathering.read.set(beside);
+    fn read_source(&mut self, unit: u32, wanted: impl Fn(u32) -> bool) {
+        let TranslationPages { log, gathering, units: all, .. } = &mut *self.pages;
+        let slot = log.slot(unit);
+        if slot != NONE && !gathering.read.get(unit) {
+            let mut units = 0;
+            for beside in log.owners_beside(slot).filter(|owner| owner < all && wanted(*owner)) {
+                gathering.read.set(beside);
                 units += 1;
             }
-            let of = self.log.shape().slots_per_page;
-            work.at(self.log.slot_page(slot)).read_share(self.log.slot_chip(slot), Cause::Map, units, of);
+            let of = log.shape().slots_per_page;
+            self.work.at(log.slot_page(slot)).read_share(log.slot_chip(slot), Cause::Map, units, of);
         }
-        self.gathering.read.clear(unit);
+        gathering.read.clear(unit);
     }
 
     /// Sees to it that a page can be begun: writes the directory and collects translation blocks, if
     /// the last block is to be taken.
-    fn make_room(&mut self, pool: &mut BlockPool, work: &mut Work) {
-        while self.log.takes_last() {
+    fn make_room(&mut self) {
+        let Context { pages, pool, work, .. } = self;
+        while pages.log.takes_last() {
             work.chain();
-            self.log.open_next(pool, work);
-            if std::mem::take(&mut self.gathering.stale) {
-                for owner in self.units()..self.log.shape().owners {
-                    self.log.append_next(owner, Cause::Dir, pool, work);
+            pages.log.open_next(pool, work);
+            if std::mem::take(&mut pages.gathering.stale) {
+                for owner in pages.units..pages.log.shape().owners {
+                    pages.log.append_next(owner, Cause::Dir, pool, work);
                 }
             }
-            self.log.collect_until_free(pool, work);
+            pages.log.collect_until_free(pool, work);
         }
     }
 
     /// Puts an LPN's mapping on flash before time 0, without an operation.
-    pub(super) fn lay(&mut self, lpn: u32, data: &Log, pool: &mut BlockPool, work: &mut Work) {
-        let unit = self.of(lpn);
-        if self.log.is_serial() && !self.is_written(unit) {
-            if self.log.begins_page() {
-                self.make_room(pool, work);
+    pub(crate) fn lay(&mut self, lpn: u32) {
+        let unit = self.pages.of(lpn);
+        if self.pages.log.is_serial() && !self.pages.is_written(unit) {
+            if self.pages.log.begins_page() {
+                self.make_room();
             }
-            self.gathering.stale = true;
-            self.log.append_next(unit, Cause::Map, pool, work);
+            self.append_unit(unit);
         }
-        self.adopt(lpn, data);
+        self.persist([lpn]);
     }
 }
 
-/// Checks the keys of translation units and of flushing by amount.
+/// Checks that translation units, as large as `key` says, fill NAND pages and can be numbered.
 ///
 /// # Errors
 /// [`Contradiction`] naming the key to change.
-pub fn check(settings: &Settings) -> Result<(), Contradiction> {
-    let kind = settings.ftl.kind.as_str();
+pub(crate) fn check(settings: &Settings, key: &'static str) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
-    if matches!(kind, "cdftl" | "tpftl") && settings.ftl.flush_bytes.is_some() {
-        let message = format!(
-            "{kind} (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
-             minipage or msftl"
-        );
-        return fail("ftl.flush", message);
-    }
-    let (unit, page) = (super::unit_bytes(settings), settings.flash.page_bytes);
-    let key = if kind == "msftl" { "ftl.segment" } else { "flash.page" };
-    if kind == "msftl" && (!unit.is_power_of_two() || unit < settings.flash.ecc_unit_bytes) {
-        let message = format!(
-            "{unit} B is no power of two from the unit of error correction (flash.ecc_unit) up to flash.page"
-        );
-        return fail(key, message);
-    }
+    let (unit, page) = (settings.unit_bytes(), settings.flash.page_bytes);
     if unit > page || !page.is_multiple_of(unit) {
         let message =
             format!("units of {unit} B do not fill a NAND page of {page} B (flash.page) without a rest");

@@ -1,14 +1,24 @@
 //! The host's block layer: the pending queue with admission, merging and deadline, the scheduler.
 
-use super::arrivals::Arrivals;
-use super::blocks::{Blocks, Surroundings};
-use super::merge::Merging;
+mod arrivals;
+mod blocks;
+mod merge;
+mod replay;
+mod submitted;
+
+pub use arrivals::Arrivals;
+pub use blocks::block_pages;
+pub use replay::{Intake, LATEST_NS, Replayed};
+pub use submitted::{Submission, SubmitError, Submitted};
+
 use crate::config::Settings;
 use crate::coop::{Awareness, DeviceView};
 use crate::request::{Ages, Pool, Queue};
 use crate::sched::{Decision, Sched};
 use crate::util::NONE;
 use crate::workload::{Op, SourceError};
+use blocks::{Blocks, Surroundings};
+use merge::Merging;
 
 /// What the host is handing over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +82,11 @@ impl Host {
         }
     }
 
+    /// Whether requests may become part of others.
+    pub fn merges(&self) -> bool {
+        self.merging.is_some()
+    }
+
     /// Requests that became part of another.
     pub fn merged(&self) -> u64 {
         self.merging.as_ref().map_or(0, Merging::merged)
@@ -98,7 +113,7 @@ impl Host {
     pub fn next(
         &mut self,
         now_ns: u64,
-        arrivals: &mut Arrivals,
+        arrivals: &mut impl Arrivals,
         device: DeviceView,
     ) -> Result<Option<u32>, SourceError> {
         if self.is_held() {
@@ -163,7 +178,12 @@ impl Host {
 
     /// Takes in every request that has arrived, in order, while the pending queue has room.
     #[inline]
-    fn admit(&mut self, now_ns: u64, arrivals: &mut Arrivals, device: DeviceView) -> Result<(), SourceError> {
+    fn admit(
+        &mut self,
+        now_ns: u64,
+        arrivals: &mut impl Arrivals,
+        device: DeviceView,
+    ) -> Result<(), SourceError> {
         // A request that joins a pending one needs no place of its own, but none is let in before it is
         // known to: as in a full request queue, the rest waits outside.
         while self.pending < self.depth {
@@ -173,8 +193,11 @@ impl Host {
             }
             if let Some(merging) = &mut self.merging {
                 let taken = self.pool[id];
-                if let Some(pending) = merging.join(&taken, &mut self.pool) {
+                if let Some((pending, before)) = merging.join(&taken, &mut self.pool) {
                     self.pool.release(id);
+                    if self.pool[pending].pages.pages > before {
+                        self.sched.grown(pending, before, &mut self.pool);
+                    }
                     arrivals.merged(&mut self.pool[pending], &taken);
                     continue;
                 }
@@ -235,7 +258,7 @@ impl Host {
 
     /// A regular decision.
     #[inline]
-    fn choose(&mut self, now_ns: u64, arrivals: &mut Arrivals, device: DeviceView) -> Option<u32> {
+    fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: DeviceView) -> Option<u32> {
         let decision = match &mut self.blocks {
             None => self.sched.choose(&mut self.pool),
             Some(blocks) => {
@@ -265,6 +288,22 @@ impl Host {
         };
         self.deadlines_due = self.deadline_ns.is_some();
         Some(id)
+    }
+
+    /// Checks the pending queue, for check mode.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn verify(&self) -> Result<(), String> {
+        let held = self.sched.verify(&self.pool)?;
+        let aged = if self.aged { self.ages.verify(&self.pool, |_| true)? } else { held };
+        if (held, aged) != (self.pending, self.pending) {
+            return Err(format!(
+                "{} requests are pending, {held} in the scheduler, {aged} in order of arrival",
+                self.pending
+            ));
+        }
+        self.merging.as_ref().map_or(Ok(()), |merging| merging.verify(&self.pool, &self.ages))
     }
 
     #[inline]

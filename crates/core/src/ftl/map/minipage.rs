@@ -5,6 +5,7 @@
 //! granularity as the translation page (i.e., 4 KiB)", its units gathered into NAND pages like
 //! MSFTL's (section 4.2). Everything else is [`super::msftl`].
 
+use super::msftl::Flushed;
 use crate::config::Key;
 
 /// Registered name.
@@ -14,3 +15,6 @@ pub const DOC: &str =
     "page map flushed by amount, in units of 4 KiB (Lv et al., NAS 2018; Kim and Lee, ICSOFT 2020)";
 /// Keys it reads.
 pub const KEYS: &[Key] = &[];
+
+/// The mapping cache: its units are the host's logical pages (section 4.1).
+pub type Minipage = Flushed<4096>;

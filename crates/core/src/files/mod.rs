@@ -17,12 +17,12 @@ mod writeback;
 
 use std::collections::{HashMap, VecDeque};
 
-use super::arrivals::Paging;
 use crate::cache::{PAGE, PageCache, Policy};
 use crate::clock::{Clock, NEVER};
 use crate::config::{Files, Settings};
 use crate::fs::{Fs, Tid};
-use crate::request::Request;
+use crate::host::Arrivals;
+use crate::request::{Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::bench::{Client, Clients, FileOp};
 use crate::workload::{Op, SourceError};
@@ -31,9 +31,6 @@ use ops::Active;
 pub use stats::{Done, Sections};
 use stats::{Reason, Stats};
 use writeback::{Commit, Flusher};
-
-/// Most bytes of merged requests where nothing else is set: max_sectors_kb of Linux 2.6.32.
-pub(super) const MERGE_LIMIT: u64 = 512 << 10;
 
 /// What a block I/O is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +159,7 @@ impl FileHost {
         config.flush_policy = policy.name().into();
         config.global_tree |= cooperates || policy != Policy::Baseline;
         let mut host = FileHost {
-            paging: Paging::new(settings),
+            paging: Paging::new(settings.ftl.logical_page_bytes),
             now_ns: 0,
             live: count,
             cache: PageCache::new(&config),
@@ -223,61 +220,6 @@ impl FileHost {
         self.clients.len() as u32 + 2
     }
 
-    /// When the next request arrives: now, if one waits.
-    pub fn next_ns(&self) -> Option<u64> {
-        self.outbox.front().map(|&(bio, _)| self.bios[bio as usize].submitted_ns)
-    }
-
-    /// When something happens that no completion causes.
-    pub fn timer_ns(&self) -> u64 {
-        if self.live == 0 { NEVER } else { self.clock.next().0 }
-    }
-
-    /// Whether the clients have ended, and with them what they began.
-    pub fn ended(&self) -> bool {
-        self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
-    }
-
-    /// Does what is due.
-    ///
-    /// # Errors
-    /// [`SourceError::Input`] if the workload cannot go on: no room, or no time passes.
-    pub fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
-        if now_ns > self.now_ns {
-            self.stats.sample(now_ns, &self.cache);
-            self.steps = 0;
-        }
-        self.now_ns = now_ns;
-        while self.live > 0 {
-            let (due_ns, slot) = self.clock.next();
-            if due_ns > now_ns {
-                break;
-            }
-            self.clock.set(slot, NEVER);
-            self.steps += 1;
-            if self.steps > MOST_STEPS {
-                return Err(SourceError::Input(
-                    "the workload's operations take no time, so that it never ends; \
-                     set host.operation_time to more than 0ns"
-                        .into(),
-                ));
-            }
-            if slot < self.flusher_slot() {
-                self.run_client(slot)?;
-            } else if slot == self.flusher_slot() {
-                self.wake_flusher();
-            } else if slot == self.commit_slot() {
-                self.request_commit(self.fs.journal.running().tid);
-            } else {
-                self.window();
-            }
-        }
-        if self.live > 0 {
-            self.write_back();
-        }
-        Ok(())
-    }
-
     /// The measured stretch begins or ends.
     fn window(&mut self) {
         let Some((from, to)) = self.window_ns else { return };
@@ -288,12 +230,6 @@ impl FileHost {
         } else {
             self.stats.end(self.now_ns);
         }
-    }
-
-    /// The next request that waits.
-    pub fn take(&mut self) -> Option<Request> {
-        let (id, _) = self.outbox.pop_front()?;
-        Some(self.hand_over(id))
     }
 
     /// A block I/O of the outbox, as a request.
@@ -319,55 +255,6 @@ impl FileHost {
                 break;
             }
             self.outbox.pop_front();
-        }
-    }
-
-    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes of the dirty pages of all files
-    /// between two bytes of the device, in order, those included that are submitted and not handed over.
-    pub fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
-        if self.live == 0 {
-            return;
-        }
-        let (first, end) = (from.div_ceil(PAGE) as u32, to.div_ceil(PAGE) as u32);
-        self.flush_blocks(first, end);
-        for block in first..end {
-            let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
-            let request = self.hand_over(id);
-            match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
-                None => joined.push(request),
-                Some(last) => {
-                    last.size += request.size;
-                    last.pages = self.paging.pages(Op::Write, last.offset, last.offset + last.size);
-                    self.merged(last, &request);
-                }
-            }
-        }
-    }
-
-    /// A request just taken is part of a pending one.
-    pub fn merged(&mut self, pending: &mut Request, taken: &Request) {
-        self.arrived -= 1;
-        self.bios[taken.tag as usize].next = pending.tag;
-        pending.tag = taken.tag;
-    }
-
-    /// A request completed: whoever waits for it goes on at this instant.
-    pub fn completed(&mut self, now_ns: u64, request: &Request) {
-        self.now_ns = now_ns;
-        if request.failed && self.live > 0 {
-            self.fail();
-        }
-        self.stats.request(now_ns, request);
-        let mut id = request.tag;
-        while id != NONE {
-            let bio = self.bios[id as usize];
-            self.bios[id as usize].next = self.free_bio;
-            self.free_bio = id;
-            self.in_flight -= 1;
-            if self.live > 0 {
-                self.land(bio);
-            }
-            id = bio.next;
         }
     }
 
@@ -533,6 +420,110 @@ impl FileHost {
         match &mut self.check {
             Some(check) => check.verify(&self.fs, self.paging, version),
             None => Ok(()),
+        }
+    }
+}
+
+impl Arrivals for FileHost {
+    fn next_ns(&self) -> Option<u64> {
+        self.outbox.front().map(|&(bio, _)| self.bios[bio as usize].submitted_ns)
+    }
+
+    fn timer_ns(&self) -> u64 {
+        if self.live == 0 { NEVER } else { self.clock.next().0 }
+    }
+
+    fn ended(&self) -> bool {
+        self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
+    }
+
+    /// # Errors
+    /// [`SourceError::Input`] if the workload cannot go on: no room, or no time passes.
+    fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
+        if now_ns > self.now_ns {
+            self.stats.sample(now_ns, &self.cache);
+            self.steps = 0;
+        }
+        self.now_ns = now_ns;
+        while self.live > 0 {
+            let (due_ns, slot) = self.clock.next();
+            if due_ns > now_ns {
+                break;
+            }
+            self.clock.set(slot, NEVER);
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return Err(SourceError::Input(
+                    "the workload's operations take no time, so that it never ends; \
+                     set host.operation_time to more than 0ns"
+                        .into(),
+                ));
+            }
+            if slot < self.flusher_slot() {
+                self.run_client(slot)?;
+            } else if slot == self.flusher_slot() {
+                self.wake_flusher();
+            } else if slot == self.commit_slot() {
+                self.request_commit(self.fs.journal.running().tid);
+            } else {
+                self.window();
+            }
+        }
+        if self.live > 0 {
+            self.write_back();
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, _now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
+        let Some((id, _)) = self.outbox.pop_front() else { return Ok(None) };
+        Ok(Some(pool.insert(self.hand_over(id))))
+    }
+
+    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes of the dirty pages of all files
+    /// between two bytes of the device, in order, those included that are submitted and not handed over.
+    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
+        if self.live == 0 {
+            return;
+        }
+        let (first, end) = (from.div_ceil(PAGE) as u32, to.div_ceil(PAGE) as u32);
+        self.flush_blocks(first, end);
+        for block in first..end {
+            let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
+            let request = self.hand_over(id);
+            match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
+                None => joined.push(request),
+                Some(last) => {
+                    last.size += request.size;
+                    last.pages = self.paging.pages(Op::Write, last.offset, last.offset + last.size);
+                    self.merged(last, &request);
+                }
+            }
+        }
+    }
+
+    fn merged(&mut self, pending: &mut Request, taken: &Request) {
+        self.arrived -= 1;
+        self.bios[taken.tag as usize].next = pending.tag;
+        pending.tag = taken.tag;
+    }
+
+    fn completed(&mut self, now_ns: u64, request: &Request) {
+        self.now_ns = now_ns;
+        if request.failed && self.live > 0 {
+            self.fail();
+        }
+        self.stats.request(now_ns, request);
+        let mut id = request.tag;
+        while id != NONE {
+            let bio = self.bios[id as usize];
+            self.bios[id as usize].next = self.free_bio;
+            self.free_bio = id;
+            self.in_flight -= 1;
+            if self.live > 0 {
+                self.land(bio);
+            }
+            id = bio.next;
         }
     }
 }

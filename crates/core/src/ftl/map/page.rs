@@ -3,8 +3,10 @@
 //! The upper bound for every demand-cached map; also what a mapping cache as large
 //! as the map must equal once warm.
 
-use super::translation::{Context, Translation, TranslationPages};
-use crate::config::Key;
+use super::context::Context;
+use super::pages::TranslationPages;
+use super::translation::Translation;
+use crate::config::{Key, Settings};
 use serde::{Deserialize, Serialize};
 
 /// Registered name.
@@ -20,6 +22,10 @@ pub struct FullMap;
 
 impl Translation for FullMap {
     const ON_FLASH: bool = false;
+
+    fn new(_settings: &Settings, _units: u32) -> FullMap {
+        FullMap
+    }
 
     #[inline]
     fn translate(&mut self, _lpn: u32, _write: bool, _context: &mut Context) -> bool {

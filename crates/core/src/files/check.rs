@@ -7,7 +7,7 @@
 
 use crate::cache::PAGE;
 use crate::fs::Fs;
-use crate::sim::arrivals::Paging;
+use crate::request::Paging;
 use crate::util::NONE;
 use crate::workload::Op;
 
@@ -182,7 +182,7 @@ mod tests {
     /// A page whose write is lost, is older, or of which the device has an older version, is found.
     #[test]
     fn lost_and_stale_pages_are_found() {
-        let paging = Paging::of(4096);
+        let paging = Paging::new(4096);
         let mut fs = Fs::on(&Files { page_cache_bytes: 1 << 20, ..Files::NONE }, 16_384, 1);
         let inode = fs.create(0, 0).unwrap();
         let block = u64::from(fs.allocate(inode, 0, PAGE, 0).unwrap());

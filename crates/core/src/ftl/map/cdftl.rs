@@ -1,0 +1,270 @@
+//! CDFTL: a two-level mapping cache, entries above whole translation pages.
+//!
+//! Source: Qin, Wang, Liu, Shao, "A Two-Level Caching Mechanism for Demand-Based
+//! Page-Level Address Mapping in NAND Flash Memory Storage Systems", RTAS 2011.
+//!
+//! As ftlab reads it: the first level (CMT) holds entries, the second (CTP) whole
+//! translation pages, both LRU. A translation looks in the CMT, then in the CTP;
+//! both are hits, and a CTP hit copies the entry into the CMT. A miss loads the
+//! page into the CTP and the entry into the CMT. The CMT's victim is its least
+//! recent entry that is clean, or dirty with its page in the CTP, into which it is
+//! merged without a flash operation; dirty entries whose page is absent stay, and
+//! if no other is left, the page of the least recent of them is loaded. A dirty
+//! CTP victim is programmed without a read, since the CTP holds it whole.
+//!
+//! ftlab's own readings (the paper leaves them open): half of the capacity,
+//! rounded down to whole pages but at least one, is the CTP, the rest the CMT; a
+//! CMT hit does not touch the CTP; programming a CTP victim leaves the dirty
+//! entries that the CMT has of it dirty; a page that garbage collection updates
+//! does not enter the CTP.
+
+use super::context::Context;
+use super::entries::Entries;
+use super::pages::TranslationPages;
+use super::policy::{Cached, Policy};
+use super::recency::Recency;
+use crate::config::{Contradiction, Key, Settings};
+use crate::util::{Bits, List, Lru, NONE};
+use serde::{Deserialize, Serialize};
+
+/// Registered name.
+pub const NAME: &str = "cdftl";
+/// One line for `ftlab components`.
+pub const DOC: &str = "two-level demand-cached page map (Qin et al., RTAS 2011)";
+/// Keys it reads.
+pub const KEYS: &[Key] = &[];
+
+/// Entries of the first level and pages of the second, for a capacity in bytes.
+fn split(settings: &Settings) -> Option<(u64, u64)> {
+    let page = u64::from(settings.flash.page_bytes);
+    settings.ftl.mapping_cache_bytes.map(|bytes| {
+        let pages = (bytes / 2 / page).max(1);
+        (bytes.saturating_sub(pages * page) / u64::from(settings.ftl.entry_bytes), pages)
+    })
+}
+
+/// The mapping cache.
+pub type Cdftl = Cached<Levels>;
+
+/// A second-level page.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Page {
+    /// Entries in it that flash lacks.
+    updated: u32,
+    /// The read that brought it in.
+    load: u32,
+}
+
+/// The order of the first level, and the second level.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Levels {
+    /// First-level entries. Marked are the clean ones and, of each page in the second level, the least recent
+    /// dirty one, so that the first marked one may leave; of absent pages dirty ones may still be.
+    order: Recency,
+    dirty: u32,
+    pages: Lru<Page>,
+    page_list: List,
+    /// Second-level pages with updates.
+    updated_pages: u32,
+    /// LPNs whose entry in a second-level page is newer than on flash.
+    merged: Bits,
+}
+
+impl Levels {
+    /// Marks the least recent dirty entry of a page that is in the second level.
+    #[inline]
+    fn mark_oldest(&mut self, entries: &Entries<()>, page: u32) {
+        let oldest = entries.oldest_dirty_of(page);
+        if oldest != NONE && self.holds(page) {
+            self.order.mark(oldest);
+        }
+    }
+
+    /// Notes that a second-level page holds a newer mapping of an LPN than flash.
+    fn merge(&mut self, lpn: u32, held: u32) {
+        if !self.merged.get(lpn) {
+            self.merged.set(lpn);
+            let page = self.pages.value_mut(held);
+            self.updated_pages += u32::from(page.updated == 0);
+            page.updated += 1;
+        }
+    }
+
+    /// Forgets what was merged into a second-level page: it is programmed now. How many entries.
+    fn take_updates(&mut self, held: u32, pages: &TranslationPages) -> u32 {
+        let updated = std::mem::take(&mut self.pages.value_mut(held).updated);
+        if updated > 0 {
+            self.updated_pages -= 1;
+            let (first, end) = pages.range(self.pages.key(held));
+            self.merged.take(first, end);
+        }
+        updated
+    }
+
+    /// The translation page of the least recent dirty entry, else of the least recent updated page.
+    fn first_dirty_page(&self, entries: &Entries<()>) -> Option<u32> {
+        if self.dirty > 0 {
+            return self.order.iter().find(|&id| entries.is_dirty(id)).map(|id| entries.page(id));
+        }
+        if self.updated_pages == 0 {
+            return None;
+        }
+        let mut held = self.page_list.tail;
+        while self.pages.value(held).updated == 0 {
+            held = self.pages.newer(held);
+        }
+        Some(self.pages.key(held))
+    }
+}
+
+impl Policy for Levels {
+    type Note = ();
+
+    fn new(settings: &Settings, pages: u32) -> Levels {
+        Levels {
+            order: Recency::new(Self::entries(settings)),
+            dirty: 0,
+            pages: Lru::new(split(settings).map(|(_, held)| held.min(pages.into()) as u32)),
+            page_list: List::EMPTY,
+            updated_pages: 0,
+            merged: Bits::new(settings.user_pages() as usize),
+        }
+    }
+
+    /// Refuses a cache that cannot hold a translation page and an entry.
+    fn check(settings: &Settings) -> Result<(), Contradiction> {
+        match split(settings) {
+            Some((0, _)) => Err(Contradiction {
+                key: "ftl.mapping_cache",
+                message: format!(
+                    "cdftl caches whole translation pages, so it needs at least {} B: a page of {} B and an entry",
+                    settings.flash.page_bytes + settings.ftl.entry_bytes,
+                    settings.flash.page_bytes
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn entries(settings: &Settings) -> Option<u32> {
+        split(settings).map(|(entries, _)| entries.clamp(1, settings.user_pages()) as u32)
+    }
+
+    fn hit(&mut self, entries: &mut Entries<()>, id: u32) {
+        let marked = self.order.remove(id);
+        self.order.push(id, marked);
+        if entries.is_dirty(id) {
+            entries.renew(id);
+            self.mark_oldest(entries, entries.page(id));
+        }
+    }
+
+    fn insert(&mut self, _entries: &mut Entries<()>, id: u32) {
+        self.order.push(id, true);
+    }
+
+    fn victim(&mut self, entries: &mut Entries<()>) -> u32 {
+        while let Some(id) = self.order.first_marked() {
+            if !entries.is_dirty(id) || self.holds(entries.page(id)) {
+                return id;
+            }
+            self.order.unmark(id);
+        }
+        self.order.first()
+    }
+
+    fn remove(&mut self, _entries: &mut Entries<()>, id: u32) {
+        self.order.remove(id);
+    }
+
+    fn marked(&mut self, entries: &mut Entries<()>, id: u32, dirty: bool) {
+        if dirty {
+            self.dirty += 1;
+        } else {
+            self.dirty -= 1;
+            self.order.mark(id);
+            self.mark_oldest(entries, entries.page(id));
+        }
+    }
+
+    fn is_newer(&self, id: u32, other: u32) -> bool {
+        self.order.is_newer(id, other)
+    }
+
+    /// Merges it into its page.
+    fn write_back_victim(&mut self, entries: &mut Entries<()>, id: u32, context: &mut Context) {
+        let page = entries.page(id);
+        if !self.holds(page) {
+            self.load(entries, page, context);
+        }
+        self.merge(entries.lpn(id), self.pages.find(page));
+        entries.make_clean(self, id);
+    }
+
+    /// Brings a translation page into the second level: one read, after evicting.
+    fn load(&mut self, entries: &mut Entries<()>, page: u32, context: &mut Context) -> u32 {
+        if self.pages.is_full() {
+            let victim = self.page_list.tail;
+            let updated = self.take_updates(victim, context.pages);
+            if updated > 0 {
+                let slab = &entries.slab;
+                let newer = |lpn| matches!(slab.find(lpn), id if id != NONE && entries.is_dirty(id));
+                context.program_but(self.pages.key(victim), updated, newer);
+            }
+            self.pages.unlink(&mut self.page_list, victim);
+            self.pages.remove(victim);
+        }
+        let load = context.load(page);
+        let id = self.pages.insert(page, Page { updated: 0, load });
+        self.pages.push_head(&mut self.page_list, id);
+        self.mark_oldest(entries, page);
+        load
+    }
+
+    fn fetch(&mut self, entries: &mut Entries<()>, lpn: u32, context: &mut Context) -> (u32, bool) {
+        let page = context.pages.of(lpn);
+        let held = self.pages.find(page);
+        let load = if held == NONE {
+            self.load(entries, page, context)
+        } else {
+            self.pages.touch(&mut self.page_list, held);
+            self.pages.value(held).load
+        };
+        entries.make_room(self, context);
+        if held != NONE {
+            context.work.need(load);
+        }
+        (entries.insert(self, lpn, load), held != NONE)
+    }
+
+    fn write_back(&mut self, entries: &mut Entries<()>, context: &mut Context) -> bool {
+        let Some(page) = self.first_dirty_page(entries) else { return false };
+        match self.pages.find(page) {
+            NONE => entries.rewrite(self, page, 0, context),
+            held => {
+                let alone = entries.dirty_of(page).filter(|&id| !self.merged.get(entries.lpn(id)));
+                let updated = alone.count() as u32 + self.take_updates(held, context.pages);
+                entries.clean(self, page);
+                context.program(page, updated);
+            }
+        }
+        true
+    }
+
+    fn absorb(&mut self, lpn: u32, page: u32) -> bool {
+        let held = self.pages.find(page);
+        if held != NONE {
+            self.merge(lpn, held);
+        }
+        held != NONE
+    }
+
+    #[inline]
+    fn holds(&self, page: u32) -> bool {
+        self.pages.find(page) != NONE
+    }
+
+    fn is_updated(&self, lpn: u32) -> bool {
+        self.merged.get(lpn)
+    }
+}

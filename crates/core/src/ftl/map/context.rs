@@ -1,0 +1,97 @@
+//! What a mapping cache does on flash: translation pages read and programmed.
+
+use super::pages::TranslationPages;
+use crate::flash::{Cause, Work};
+use crate::ftl::log::Log;
+use crate::ftl::pool::BlockPool;
+
+/// What a mapping cache works on while it serves a request.
+pub struct Context<'a> {
+    /// The user data, for the newest slots.
+    pub data: &'a Log,
+    /// The translation pages.
+    pub pages: &'a mut TranslationPages,
+    /// The erased blocks.
+    pub pool: &'a mut BlockPool,
+    /// The steps of the request.
+    pub work: &'a mut Work,
+    /// Logical pages of the request behind the one that is translated.
+    pub ahead: u32,
+}
+
+impl Context<'_> {
+    /// Reads a translation page.
+    #[inline(always)] // saves half a percent of all instructions
+    pub(super) fn read(&mut self, page: u32) {
+        let log = &self.pages.log;
+        let slot = log.slot(page);
+        self.work.at_slot(|| log.slot_page(slot)).read(log.slot_chip(slot), Cause::Map);
+    }
+
+    /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
+    #[inline]
+    pub(super) fn load(&mut self, page: u32) -> u32 {
+        let log = &self.pages.log;
+        let slot = log.slot(page);
+        self.work.at_slot(|| log.slot_page(slot)).load(log.slot_chip(slot), Cause::Map)
+    }
+
+    /// Programs a translation page, all its entries as they are now; `updated` are new on flash.
+    pub(super) fn program(&mut self, page: u32, updated: u32) {
+        self.program_but(page, updated, |_| false);
+    }
+
+    /// As `program`, but entries that are `newer` in the cache stay as they are on flash.
+    pub(super) fn program_but(&mut self, page: u32, updated: u32, newer: impl Fn(u32) -> bool) {
+        let (first, end) = self.pages.range(page);
+        self.persist((first..end).filter(|&lpn| !newer(lpn)));
+        self.append(page, updated);
+    }
+
+    /// Programs a translation page in which one entry alone is new on flash.
+    pub(super) fn program_one(&mut self, lpn: u32) {
+        self.persist([lpn]);
+        self.append(self.pages.of(lpn), 1);
+    }
+
+    /// Check mode: flash names the newest slots of these LPNs.
+    #[inline]
+    pub(super) fn persist(&mut self, lpns: impl IntoIterator<Item = u32>) {
+        if let Some(persisted) = &mut self.pages.persisted {
+            lpns.into_iter().for_each(|lpn| persisted[lpn as usize] = self.data.slot(lpn));
+        }
+    }
+
+    fn append(&mut self, page: u32, updated: u32) {
+        self.pages.count_updates(updated);
+        self.pages.log.end_short(page, self.pool, self.work, &mut |_| ());
+        self.pages.log.append(page, Cause::Map, self.pool, self.work, &mut |_| ());
+        if self.pages.persisted.is_some() {
+            self.pages.hold(page);
+        }
+    }
+
+    /// After a power cut: programs every unit that does not say what `data` says; it has been read.
+    pub(crate) fn renew(&mut self) {
+        let serial = self.pages.log.is_serial();
+        for unit in 0..self.pages.units {
+            let (first, end) = self.pages.range(unit);
+            let Some(persisted) = &self.pages.persisted else { return };
+            let stale = |&lpn: &u32| persisted[lpn as usize] != self.data.slot(lpn);
+            let stale = (first..end).filter(stale).count() as u32;
+            if stale == 0 {
+                continue;
+            }
+            if serial {
+                self.pages.gathering.have(unit);
+                self.gather(unit, stale, |_| false);
+            } else {
+                self.work.chain_for(first);
+                self.program(unit, stale);
+            }
+        }
+        if serial {
+            self.finish_page();
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! DFTL: a page map on flash, its hot entries cached one by one.
+//!
+//! Source: Gupta, Kim, Urgaonkar, "DFTL: A Flash Translation Layer Employing
+//! Demand-Based Selective Caching of Page-Level Address Mappings", ASPLOS 2009,
+//! as the MAP+ paper uses it (Ji et al., TCAD 2018, sections III-A, IV-A, V-D).
+//!
+//! Read into it: the cache is a segmented LRU, protected : probationary = 1 : 7 of
+//! the capacity (capacity / 8, rounded down); a hit moves an entry to the
+//! protected head, what overflows there goes to the probationary head; a miss in
+//! a full cache first evicts the probationary tail (the protected tail if that
+//! segment is empty). A dirty victim costs a read and a program of its
+//! translation page and cleans all cached dirty entries of that page (batch
+//! update; `ftl.batch_update = false` writes the victim's entry alone, as FlashSim
+//! does). Then the missed entry costs one read: eq. (2) of the paper. Entries that
+//! garbage collection moves are updated in the cache if they are there, else on
+//! flash, one read and program for each translation page concerned.
+
+use super::context::Context;
+use super::entries::Entries;
+use super::policy::{Cached, Policy};
+use crate::config::{Choice, Key, Kind, Settings};
+use crate::util::List;
+use serde::{Deserialize, Serialize};
+
+/// Registered name.
+pub const NAME: &str = "dftl";
+/// One line for `ftlab components`.
+pub const DOC: &str = "demand-cached page map (Gupta et al., ASPLOS 2009)";
+/// Keys it reads.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "ftl.cache_policy",
+        kind: Kind::Choice(policies),
+        default: "slru",
+        words: &[],
+        doc: "Replacement in the mapping cache of dftl.",
+    },
+    Key {
+        path: "ftl.batch_update",
+        kind: Kind::Bool,
+        default: "true",
+        words: &[],
+        doc: "A write-back of dftl cleans every cached dirty entry of its translation page.",
+    },
+];
+
+fn policies() -> Vec<Choice> {
+    vec![
+        Choice { name: "slru", doc: "segmented LRU, protected : probationary = 1 : 7" },
+        Choice { name: "lru", doc: "one LRU list" },
+    ]
+}
+
+/// The mapping cache.
+pub type Dftl = Cached<Segmented>;
+
+/// Segmented LRU; with no room in the protected segment it is one LRU list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Segmented {
+    protected_capacity: u32,
+    probationary: List,
+    protected: List,
+    /// Dirty entries of the probationary and of the protected segment.
+    dirty_in: [u32; 2],
+    batch_update: bool,
+}
+
+impl Segmented {
+    #[inline]
+    fn set_protected(&mut self, entries: &mut Entries<bool>, id: u32, protected: bool) {
+        *entries.note(id) = protected;
+        if entries.is_dirty(id) {
+            self.dirty_in[usize::from(!protected)] -= 1;
+            self.dirty_in[usize::from(protected)] += 1;
+        }
+    }
+}
+
+impl Policy for Segmented {
+    /// Whether the entry is in the protected segment.
+    type Note = bool;
+
+    const BY_AMOUNT: bool = true;
+
+    fn new(settings: &Settings, _pages: u32) -> Segmented {
+        let capacity = Self::capacity(settings).unwrap_or(u32::MAX);
+        Segmented {
+            protected_capacity: if settings.ftl.cache_policy == "slru" { capacity / 8 } else { 0 },
+            probationary: List::EMPTY,
+            protected: List::EMPTY,
+            dirty_in: [0; 2],
+            batch_update: settings.ftl.batch_update,
+        }
+    }
+
+    fn hit(&mut self, entries: &mut Entries<bool>, id: u32) {
+        if *entries.note(id) {
+            entries.slab.touch(&mut self.protected, id);
+        } else if self.protected_capacity == 0 {
+            entries.slab.touch(&mut self.probationary, id);
+        } else {
+            entries.slab.unlink(&mut self.probationary, id);
+            entries.slab.push_head(&mut self.protected, id);
+            self.set_protected(entries, id, true);
+            if self.protected.len > self.protected_capacity {
+                let demoted = self.protected.tail;
+                entries.slab.unlink(&mut self.protected, demoted);
+                entries.slab.push_head(&mut self.probationary, demoted);
+                self.set_protected(entries, demoted, false);
+            }
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, entries: &mut Entries<bool>, id: u32) {
+        entries.slab.push_head(&mut self.probationary, id);
+    }
+
+    #[inline]
+    fn victim(&mut self, _entries: &mut Entries<bool>) -> u32 {
+        if self.probationary.len > 0 { self.probationary.tail } else { self.protected.tail }
+    }
+
+    #[inline]
+    fn remove(&mut self, entries: &mut Entries<bool>, id: u32) {
+        let list = if *entries.note(id) { &mut self.protected } else { &mut self.probationary };
+        entries.slab.unlink(list, id);
+    }
+
+    #[inline]
+    fn marked(&mut self, entries: &mut Entries<bool>, id: u32, dirty: bool) {
+        let count = &mut self.dirty_in[usize::from(*entries.note(id))];
+        *count = if dirty { *count + 1 } else { *count - 1 };
+    }
+
+    #[inline]
+    fn write_back_victim(&mut self, entries: &mut Entries<bool>, id: u32, context: &mut Context) {
+        let page = entries.page(id);
+        if self.batch_update {
+            entries.rewrite(self, page, 0, context);
+        } else {
+            context.read(page);
+            entries.make_clean(self, id);
+            context.program_one(entries.lpn(id));
+        }
+    }
+
+    /// The dirty entry nearest the probationary tail, else nearest the protected tail. Looks from both
+    /// ends: after idle times the few dirty entries are the recent ones.
+    fn first_dirty(&self, entries: &Entries<bool>) -> Option<u32> {
+        let segment = self.dirty_in.iter().position(|&count| count > 0)?;
+        let list = if segment == 0 { &self.probationary } else { &self.protected };
+        let (mut old, mut recent) = (list.tail, list.head);
+        let mut left = self.dirty_in[segment];
+        loop {
+            if entries.is_dirty(old) {
+                return Some(old);
+            }
+            left -= u32::from(entries.is_dirty(recent));
+            if left == 0 {
+                return Some(recent);
+            }
+            (old, recent) = (entries.slab.newer(old), entries.slab.older(recent));
+        }
+    }
+}

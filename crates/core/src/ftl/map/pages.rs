@@ -1,0 +1,253 @@
+//! Translation pages on flash.
+//!
+//! What flash holds of the mapping is translation units, each the entries of consecutive LPNs
+//! ([`TranslationPages::of`]); where a unit lies, in slots of its log, only its newest version counts, and
+//! that names for each of its LPNs the slot of the user data that was the newest when the unit was
+//! programmed. A unit is the NAND page where mappings are written
+//! back by eviction; FTLs that flush by amount ([`super::units`]) have smaller ones too.
+
+use std::io;
+
+use super::units::{Gathering, UnitSpace};
+use crate::config::Settings;
+use crate::flash::media::{Kind, Media, Tape};
+use crate::flash::{Cause, Work};
+use crate::ftl::log::{Log, Shape};
+use crate::ftl::pool::BlockPool;
+use crate::util::codec::{Damage, Decoder, Encoder};
+use crate::util::{Divider, NONE};
+use serde::{Deserialize, Serialize};
+
+/// Counters of the mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapStats {
+    /// Translations whose entry was cached.
+    pub hits: u64,
+    /// Translations whose entry had to be fetched.
+    pub misses: u64,
+    /// Translation pages read ahead for a batch.
+    pub prefetches: u64,
+    /// Entries that differed from their flash copy, over all translation pages programmed.
+    pub entries_updated: u64,
+    /// Entries programmed, updated or not.
+    pub entries_programmed: u64,
+    /// Mapping flushes, of FTLs that flush by amount.
+    pub flushes: u64,
+}
+
+/// The translation pages: which units there are, where they lie, what they hold.
+///
+/// The global translation directory (GTD, or mapping segment directory, MSD) is the log's map, kept in
+/// RAM whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TranslationPages {
+    pub(super) log: Log,
+    per_page: Divider,
+    lpns: u32,
+    pub(super) units: u32,
+    /// Check mode: the slot each entry on flash names.
+    #[serde(skip)]
+    pub(super) persisted: Option<Vec<u32>>,
+    /// What is gathered into pages, where mappings are flushed by amount.
+    pub(super) gathering: Gathering,
+    /// Counters.
+    pub stats: MapStats,
+}
+
+impl TranslationPages {
+    /// Translation units for the user's logical pages. Where mappings are written back by eviction
+    /// all exist from the start, else none.
+    pub(crate) fn new(
+        shape: Shape,
+        settings: &Settings,
+        pool: &mut BlockPool,
+        check: bool,
+        work: &mut Work,
+    ) -> TranslationPages {
+        let mut log = Log::new(shape, settings, pool, check);
+        if !shape.serial {
+            for page in 0..shape.owners {
+                log.append(page, Cause::Map, pool, work, &mut |_| ());
+            }
+        }
+        TranslationPages::over(log, settings, check)
+    }
+
+    /// Those in a log, of which nothing is known yet.
+    fn over(log: Log, settings: &Settings, check: bool) -> TranslationPages {
+        let space = UnitSpace::new(settings);
+        let lpns = settings.user_pages() as u32;
+        TranslationPages {
+            gathering: Gathering::new(if log.is_serial() { space.units } else { 0 }),
+            log,
+            per_page: Divider::new(space.entries),
+            lpns,
+            units: space.units,
+            persisted: check.then(|| vec![NONE; lpns as usize]),
+            stats: MapStats::default(),
+        }
+    }
+
+    /// The translation units that lie in `log` on the media, with what they say there.
+    ///
+    /// # Errors
+    /// In words, if one is not there that must be.
+    pub(crate) fn found(
+        mut log: Log,
+        settings: &Settings,
+        on_flash: bool,
+        (tape, media): (&Tape, &Media),
+    ) -> Result<TranslationPages, String> {
+        if !on_flash {
+            return Ok(TranslationPages::over(log, settings, false));
+        }
+        log.record(tape, Kind::Map, 0, media);
+        let mut pages = TranslationPages::over(log, settings, true);
+        let mut persisted = pages.persisted.take().unwrap_or_default();
+        for unit in 0..pages.units {
+            let (first, end) = pages.range(unit);
+            let there = pages.is_written(unit);
+            let entries = there.then(|| tape.content(Kind::Map, unit, pages.log.seq(unit))).flatten();
+            match entries {
+                Some(entries) => persisted[first as usize..end as usize].copy_from_slice(&entries),
+                // Gathered units have no copy before their first update.
+                None if pages.log.is_serial() => (),
+                None => return Err(format!("translation page {unit} is nowhere on flash")),
+            }
+        }
+        pages.persisted = Some(persisted);
+        Ok(pages)
+    }
+
+    /// Pages of each chip that hold a unit.
+    pub(crate) fn pages_by_chip(&self, chips: u32) -> Vec<u32> {
+        let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));
+        let mut pages: Vec<u32> =
+            slots.filter(|&slot| slot != NONE).map(|slot| self.log.slot_page(slot)).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        let mut by_chip = vec![0; chips as usize];
+        let first = |page| page * self.log.shape().slots_per_page;
+        pages.into_iter().for_each(|page| by_chip[self.log.slot_chip(first(page)) as usize] += 1);
+        by_chip
+    }
+
+    /// From now on programs and erases go on a tape, with what the units say.
+    pub(crate) fn record(&mut self, tape: &Tape, media: &Media) {
+        self.log.record(tape, Kind::Map, 0, media);
+        (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
+    }
+
+    /// Tells the tape, if there is one, what a unit says.
+    #[cold]
+    pub(super) fn hold(&self, unit: u32) {
+        let (first, end) = self.range(unit);
+        if let (Some(tape), Some(persisted)) = (self.log.tape(), &self.persisted) {
+            let entries = &persisted[first as usize..end as usize];
+            tape.hold(Kind::Map, unit, self.log.seq(unit), entries.into());
+        }
+    }
+
+    /// Translation unit of an LPN.
+    #[inline]
+    pub(crate) fn of(&self, lpn: u32) -> u32 {
+        self.per_page.div(lpn)
+    }
+
+    /// Entries per translation unit.
+    pub(crate) fn entries(&self) -> u32 {
+        self.per_page.get()
+    }
+
+    /// Logical pages they map.
+    pub(crate) fn lpns(&self) -> u32 {
+        self.lpns
+    }
+
+    /// Number of translation units.
+    pub(crate) fn units(&self) -> u32 {
+        self.units
+    }
+
+    /// First of a unit's LPNs and one past the last.
+    pub(crate) fn range(&self, unit: u32) -> (u32, u32) {
+        let first = unit * self.entries();
+        (first, (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32)
+    }
+
+    /// Whether a unit has a copy on flash.
+    #[inline]
+    pub(crate) fn is_written(&self, unit: u32) -> bool {
+        self.log.slot(unit) != NONE
+    }
+
+    /// A unit is programmed in which so many entries are new on flash.
+    #[inline]
+    pub(super) fn count_updates(&mut self, updated: u32) {
+        self.stats.entries_updated += u64::from(updated);
+        self.stats.entries_programmed += u64::from(self.entries());
+    }
+
+    /// The log they lie in. Owners from [`TranslationPages::units`] on are parts of the directory.
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The same, to move its blocks.
+    pub(crate) fn log_mut(&mut self) -> &mut Log {
+        &mut self.log
+    }
+
+    /// Has translation blocks of a chip collected until the pool has one of its blocks.
+    pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
+        self.log.reclaim(chip, pool, work);
+    }
+
+    /// Writes the directory; the rest is serialised as a value.
+    ///
+    /// # Errors
+    /// The output's.
+    pub(crate) fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
+        self.log.save_map(out)
+    }
+
+    /// Completes deserialised translation pages; see [`Log::load_map`]. In check mode the flash
+    /// copies of entries that are not `dirty` are those of `data`.
+    ///
+    /// # Errors
+    /// [`Damage`] if they are of another shape.
+    pub(crate) fn load_map(
+        &mut self,
+        shape: Shape,
+        data: &Log,
+        check: Option<&IsDirty>,
+        from: &mut Decoder,
+    ) -> Result<(), Damage> {
+        self.log.load_map(shape, data.blocks(), check.is_some(), from)?;
+        if let Some(dirty) = check {
+            let on_flash = |lpn| {
+                if dirty(lpn, self) { NONE } else { data.slot(lpn) }
+            };
+            self.persisted = Some((0..self.lpns).map(on_flash).collect());
+        }
+        Ok(())
+    }
+
+    /// Check mode: the flash copy of an entry that is not cached dirty must name the newest slot.
+    ///
+    /// # Errors
+    /// In words, if it does not.
+    pub(crate) fn verify_entry(&self, lpn: u32, dirty: bool, data: &Log) -> Result<(), String> {
+        match &self.persisted {
+            Some(persisted) if !dirty && persisted[lpn as usize] != data.slot(lpn) => Err(format!(
+                "LPN {lpn} is not cached dirty, its flash copy names slot {} instead of {}",
+                persisted[lpn as usize] as i32,
+                data.slot(lpn) as i32
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether the cache holds an update of an LPN's entry that flash lacks.
+pub type IsDirty<'a> = dyn Fn(u32, &TranslationPages) -> bool + 'a;

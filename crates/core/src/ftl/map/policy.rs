@@ -1,0 +1,245 @@
+//! The frame of a mapping cache whose entries are written back as they leave it.
+//!
+//! [`Cached`] serves lookups from [`Entries`] and remembers what garbage collection has moved. A
+//! [`Policy`] says which entry leaves a full cache; what else a cache may do in its own way has a default here.
+
+use std::fmt::Debug;
+
+use super::context::Context;
+use super::entries::Entries;
+use super::pages::TranslationPages;
+use super::translation::Translation;
+use crate::config::{Contradiction, Settings};
+use crate::util::NONE;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What one mapping cache does otherwise than the next. Entries go by ids below the capacity.
+pub trait Policy: Sized + Clone + Debug + Serialize + DeserializeOwned {
+    /// What it notes of each entry.
+    type Note: Copy + Default + Debug + Serialize + DeserializeOwned;
+
+    /// Whether mappings may be flushed by amount instead, which is then [`super::msftl`]'s business.
+    const BY_AMOUNT: bool = false;
+
+    /// The policy of `settings`, for so many translation pages.
+    fn new(settings: &Settings, pages: u32) -> Self;
+
+    /// Checks what it needs of the settings.
+    ///
+    /// # Errors
+    /// [`Contradiction`] naming the key to change.
+    fn check(_settings: &Settings) -> Result<(), Contradiction> {
+        Ok(())
+    }
+
+    /// Mappings it can hold; `None`: no bound.
+    fn capacity(settings: &Settings) -> Option<u32> {
+        let bytes = settings.ftl.mapping_cache_bytes?;
+        Some((bytes / u64::from(settings.ftl.entry_bytes)).clamp(1, settings.user_pages()) as u32)
+    }
+
+    /// Entries it can hold, where they are not all its mappings.
+    fn entries(settings: &Settings) -> Option<u32> {
+        Self::capacity(settings)
+    }
+
+    /// An entry is accessed.
+    fn hit(&mut self, entries: &mut Entries<Self::Note>, id: u32);
+
+    /// An entry has come in.
+    #[inline]
+    fn insert(&mut self, _entries: &mut Entries<Self::Note>, _id: u32) {}
+
+    /// The entry that leaves a full cache.
+    fn victim(&mut self, entries: &mut Entries<Self::Note>) -> u32;
+
+    /// An entry leaves.
+    #[inline]
+    fn remove(&mut self, _entries: &mut Entries<Self::Note>, _id: u32) {}
+
+    /// An entry has become dirty, or clean.
+    #[inline]
+    fn marked(&mut self, _entries: &mut Entries<Self::Note>, _id: u32, _dirty: bool) {}
+
+    /// Where the dirty entries of a page are kept by age: whether one was accessed after another.
+    #[inline]
+    fn is_newer(&self, _id: u32, _other: u32) -> bool {
+        false
+    }
+
+    /// Puts the update of a victim where it survives, and cleans it.
+    #[inline]
+    fn write_back_victim(&mut self, entries: &mut Entries<Self::Note>, id: u32, context: &mut Context) {
+        entries.rewrite(self, entries.page(id), 0, context);
+    }
+
+    /// Reads a translation page; returns the load's number.
+    #[inline]
+    fn load(&mut self, _entries: &mut Entries<Self::Note>, page: u32, context: &mut Context) -> u32 {
+        context.load(page)
+    }
+
+    /// Serves an LPN that has no entry: the entry it gets, and whether it was cached all the same.
+    #[inline]
+    fn fetch(&mut self, entries: &mut Entries<Self::Note>, lpn: u32, context: &mut Context) -> (u32, bool) {
+        entries.make_room(self, context);
+        let load = self.load(entries, context.pages.of(lpn), context);
+        (entries.insert(self, lpn, load), false)
+    }
+
+    /// See [`Translation::prefetch`].
+    fn prefetch(
+        &mut self,
+        entries: &mut Entries<Self::Note>,
+        page: u32,
+        missing: &[u32],
+        context: &mut Context,
+    ) {
+        let load = self.load(entries, page, context);
+        for &lpn in missing {
+            entries.make_room(self, context);
+            entries.insert(self, lpn, load);
+        }
+    }
+
+    /// The translation page that is written back first while nothing is pending, by a dirty entry of it.
+    fn first_dirty(&self, entries: &Entries<Self::Note>) -> Option<u32> {
+        entries.any_dirty()
+    }
+
+    /// See [`Translation::write_back`].
+    fn write_back(&mut self, entries: &mut Entries<Self::Note>, context: &mut Context) -> bool {
+        let Some(id) = self.first_dirty(entries) else { return false };
+        self.write_back_victim(entries, id, context);
+        true
+    }
+
+    /// Takes the new place of an LPN that has no entry, if it has that mapping elsewhere.
+    #[inline]
+    fn absorb(&mut self, _lpn: u32, _page: u32) -> bool {
+        false
+    }
+
+    /// Whether it has all mappings of a translation page.
+    #[inline]
+    fn holds(&self, _page: u32) -> bool {
+        false
+    }
+
+    /// Whether flash lacks the mapping of an LPN that it has outside of the entries.
+    fn is_updated(&self, _lpn: u32) -> bool {
+        false
+    }
+}
+
+/// A mapping cache with the policy `P`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Cached<P: Policy> {
+    pub(super) entries: Entries<P::Note>,
+    pub(super) policy: P,
+    capacity: Option<u32>,
+    /// Mappings without an entry that garbage collection has moved, of each translation page.
+    moved: Vec<u32>,
+    /// The pages that have some, in the order of the first.
+    moved_pages: Vec<u32>,
+}
+
+impl<P: Policy> Translation for Cached<P> {
+    const ON_FLASH: bool = true;
+
+    fn gathers(settings: &Settings) -> bool {
+        P::BY_AMOUNT && settings.ftl.flush_bytes.is_some()
+    }
+
+    fn new(settings: &Settings, pages: u32) -> Cached<P> {
+        Cached {
+            entries: Entries::new(P::entries(settings), settings, pages),
+            policy: P::new(settings, pages),
+            capacity: P::capacity(settings),
+            moved: vec![0; pages as usize],
+            moved_pages: Vec::with_capacity(256),
+        }
+    }
+
+    fn check(settings: &Settings) -> Result<(), Contradiction> {
+        if settings.ftl.flush_bytes.is_some() && !P::BY_AMOUNT {
+            let message = format!(
+                "{} (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
+                 minipage or msftl",
+                settings.ftl.kind
+            );
+            return Err(Contradiction { key: "ftl.flush", message });
+        }
+        P::check(settings)
+    }
+
+    #[inline]
+    fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool {
+        let Cached { entries, policy, .. } = self;
+        let (id, hit) = match entries.slab.find(lpn) {
+            NONE => policy.fetch(entries, lpn, context),
+            id => {
+                context.work.need(entries.load(id));
+                policy.hit(entries, id);
+                (id, true)
+            }
+        };
+        if write {
+            entries.make_dirty(policy, id);
+        }
+        hit
+    }
+
+    fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context) {
+        self.policy.prefetch(&mut self.entries, page, missing, context);
+    }
+
+    #[inline]
+    fn moved(&mut self, lpn: u32, pages: &TranslationPages) {
+        let page = pages.of(lpn);
+        match self.entries.slab.find(lpn) {
+            NONE if self.policy.absorb(lpn, page) => (),
+            NONE => {
+                let count = &mut self.moved[page as usize];
+                if *count == 0 {
+                    self.moved_pages.push(page);
+                }
+                *count += 1;
+            }
+            id => self.entries.make_dirty(&mut self.policy, id),
+        }
+    }
+
+    fn settle(&mut self, context: &mut Context) {
+        for page in self.moved_pages.drain(..) {
+            let moved = std::mem::take(&mut self.moved[page as usize]);
+            self.entries.rewrite(&mut self.policy, page, moved, context);
+        }
+    }
+
+    fn write_back(&mut self, context: &mut Context) -> bool {
+        self.policy.write_back(&mut self.entries, context)
+    }
+
+    #[inline]
+    fn cached(&self, lpn: u32, pages: &TranslationPages) -> bool {
+        self.entries.slab.find(lpn) != NONE || self.policy.holds(pages.of(lpn))
+    }
+
+    fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32)) {
+        let held = (0..pages.units()).filter(|&page| self.policy.holds(page)).map(|page| pages.range(page));
+        held.for_each(|(first, end)| (first..end).for_each(&mut *visit));
+        self.entries.slab.keys().for_each(visit);
+    }
+
+    fn capacity(&self) -> Option<u32> {
+        self.capacity
+    }
+
+    fn dirty(&self, lpn: u32, _pages: &TranslationPages) -> bool {
+        let id = self.entries.slab.find(lpn);
+        (id != NONE && self.entries.is_dirty(id)) || self.policy.is_updated(lpn)
+    }
+}

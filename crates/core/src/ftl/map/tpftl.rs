@@ -1,0 +1,321 @@
+//! TPFTL: cached entries kept in nodes, one for each translation page, and two kinds of prefetching.
+//!
+//! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation
+//! in Flash Memory", EuroSys 2015 (TPFTL), as two public codes implement it (WiscSee's and a FEMU's).
+//!
+//! As ftlab reads it: an entry takes 6 B of the cache and a node, the entries cached of one translation
+//! page, 8 B ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their
+//! entries, the entries of a node by their own. A miss in a full cache evicts from the coldest node its
+//! least recent clean entry, else its least recent; where that is dirty, all dirty entries of the
+//! node are written with one read and program of the page (batch update), and only the victim leaves. Then
+//! the page is read once, for the missed entry and those prefetched: the rest of the request, up to the
+//! page's end; and, where selective prefetching is on, as many entries behind the missed one as are
+//! cached right before it. Selective prefetching is off at first; a counter, +1 for a node that
+//! enters and -1 for one that leaves, turns it on at -3 and off at +3 and begins at 0 again.
+//!
+//! ftlab's own readings (the codes differ, or nothing is said):
+//! - Recency is the number of the translation that touched an entry last; entries loaded together have
+//!   the number of the one that missed, and come in the order of their LPNs. Where means are the same, the
+//!   lower translation page is the colder. (The FEMU code has one LRU list of nodes instead.)
+//! - Every miss within a request prefetches, not its first alone.
+//! - Room is made before the page is read, from one node, the coldest; when that has no entry left, no
+//!   more is prefetched than fits. It may be the node of the missed entry.
+//! - A mapping that garbage collection moves is updated where it is cached, which is no access; else
+//!   on flash, together with the dirty entries of its node.
+//! - What a batch of the host's scheduler brings in evicts from as many nodes as it takes.
+
+use super::context::Context;
+use super::entries::Entries;
+use super::policy::{Cached, Policy};
+use crate::config::{Contradiction, Key, Settings};
+use crate::util::{List, Lru, NONE};
+use serde::{Deserialize, Serialize};
+
+/// Registered name.
+pub const NAME: &str = "tpftl";
+/// One line for `ftlab components`.
+pub const DOC: &str =
+    "demand-cached page map by translation page, with prefetching (Zhou et al., EuroSys 2015)";
+/// Keys it reads.
+pub const KEYS: &[Key] = &[];
+
+/// Bytes of a cached entry: its place in the translation page and a physical page number.
+pub const ENTRY_BYTES: u64 = 6;
+/// Bytes of a node.
+pub const NODE_BYTES: u64 = 8;
+/// Nodes that must have entered, or left, for selective prefetching to go off, or on.
+const THRESHOLD: i32 = 3;
+
+/// The mapping cache.
+pub type Tpftl = Cached<Nodes>;
+
+/// The entries cached of one translation page.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Node {
+    entries: List,
+    dirty: u32,
+    /// Where the heap has it.
+    place: u32,
+    /// Sum over its entries of when they were touched.
+    touched: u64,
+}
+
+impl Default for Node {
+    fn default() -> Node {
+        Node { entries: List::EMPTY, dirty: 0, place: NONE, touched: 0 }
+    }
+}
+
+/// The nodes, and what is prefetched.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Nodes {
+    /// Bytes; `None`: no bound.
+    bytes: Option<u64>,
+    nodes: Lru<Node>,
+    /// Ids of the nodes as a binary heap, the coldest first.
+    heap: Vec<u32>,
+    /// The node that entries leave to make room, until it is gone.
+    leaving: u32,
+    dirty: u32,
+    /// Translations so far.
+    now: u64,
+    /// Nodes that entered less those that left, since selective prefetching was last turned on or off.
+    change: i32,
+    selective: bool,
+}
+
+impl Nodes {
+    /// Whether a node's entries are less recent on average than another's.
+    fn colder(&self, node: u32, other: u32) -> bool {
+        let (a, b) = (self.nodes.value(node), self.nodes.value(other));
+        let mean = u128::from(a.touched) * u128::from(b.entries.len);
+        let others = u128::from(b.touched) * u128::from(a.entries.len);
+        (mean, self.nodes.key(node)) < (others, self.nodes.key(other))
+    }
+
+    fn put(&mut self, place: usize, node: u32) {
+        self.heap[place] = node;
+        self.nodes.value_mut(node).place = place as u32;
+    }
+
+    /// Brings a node to where its mean recency belongs.
+    fn sift(&mut self, node: u32) {
+        let mut place = self.nodes.value(node).place as usize;
+        while place > 0 && self.colder(node, self.heap[(place - 1) / 2]) {
+            self.put(place, self.heap[(place - 1) / 2]);
+            place = (place - 1) / 2;
+        }
+        loop {
+            let mut child = 2 * place + 1;
+            if child + 1 < self.heap.len() && self.colder(self.heap[child + 1], self.heap[child]) {
+                child += 1;
+            }
+            if child >= self.heap.len() || !self.colder(self.heap[child], node) {
+                break;
+            }
+            self.put(place, self.heap[child]);
+            place = child;
+        }
+        self.put(place, node);
+    }
+
+    fn count_node(&mut self, change: i32) {
+        self.change += change;
+        if self.change.abs() == THRESHOLD {
+            self.selective = self.change < 0;
+            self.change = 0;
+        }
+    }
+
+    fn enter_node(&mut self, page: u32) -> u32 {
+        let node = self.nodes.insert(page, Node::default());
+        self.nodes.value_mut(node).place = self.heap.len() as u32;
+        self.heap.push(node);
+        self.count_node(1);
+        node
+    }
+
+    fn remove_node(&mut self, node: u32) {
+        if self.leaving == node {
+            self.leaving = NONE;
+        }
+        let place = self.nodes.value(node).place as usize;
+        self.heap.swap_remove(place);
+        if let Some(&other) = self.heap.get(place) {
+            self.nodes.value_mut(other).place = place as u32;
+            self.sift(other);
+        }
+        self.nodes.remove(node);
+        self.count_node(-1);
+    }
+
+    /// Entries of a page that would fit in.
+    fn room(&self, entries: &Entries<u64>, page: u32) -> u32 {
+        let Some(bytes) = self.bytes else { return u32::MAX };
+        let node = u64::from(self.nodes.find(page) == NONE);
+        let used =
+            (u64::from(self.nodes.len()) + node) * NODE_BYTES + u64::from(entries.slab.len()) * ENTRY_BYTES;
+        (bytes.saturating_sub(used) / ENTRY_BYTES).min(u32::MAX.into()) as u32
+    }
+
+    /// Evicts from the coldest node until `wanted` more entries of a page fit in or that node is gone;
+    /// how many fit. Emptying a node makes room for another with an entry, so at least one does.
+    fn make_room(
+        &mut self,
+        entries: &mut Entries<u64>,
+        page: u32,
+        wanted: usize,
+        context: &mut Context,
+    ) -> usize {
+        self.leaving = self.heap.first().copied().unwrap_or(NONE);
+        while self.leaving != NONE && (self.room(entries, page) as usize) < wanted {
+            let id = self.victim(entries);
+            entries.evict(self, id, context);
+        }
+        wanted.min(self.room(entries, page) as usize)
+    }
+
+    /// One past the last LPN to load for a miss: the rest of the request and, behind the missed entry, as
+    /// many as are cached right before it.
+    fn end_of_load(&self, entries: &Entries<u64>, lpn: u32, context: &Context) -> u32 {
+        let (first, end) = context.pages.range(context.pages.of(lpn));
+        let mut ahead = context.ahead;
+        if self.selective {
+            let cached = |&before: &u32| entries.slab.find(before) != NONE;
+            ahead = ahead.max((first..lpn).rev().take_while(cached).count() as u32);
+        }
+        lpn.saturating_add(ahead).saturating_add(1).min(end)
+    }
+}
+
+impl Policy for Nodes {
+    /// The translation that touched the entry last.
+    type Note = u64;
+
+    fn new(settings: &Settings, pages: u32) -> Nodes {
+        let bytes = settings.ftl.mapping_cache_bytes;
+        let nodes = bytes.map(|bytes| (bytes / (NODE_BYTES + ENTRY_BYTES)).min(pages.into()) as u32);
+        Nodes {
+            bytes,
+            nodes: Lru::new(nodes),
+            heap: Vec::with_capacity(nodes.unwrap_or(pages) as usize),
+            leaving: NONE,
+            dirty: 0,
+            now: 0,
+            change: 0,
+            selective: false,
+        }
+    }
+
+    /// Refuses a cache that cannot hold an entry and its node.
+    fn check(settings: &Settings) -> Result<(), Contradiction> {
+        let least = NODE_BYTES + ENTRY_BYTES;
+        match settings.ftl.mapping_cache_bytes {
+            Some(bytes) if bytes < least => Err(Contradiction {
+                key: "ftl.mapping_cache",
+                message: format!(
+                    "tpftl caches entries in nodes, so it needs at least {least} B: a node and an entry"
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn capacity(settings: &Settings) -> Option<u32> {
+        let bytes = settings.ftl.mapping_cache_bytes?;
+        Some(((bytes - NODE_BYTES) / ENTRY_BYTES).min(settings.user_pages()) as u32)
+    }
+
+    fn hit(&mut self, entries: &mut Entries<u64>, id: u32) {
+        self.now += 1;
+        let before = std::mem::replace(entries.note(id), self.now);
+        let node = self.nodes.find(entries.page(id));
+        let held = self.nodes.value_mut(node);
+        held.touched += self.now - before;
+        entries.slab.touch(&mut held.entries, id);
+        self.sift(node);
+    }
+
+    fn insert(&mut self, entries: &mut Entries<u64>, id: u32) {
+        let page = entries.page(id);
+        let node = match self.nodes.find(page) {
+            NONE => self.enter_node(page),
+            node => node,
+        };
+        *entries.note(id) = self.now;
+        let held = self.nodes.value_mut(node);
+        held.touched += self.now;
+        entries.slab.push_head(&mut held.entries, id);
+        self.sift(node);
+    }
+
+    /// Least recent clean entry of the node that is left, else its least recent.
+    fn victim(&mut self, entries: &mut Entries<u64>) -> u32 {
+        let Node { entries: list, dirty, .. } = *self.nodes.value(self.leaving);
+        let mut id = list.tail;
+        if dirty < list.len {
+            while entries.is_dirty(id) {
+                id = entries.slab.newer(id);
+            }
+        }
+        id
+    }
+
+    fn remove(&mut self, entries: &mut Entries<u64>, id: u32) {
+        let node = self.nodes.find(entries.page(id));
+        let held = self.nodes.value_mut(node);
+        held.touched -= *entries.note(id);
+        entries.slab.unlink(&mut held.entries, id);
+        if held.entries.len == 0 {
+            self.remove_node(node);
+        } else {
+            self.sift(node);
+        }
+    }
+
+    fn marked(&mut self, entries: &mut Entries<u64>, id: u32, dirty: bool) {
+        let node = self.nodes.find(entries.page(id));
+        for count in [&mut self.nodes.value_mut(node).dirty, &mut self.dirty] {
+            *count = if dirty { *count + 1 } else { *count - 1 };
+        }
+    }
+
+    fn fetch(&mut self, entries: &mut Entries<u64>, lpn: u32, context: &mut Context) -> (u32, bool) {
+        self.now += 1;
+        let page = context.pages.of(lpn);
+        let end = self.end_of_load(entries, lpn, context);
+        let missing = (lpn..end).filter(|&each| entries.slab.find(each) == NONE).count();
+        let mut room = self.make_room(entries, page, missing, context);
+        let load = context.load(page);
+        for each in lpn..end {
+            // Asked again: entries have left.
+            if room > 0 && entries.slab.find(each) == NONE {
+                entries.insert(self, each, load);
+                room -= 1;
+            }
+        }
+        (entries.slab.find(lpn), false)
+    }
+
+    /// Entries leave as many nodes as it takes.
+    fn prefetch(&mut self, entries: &mut Entries<u64>, page: u32, missing: &[u32], context: &mut Context) {
+        self.now += 1;
+        let bound = entries.slab.capacity().unwrap_or(u32::MAX) as usize;
+        let wanted = &missing[..missing.len().min(bound)];
+        while self.make_room(entries, page, wanted.len(), context) < wanted.len() {}
+        let load = context.load(page);
+        for &lpn in wanted {
+            entries.insert(self, lpn, load);
+        }
+    }
+
+    /// One of the coldest node that has any.
+    fn first_dirty(&self, entries: &Entries<u64>) -> Option<u32> {
+        if self.dirty == 0 {
+            return None;
+        }
+        let dirty = self.heap.iter().copied().filter(|&node| self.nodes.value(node).dirty > 0);
+        let node = dirty.reduce(|coldest, node| if self.colder(node, coldest) { node } else { coldest })?;
+        entries.dirty_of(self.nodes.key(node)).next()
+    }
+}

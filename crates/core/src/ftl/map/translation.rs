@@ -1,0 +1,77 @@
+//! What a mapping cache must provide, and what it works on.
+
+use super::context::Context;
+use super::pages::TranslationPages;
+use crate::config::{Contradiction, Settings};
+
+/// A mapping cache: how logical addresses are resolved, and what that costs.
+pub trait Translation: Sized {
+    /// Whether translation pages exist at all.
+    const ON_FLASH: bool;
+
+    /// The key that says how large a translation unit is.
+    const UNIT_KEY: &'static str = "flash.page";
+
+    /// Bytes of a translation unit.
+    fn unit_bytes(settings: &Settings) -> u32 {
+        settings.flash.page_bytes
+    }
+
+    /// Whether translation units are gathered into NAND pages ([`super::units`]); else each is a page,
+    /// written back alone.
+    fn gathers(_settings: &Settings) -> bool {
+        false
+    }
+
+    /// The cache of `settings`, for so many translation units.
+    fn new(settings: &Settings, units: u32) -> Self;
+
+    /// Checks what it needs of the settings.
+    ///
+    /// # Errors
+    /// [`Contradiction`] naming the key to change.
+    fn check(_settings: &Settings) -> Result<(), Contradiction> {
+        Ok(())
+    }
+
+    /// Resolves one LPN; a write leaves its entry dirty. True on a hit.
+    fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool;
+
+    /// Brings in entries of one translation page, none of them cached, with one read.
+    fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context);
+
+    /// Garbage collection moved this LPN's data. What that costs is charged by `settle`.
+    fn moved(&mut self, lpn: u32, pages: &TranslationPages);
+
+    /// Updates the flash copies of moved entries that are not cached.
+    fn settle(&mut self, context: &mut Context);
+
+    /// Writes back one translation page with dirty entries; false if there is none.
+    fn write_back(&mut self, context: &mut Context) -> bool;
+
+    /// Whether a translation would hit now.
+    fn cached(&self, lpn: u32, pages: &TranslationPages) -> bool;
+
+    /// Calls back with every LPN whose translation would hit now.
+    fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32));
+
+    /// Entries it can hold; `None`: no bound.
+    fn capacity(&self) -> Option<u32>;
+
+    /// Whether the cache holds an update of this LPN's entry that flash lacks.
+    fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool;
+
+    /// Whether an entry is updated without being fetched first, so that no write misses.
+    fn updates_free(&self) -> bool {
+        false
+    }
+
+    /// Makes all mappings durable, where that is a host's flush's business.
+    fn flush(&mut self, _context: &mut Context) {}
+
+    /// From now on data programmed counts from these numbers on ([`crate::flash::Counts::programs`]).
+    fn count_from(&mut self, _programs: &[u64; 8]) {}
+
+    /// Completes a deserialised cache.
+    fn restored(&mut self, _pages: &TranslationPages) {}
+}

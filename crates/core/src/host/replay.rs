@@ -1,0 +1,167 @@
+//! Requests of a source as they arrive: a trace or a generator.
+
+use super::Arrivals;
+use crate::config::{Replay, Settings};
+use crate::request::{Paging, Pool, Request};
+use crate::util::Ring;
+use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
+
+/// Latest arrival that is simulated: a century and a half, far from where 64 bits end.
+pub const LATEST_NS: u64 = 1 << 62;
+
+/// How a record becomes a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Intake {
+    paging: Paging,
+    user_bytes: u64,
+}
+
+impl Intake {
+    /// For the device of `settings`.
+    pub fn new(settings: &Settings) -> Intake {
+        Intake { paging: Paging::new(settings.ftl.logical_page_bytes), user_bytes: settings.user_bytes() }
+    }
+
+    /// Bytes that a request may address.
+    pub fn user_bytes(&self) -> u64 {
+        self.user_bytes
+    }
+
+    /// The request of a record; `None` if its range is empty or reaches beyond the device.
+    #[inline(always)] // so that the request is made in its place
+    pub fn request(&self, number: u64, arrival_ns: u64, record: &Record) -> Option<Request> {
+        let Record { op, offset, size, flags, .. } = *record;
+        let end = offset.checked_add(size).filter(|&end| end <= self.user_bytes && size > 0);
+        if end.is_none() && op != Op::Flush {
+            return None;
+        }
+        let pages = self.paging.pages(op, offset, end.unwrap_or(0));
+        let mut request = Request::new(number, arrival_ns, op, offset, size, pages);
+        request.mark.fua = flags & Record::FUA != 0;
+        Some(request)
+    }
+}
+
+/// A source's requests as they arrive, in trace order; the next one waits here until it is admitted.
+pub struct Replayed<'a> {
+    source: &'a mut (dyn Source + Send),
+    next: Option<Record>,
+    arrived: u64,
+    /// Requests that became part of another.
+    merged: u64,
+    /// Closed replay: requests that may still arrive at time 0, and the completions that each let
+    /// another one arrive. `None` in open replay.
+    closed: Option<(u32, Ring)>,
+    intake: Intake,
+}
+
+impl<'a> Replayed<'a> {
+    /// Reads the first record.
+    ///
+    /// # Errors
+    /// The source's.
+    pub fn new(
+        source: &'a mut (dyn Source + Send),
+        settings: &Settings,
+    ) -> Result<Replayed<'a>, SourceError> {
+        let mut arrivals = Replayed {
+            source,
+            next: None,
+            arrived: 0,
+            merged: 0,
+            closed: (settings.workload.replay == Replay::Closed).then(|| {
+                let depth = settings.host.queue_depth;
+                (depth, Ring::new(depth.min(1 << 16) as usize))
+            }),
+            intake: Intake::new(settings),
+        };
+        arrivals.fetch()?;
+        Ok(arrivals)
+    }
+
+    /// Reads the next record.
+    #[inline]
+    fn fetch(&mut self) -> Result<(), SourceError> {
+        self.next = self.source.next()?;
+        match &self.next {
+            Some(record) if record.time_ns > LATEST_NS && self.closed.is_none() => Err(self.late(record)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the source read and dropped.
+    pub fn summary(&self) -> SourceSummary {
+        self.source.summary()
+    }
+
+    #[cold]
+    fn late(&self, record: &Record) -> SourceError {
+        SourceError::Input(format!(
+            "{}: the arrival at {} ns is more than a century after the start; \
+             are the times in another unit, or do they count from another epoch?",
+            self.source.locate(record),
+            record.time_ns
+        ))
+    }
+
+    #[cold]
+    fn beyond(&self, record: &Record) -> SourceError {
+        SourceError::Input(format!(
+            "{}: {} B at offset {} are beyond the user capacity of {} B; \
+             set workload.out_of_range to wrap or compact, or enlarge the flash",
+            self.source.locate(record),
+            record.size,
+            record.offset,
+            self.intake.user_bytes()
+        ))
+    }
+}
+
+impl Arrivals for Replayed<'_> {
+    #[inline]
+    fn next_ns(&self) -> Option<u64> {
+        let record = self.next.as_ref()?;
+        match &self.closed {
+            None => Some(record.time_ns),
+            Some((0, completions)) => completions.front(),
+            Some(_) => Some(0),
+        }
+    }
+
+    fn ended(&self) -> bool {
+        self.next.is_none()
+    }
+
+    #[inline]
+    fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
+        let Some(record) = &self.next else { return Ok(None) };
+        let Some(arrival_ns) = self.next_ns().filter(|&at| at <= now_ns) else { return Ok(None) };
+        let number = self.arrived + 1 - self.merged;
+        let request = self.intake.request(number, arrival_ns, record).ok_or_else(|| self.beyond(record))?;
+        let id = pool.insert(request);
+        self.fetch()?;
+        match &mut self.closed {
+            None => (),
+            Some((0, completions)) => completions.pop(),
+            Some((at_start, _)) => *at_start -= 1,
+        }
+        self.arrived += 1;
+        Ok(Some(id))
+    }
+
+    fn merged(&mut self, pending: &mut Request, _taken: &Request) {
+        self.merged += 1;
+        pending.tag += 1;
+    }
+
+    /// In closed replay another request arrives now.
+    #[inline]
+    fn completed(&mut self, now_ns: u64, request: &Request) {
+        if let Some((_, completions)) = &mut self.closed {
+            // One for it, and one for each that became part of it.
+            for _ in 0..=request.tag {
+                completions.push(now_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Requests that are pushed from outside, one after the other.
+
+use std::collections::VecDeque;
+
+use super::{Arrivals, Intake, LATEST_NS};
+use crate::config::Settings;
+use crate::request::{Pool, Request};
+use crate::util::NONE;
+use crate::workload::{Op, Record, SourceError};
+
+/// Why a request is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// It has no bytes, or some of them are beyond the user capacity.
+    #[error("{size} B at offset {offset} are no range of the device, which has {user_bytes} B for its user")]
+    Range {
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+        /// User capacity.
+        user_bytes: u64,
+    },
+    /// It would arrive in the past.
+    #[error("an arrival at {at_ns} ns is in the past: time stands at {now_ns} ns")]
+    Past {
+        /// Arrival asked for, ns.
+        at_ns: u64,
+        /// Time of the simulation, ns.
+        now_ns: u64,
+    },
+    /// It would arrive before a request that was submitted earlier.
+    #[error("an arrival at {at_ns} ns is before that of the last request submitted, {last_ns} ns")]
+    Before {
+        /// Arrival asked for, ns.
+        at_ns: u64,
+        /// Arrival of the last one, ns.
+        last_ns: u64,
+    },
+    /// Its arrival is more than a century away.
+    #[error("an arrival at {0} ns is more than a century after the start")]
+    Late(u64),
+    /// The simulation replays a workload of its own.
+    #[error("this simulation has a workload of its own and takes no other requests")]
+    Fed,
+    /// Power is off.
+    #[error("the power is cut; recover first")]
+    Off,
+}
+
+/// One submission, to be answered when the request that it is, or became part of, completes.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission {
+    /// Number, from 1 in the order of submission.
+    pub number: u64,
+    /// Arrival, ns.
+    pub arrival_ns: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    next: u32,
+}
+
+/// Requests pushed from outside.
+pub struct Submitted {
+    waiting: VecDeque<Record>,
+    intake: Intake,
+    submitted: u64,
+    last_ns: u64,
+    /// Requests that arrived, and those of them that became part of another.
+    arrived: u64,
+    merged: u64,
+    /// More may be submitted before time moves on, so that the workload has not ended.
+    open: bool,
+    /// Where requests merge: the submissions behind each, in a slab. Those of one request are a ring, and its
+    /// tag is the last of them.
+    behind: Option<Vec<Submission>>,
+    free: u32,
+}
+
+impl Submitted {
+    /// Nothing submitted yet; `merges`: requests may become part of others.
+    pub fn new(settings: &Settings, merges: bool) -> Submitted {
+        Submitted {
+            waiting: VecDeque::new(),
+            intake: Intake::new(settings),
+            submitted: 0,
+            last_ns: 0,
+            arrived: 0,
+            merged: 0,
+            open: true,
+            behind: merges.then(Vec::new),
+            free: NONE,
+        }
+    }
+
+    /// Takes a request in; its number.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; nothing has changed then.
+    pub fn submit(&mut self, now_ns: u64, record: Record) -> Result<u64, SubmitError> {
+        let Record { time_ns: at_ns, op, offset, size, .. } = record;
+        let user_bytes = self.intake.user_bytes();
+        if at_ns < now_ns {
+            return Err(SubmitError::Past { at_ns, now_ns });
+        }
+        if at_ns < self.last_ns {
+            return Err(SubmitError::Before { at_ns, last_ns: self.last_ns });
+        }
+        if at_ns > LATEST_NS {
+            return Err(SubmitError::Late(at_ns));
+        }
+        if op != Op::Flush && (size == 0 || offset.checked_add(size).is_none_or(|end| end > user_bytes)) {
+            return Err(SubmitError::Range { offset, size, user_bytes });
+        }
+        self.waiting.push_back(record);
+        self.last_ns = at_ns;
+        self.submitted += 1;
+        Ok(self.submitted)
+    }
+
+    /// Says whether more may be submitted before time moves on.
+    pub fn keep_open(&mut self, open: bool) {
+        self.open = open;
+    }
+
+    /// Calls back with every submission behind a request that completes.
+    pub fn each_behind(&self, request: &Request, mut visit: impl FnMut(Submission)) {
+        let Some(behind) = &self.behind else {
+            let Request { id: number, arrival_ns, offset, size, .. } = *request;
+            return visit(Submission { number, arrival_ns, offset, size, next: NONE });
+        };
+        let mut at = request.tag;
+        loop {
+            at = behind[at as usize].next;
+            visit(behind[at as usize]);
+            if at == request.tag {
+                return;
+            }
+        }
+    }
+
+    /// Loses what has not completed.
+    pub fn lose(&mut self) {
+        self.waiting.clear();
+        self.arrived = self.submitted;
+        self.free = NONE;
+        if let Some(behind) = &mut self.behind {
+            behind.clear();
+        }
+    }
+}
+
+impl Arrivals for Submitted {
+    #[inline]
+    fn next_ns(&self) -> Option<u64> {
+        self.waiting.front().map(|record| record.time_ns)
+    }
+
+    fn ended(&self) -> bool {
+        !self.open && self.waiting.is_empty()
+    }
+
+    #[inline]
+    fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
+        let Some(record) = self.waiting.front().filter(|record| record.time_ns <= now_ns) else {
+            return Ok(None);
+        };
+        let number = self.arrived + 1 - self.merged;
+        let request = self.intake.request(number, record.time_ns, record).expect("checked when submitted");
+        self.waiting.pop_front();
+        self.arrived += 1;
+        let id = pool.insert(request);
+        if let Some(behind) = &mut self.behind {
+            let Request { arrival_ns, offset, size, .. } = pool[id];
+            let slot = if self.free == NONE { behind.len() as u32 } else { self.free };
+            let alone = Submission { number: self.arrived, arrival_ns, offset, size, next: slot };
+            match behind.get_mut(slot as usize) {
+                Some(place) => self.free = std::mem::replace(place, alone).next,
+                None => behind.push(alone),
+            }
+            pool[id].tag = slot;
+        }
+        Ok(Some(id))
+    }
+
+    fn merged(&mut self, pending: &mut Request, taken: &Request) {
+        self.merged += 1;
+        let behind = self.behind.as_mut().expect("requests merge");
+        let first = behind[pending.tag as usize].next;
+        behind[pending.tag as usize].next = taken.tag;
+        behind[taken.tag as usize].next = first;
+        pending.tag = taken.tag;
+    }
+
+    #[inline]
+    fn completed(&mut self, _now_ns: u64, request: &Request) {
+        if let Some(behind) = &mut self.behind {
+            let first = std::mem::replace(&mut behind[request.tag as usize].next, self.free);
+            self.free = first;
+        }
+    }
+}

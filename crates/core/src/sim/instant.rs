@@ -1,0 +1,213 @@
+//! One instant of a simulation.
+
+use super::{Completion, Feed, Observer, RunError, Simulation};
+use crate::coop::DeviceView;
+use crate::files::Done;
+use crate::ftl::FlashTranslation;
+use crate::ftl::with_ftl;
+use crate::host::Arrivals;
+use crate::sim::Activity;
+use crate::util::NONE;
+use crate::workload::SourceError;
+
+/// Instants and completions between two calls of [`Observer::progress`].
+const PROGRESS_INTERVAL: u64 = 4096;
+
+/// Devices up to this many logical pages are verified whole after every request in check mode;
+/// larger ones whole at doubling intervals and at the end, and each request's pages and blocks always.
+const VERIFY_WHOLE: u32 = 2048;
+
+/// When check mode looks at everything.
+pub(super) struct Checker {
+    lpns: u32,
+    next_whole: u64,
+}
+
+impl Checker {
+    pub(super) fn new(lpns: u32) -> Checker {
+        Checker { lpns, next_whole: 1 }
+    }
+}
+
+impl Simulation<'_> {
+    /// What is due now happens: steps end, requests complete, others arrive and are handed over.
+    #[inline]
+    pub(super) fn instant(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.look(observer)?;
+        if self.now_ns >= self.sampler.due_ns {
+            self.sample();
+        }
+        self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
+        if self.reported_ns.is_some() {
+            self.tell_activity(observer);
+        }
+        loop {
+            self.complete(observer)?;
+            if let Feed::Files(_) = self.feed {
+                self.tick()?;
+            }
+            if !self.hand_over()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets an idle device begin work of its own.
+    pub(super) fn begin_background(&mut self) {
+        if self.settings.ftl.background_flush
+            && self.device.is_idle()
+            && !self.feed.ended()
+            && self.feed.next_ns().is_none_or(|at| at > self.now_ns)
+        {
+            self.device.write_back(self.now_ns, &mut self.ftl, &mut self.work);
+        }
+        if self.settings.ftl.gc_background.is_some() {
+            self.device.collect(self.now_ns, &mut self.ftl, &mut self.work);
+        }
+    }
+
+    /// Lets what is above the block layer do what is due.
+    fn tick(&mut self) -> Result<(), RunError> {
+        self.feed.tick(self.now_ns)?;
+        let Feed::Files(files) = &mut self.feed else { return Ok(()) };
+        if files.wants_measure() {
+            let merges = with_ftl!(&self.ftl, ftl => ftl.merges());
+            files.measure(Done { counts: *self.work.counts(), merges });
+        }
+        if self.check.is_none() {
+            return Ok(());
+        }
+        let ftl = &self.ftl;
+        let version = |lpn| with_ftl!(ftl, ftl => ftl.version(lpn));
+        files.verify(&version).map_err(|fault| self.broken(&fault))
+    }
+
+    /// Hands over all the device has room for, then lets the device choose; whether requests
+    /// completed at once, so that there may be room again at this instant.
+    #[inline(always)] // called in one place, for every request
+    fn hand_over(&mut self) -> Result<bool, RunError> {
+        while self.device.has_room() {
+            let view = DeviceView::new(&self.ftl);
+            let Some(id) = self.host.next(self.now_ns, &mut self.feed, view)? else { break };
+            if self.device.refuses(self.host.pool[id].op) {
+                self.host.pool[id].failed = true;
+                self.done.push(id);
+                continue;
+            }
+            self.device.accept(id, &mut self.host.pool, &self.ftl);
+        }
+        let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
+        device.issue(*now_ns, &mut host.pool, ftl, work, done);
+        if self.check.is_some() {
+            self.host.verify().map_err(|fault| self.broken(&fault))?;
+        }
+        Ok(!self.done.is_empty())
+    }
+
+    /// Reports what has ended now, and what is pending since the last report.
+    #[cold]
+    pub(super) fn tell_activity(&mut self, observer: &mut dyn Observer) {
+        let since_ns = self.reported_ns.replace(self.now_ns).unwrap_or(0);
+        observer.pending(since_ns, self.host.waiting());
+        let power = &mut self.power;
+        self.device.take_spans(&self.host.pool, |span, place, request| {
+            if let Some(power) = power {
+                power.operations.add_span(span);
+            }
+            observer.activity(&Activity::of(span, place, request));
+        });
+    }
+
+    /// Records and reports what has completed.
+    #[inline(always)] // called in one place, for every request
+    fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        for index in 0..self.done.len() {
+            self.last_ns = self.now_ns;
+            let Some(id) = self.host.finish(self.done[index]) else { continue };
+            let request = &self.host.pool[id];
+            let pages = request.pages;
+            self.recorder.complete(request, self.now_ns);
+            if self.reports_completions {
+                self.tell_completion(id, observer);
+            }
+            if self.check.is_some()
+                && let Feed::Files(files) = &mut self.feed
+            {
+                let ftl = &self.ftl;
+                files.landed(&self.host.pool[id], &|lpn| with_ftl!(ftl, ftl => ftl.version(lpn)));
+            }
+            self.feed.completed(self.now_ns, &self.host.pool[id]);
+            self.host.pool.release(id);
+            self.completed += 1;
+            if self.check.is_some() {
+                self.verify(pages)?;
+            }
+            self.look(observer)?;
+        }
+        self.done.clear();
+        Ok(())
+    }
+
+    /// Lets the observer stop the run now and then: timers may go off for years without a completion.
+    #[inline]
+    fn look(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.events += 1;
+        if self.events.is_multiple_of(PROGRESS_INTERVAL) && !observer.progress(self.completed) {
+            return Err(SourceError::Interrupted.into());
+        }
+        Ok(())
+    }
+
+    fn tell_completion(&self, id: u32, observer: &mut dyn Observer) {
+        let completion = self.completion(id);
+        observer.complete(&completion);
+        let Feed::Submitted(submitted) = &self.feed else { return };
+        let mut misses = completion.mapping_misses;
+        submitted.each_behind(&self.host.pool[id], |of| {
+            let mapping_misses = std::mem::take(&mut misses);
+            let (id, arrival_ns, offset, size) = (of.number, of.arrival_ns, of.offset, of.size);
+            observer.answer(&Completion { id, arrival_ns, offset, size, mapping_misses, ..completion });
+        });
+    }
+
+    /// What is reported of a request that completes now.
+    fn completion(&self, id: u32) -> Completion {
+        let request = &self.host.pool[id];
+        // A request that was refused, or cut, may never have been in the device's queue.
+        let whole = !request.failed && request.whole == NONE;
+        let of_device = if whole { self.device.batch_of(id) } else { None };
+        let (batch, channel_batch) = of_device.unwrap_or((request.batch, 0));
+        Completion {
+            id: request.id,
+            arrival_ns: request.arrival_ns,
+            dispatch_ns: request.dispatch_ns,
+            complete_ns: self.now_ns,
+            failed: request.failed,
+            op: request.op,
+            offset: request.offset,
+            size: request.size,
+            mapping_misses: request.misses,
+            prioritized: request.prioritized,
+            expired: request.expired,
+            batch,
+            channel_batch: u64::from(channel_batch),
+        }
+    }
+
+    fn verify(&mut self, pages: crate::ftl::Request) -> Result<(), RunError> {
+        let Some(checker) = &mut self.check else { return Ok(()) };
+        if checker.lpns <= VERIFY_WHOLE || self.completed >= checker.next_whole {
+            checker.next_whole = self.completed * 2;
+            return self.verify_whole();
+        }
+        with_ftl!(&self.ftl, ftl => ftl.verify_request(pages)).map_err(|fault| self.broken(&fault))
+    }
+
+    pub(super) fn verify_whole(&self) -> Result<(), RunError> {
+        with_ftl!(&self.ftl, ftl => ftl.verify()).map_err(|fault| self.broken(&fault))
+    }
+
+    fn broken(&self, fault: &str) -> RunError {
+        RunError::Check(format!("{fault} (after {} requests, at {} ns)", self.completed, self.now_ns))
+    }
+}

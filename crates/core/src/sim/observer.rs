@@ -1,0 +1,108 @@
+//! What a simulation tells whoever drives it.
+
+use super::Activity;
+use crate::metrics::Preconditioning;
+use crate::workload::{Op, SourceError};
+
+/// A finished request, as the per-request file shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Number of the request, from 1 in trace order.
+    pub id: u64,
+    /// Arrival at the host, ns.
+    pub arrival_ns: u64,
+    /// Handed to the device, ns.
+    pub dispatch_ns: u64,
+    /// Completed, ns; of a failed request the time at which it was refused.
+    pub complete_ns: u64,
+    /// The device was read-only and refused it, or part of it.
+    pub failed: bool,
+    /// Operation.
+    pub op: Op,
+    /// First byte on the simulated device (after `out_of_range`).
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Mapping-cache misses of its pages.
+    pub mapping_misses: u32,
+    /// Dispatched ahead of others by choice (see the scheduler).
+    pub prioritized: bool,
+    /// Dispatched by deadline.
+    pub expired: bool,
+    /// Batch, from 1; 0: none. The device's, where its scheduler has batches, else the host's.
+    pub batch: u64,
+    /// Channel batch within its chip batch, from 1; 0: none.
+    pub channel_batch: u64,
+}
+
+/// Receives what happens in a run.
+pub trait Observer {
+    /// A request completed. Completions of an instant come in dispatch order. Requests that merged are one.
+    fn complete(&mut self, completion: &Completion);
+
+    /// A request submitted from outside completed, `id` being the number of its submission: one call for
+    /// each, also where several merged, with `mapping_misses` counted at the first of those.
+    fn answer(&mut self, _completion: &Completion) {}
+
+    /// Whether to call [`Observer::complete`] and [`Observer::answer`]. Asked whenever time is to move on.
+    fn wants_completions(&self) -> bool {
+        true
+    }
+
+    /// Called every some thousand pages before time 0 with what was done so far; `false` stops it.
+    fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
+        true
+    }
+
+    /// Called every few thousand events, completions among them, with the number of requests completed so far;
+    /// `false` stops the run.
+    fn progress(&mut self, _requests: u64) -> bool {
+        true
+    }
+
+    /// Whether to report what every chip and bus does. Asked once, before the run; its results are
+    /// the same either way.
+    fn wants_activity(&self) -> bool {
+        false
+    }
+
+    /// A chip or a bus has worked; called when it ends, before the completion it leads to. Activities
+    /// of one chip (die, plane) do not overlap, nor do those of one bus; with cache operations
+    /// the cells of one and its transfers may ([`super::Tracks::overlap`]).
+    fn activity(&mut self, _activity: &Activity) {}
+
+    /// So many requests are in the scheduler's pending queue from `now_ns` on; called while activity
+    /// is reported.
+    fn pending(&mut self, _now_ns: u64, _requests: u32) {}
+}
+
+/// Ignores everything.
+impl Observer for () {
+    fn complete(&mut self, _completion: &Completion) {}
+
+    fn wants_completions(&self) -> bool {
+        false
+    }
+}
+
+/// Why a run ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Time can only move forward.
+    #[error("{until_ns} ns is in the past: time stands at {now_ns} ns")]
+    Past {
+        /// Time asked for, ns.
+        until_ns: u64,
+        /// Time of the simulation, ns.
+        now_ns: u64,
+    },
+    /// Power is off, or the FTL cannot lose it.
+    #[error("{0}")]
+    Power(String),
+    /// Check mode found a broken invariant: a fault of ftlab. Says which and when.
+    #[error("check failed: {0}")]
+    Check(String),
+}

@@ -1,0 +1,226 @@
+//! Power cuts of a simulation.
+//!
+//! Everything the FTL decides goes on a tape, and the device says when each operation ran. At a cut what had
+//! finished is on the media, what was in service is torn (or, one time in four, just made it), all else never
+//! happened. The FTL is then made anew from the media alone.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::crash::Operations;
+use super::{Feed, RunError, Simulation};
+use crate::clock::NEVER;
+use crate::config::{Endurance, Settings};
+use crate::coop::DeviceView;
+use crate::device::Engine;
+use crate::flash::media::{Media, Tape};
+use crate::flash::{Timing, Work};
+use crate::ftl::recovery::{Flaw, Recovery};
+use crate::ftl::with_ftl;
+use crate::ftl::{FlashTranslation, Ftl, is_hybrid, keeps_trims};
+use crate::host::Host;
+use crate::metrics::Preconditioning;
+use crate::sim::Prepared;
+use crate::util::stream;
+
+pub use super::crash::Cut;
+
+/// What outlasts a cut, and what is known of the operations since the last one.
+pub(super) struct Power {
+    pub media: Media,
+    pub tape: Tape,
+    pub operations: Operations,
+}
+
+impl Power {
+    /// The media of a device that has everything on flash.
+    ///
+    /// # Errors
+    /// In words, where the FTL cannot lose power.
+    pub fn new(settings: &Settings, ftl: &mut Ftl) -> Result<Power, String> {
+        let flash = &settings.flash;
+        let hybrid = is_hybrid(&settings.ftl.kind);
+        let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
+        if hybrid && wears_out {
+            return Err(
+                "power cuts of hybrid FTLs whose blocks wear out are not simulated; set flash.endurance to \
+                        none and ftl.spare_blocks to 0, or choose a page-mapped ftl.kind"
+                    .into(),
+            );
+        }
+        if !keeps_trims(settings) {
+            return Err(
+                "there is no room to make trims durable; withhold more (ftl.over_provisioning), or raise \
+                        flash.blocks_per_plane"
+                    .into(),
+            );
+        }
+        let mut media = Media::new(flash.units(), flash.blocks_per_unit() as u32, flash.pages_per_block, 0);
+        if hybrid {
+            media.allow_gaps();
+        }
+        let tape = Tape::new(with_ftl!(&*ftl, ftl => ftl.engrave(&mut media)));
+        with_ftl!(ftl, ftl => ftl.record(&tape, &media));
+        Ok(Power { media, tape, operations: Operations::default() })
+    }
+
+    /// The FTL as it is found on the media, what finding it took, and for how long the chips worked, ns; the
+    /// operations of its own that it began are told apart.
+    ///
+    /// # Errors
+    /// In words: a fault of ftlab.
+    pub fn recover(&mut self, settings: &Settings, flaw: Flaw) -> Result<(Ftl, Recovery, u64), String> {
+        let mut work = new_work(settings);
+        work.label();
+        work.number_loads();
+        let (ftl, recovery) = Ftl::recover(settings, &self.media, (&self.tape, flaw), &mut work)?;
+        let elapsed_ns;
+        (self.operations, elapsed_ns) = run_alone(settings, &work);
+        Ok((ftl, recovery, elapsed_ns))
+    }
+
+    /// Cuts the power when `finished` operations have finished (all, if there are fewer), a moment until the
+    /// next one finishes.
+    ///
+    /// # Errors
+    /// In words, if tape and device do not tell the same.
+    pub fn cut_after(&mut self, finished: u64, random: &mut Xoshiro256PlusPlus) -> Result<Cut, String> {
+        let operations = std::mem::take(&mut self.operations);
+        let at = operations.after(finished, random);
+        self.cut(&operations, at, random)
+    }
+
+    fn cut(
+        &mut self,
+        operations: &Operations,
+        at: (usize, u64),
+        random: &mut Xoshiro256PlusPlus,
+    ) -> Result<Cut, String> {
+        let cut = operations.cut(self.tape.take_changes(), at, random, &mut self.media)?;
+        self.tape.prune(&self.media);
+        Ok(cut)
+    }
+}
+
+/// What a recovery took.
+#[derive(Clone, Copy, Debug)]
+pub struct Recovered {
+    /// What was read and written.
+    pub recovery: Recovery,
+    /// Simulated time, ns.
+    pub elapsed_ns: u64,
+}
+
+impl Simulation<'_> {
+    /// Makes the device one that can lose its power; to be called before anything was submitted. It has to
+    /// be in check mode and `ftl.power_safe`. It begins with everything on flash.
+    ///
+    /// # Errors
+    /// [`RunError::Power`] where the FTL cannot.
+    pub fn allow_cuts(&mut self) -> Result<(), RunError> {
+        if self.check.is_none() || !self.settings.ftl.power_safe {
+            let why =
+                "power can be cut where the device is prepared for it: set ftl.power_safe, and check mode";
+            return Err(RunError::Power(why.into()));
+        }
+        with_ftl!(&mut self.ftl, ftl => ftl.flush(&mut self.work));
+        self.work.reset();
+        let power = Power::new(&self.settings, &mut self.ftl).map_err(RunError::Power)?;
+        self.device.keep_tape(power.tape.clone());
+        self.report_activity();
+        self.power = Some(Box::new(power));
+        Ok(())
+    }
+
+    /// Loses power now. Requests that have not completed never will.
+    ///
+    /// # Errors
+    /// [`RunError::Power`] if it was not allowed, or is off already.
+    pub fn cut(&mut self, seed: u64) -> Result<Cut, RunError> {
+        self.has_power()?;
+        let Some(mut power) = self.power.take() else {
+            let why = "this device cannot lose its power: set ftl.power_safe to true when it is made";
+            return Err(RunError::Power(why.into()));
+        };
+        // What is under way is known with its end.
+        while self.device.next_ns() != NEVER {
+            let at_ns = self.device.next_ns();
+            self.device.advance(at_ns, &mut self.host.pool, &mut self.done);
+            self.device.take_spans(&self.host.pool, |span, _, _| power.operations.add_span(span));
+        }
+        self.done.clear();
+        let operations = std::mem::take(&mut power.operations);
+        let at = (operations.finished_by(self.now_ns), self.now_ns.saturating_add(1));
+        let cut = power.cut(&operations, at, &mut stream(seed, "cut")).map_err(RunError::Check)?;
+        power.tape.take_events();
+        self.power = Some(power);
+        self.off = true;
+        if let Feed::Submitted(submitted) = &mut self.feed {
+            submitted.lose();
+        }
+        Ok(cut)
+    }
+
+    /// Brings the device up again from its flash alone. Time has moved on by what that took, and what is
+    /// reported from then on begins anew.
+    ///
+    /// # Errors
+    /// [`RunError::Power`] if power is on.
+    pub fn recover(&mut self) -> Result<Recovered, RunError> {
+        let Some(mut power) = self.power.take_if(|_| self.off) else {
+            return Err(RunError::Power("the power is on; only a device that lost it recovers".into()));
+        };
+        let found = power.recover(&self.settings, Flaw::default());
+        let (mut ftl, recovery, elapsed_ns) =
+            found.map_err(|what| RunError::Check(format!("recovery: {what}")))?;
+        let kept = power.cut_after(u64::MAX, &mut stream(0, "kept"));
+        kept.map_err(|what| RunError::Check(format!("recovery: {what}")))?;
+        power.tape.take_events();
+        with_ftl!(&mut ftl, ftl => ftl.start());
+        let mut work = new_work(&self.settings);
+        work.reset();
+        let host = Host::new(&self.settings, DeviceView::new(&ftl), false);
+        let fresh = Feed::Submitted(crate::host::Submitted::new(&self.settings, host.merges()));
+        let feed = std::mem::replace(&mut self.feed, fresh);
+        let tape = Some(power.tape.clone());
+        let done = Preconditioning::new("none");
+        let prepared = Prepared { ftl, work, done, check: true, tape };
+        let now_ns = self.now_ns + elapsed_ns;
+        let settings = self.settings.clone();
+        *self = Simulation::fed(&settings, prepared, host, feed);
+        self.report_activity();
+        (self.now_ns, self.last_ns, self.first_ns) = (now_ns, now_ns, None);
+        self.power = Some(power);
+        Ok(Recovered { recovery, elapsed_ns })
+    }
+
+    /// # Errors
+    /// [`RunError::Power`] if it is off.
+    pub(super) fn has_power(&self) -> Result<(), RunError> {
+        match self.off {
+            true => Err(RunError::Power("the power is cut; recover first".into())),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Work of a device that has done none.
+pub(super) fn new_work(settings: &Settings) -> Work {
+    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units())
+}
+
+/// Runs the steps of recovery on an idle device: its operations and how long they took, ns.
+fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
+    let mut engine = Engine::new(settings);
+    let mut operations = Operations::default();
+    let mut now_ns = 0;
+    engine.keep_spans();
+    engine.start(0, work.steps(), false, 0);
+    engine.label(work.labels());
+    engine.settle(0);
+    while !engine.all_idle() {
+        now_ns = engine.next_ns();
+        while engine.advance(now_ns).is_some() {}
+        engine.take_spans(|span| operations.add_span(&span));
+    }
+    (operations, now_ns)
+}

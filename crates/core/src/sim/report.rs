@@ -1,0 +1,95 @@
+//! What a result holds only if it is asked for (`[results]`).
+
+use super::Simulation;
+use crate::clock::NEVER;
+use crate::config::Settings;
+use crate::files::Done;
+use crate::ftl::{FlashTranslation, with_ftl};
+use crate::metrics::{Counters, EraseMap, Intervals, MissCurves, Report, Sources};
+
+/// The intervals of a run, and when the one under way ends.
+pub struct Sampler {
+    /// [`NEVER`] where no intervals are kept.
+    pub due_ns: u64,
+    intervals: Option<Intervals>,
+}
+
+impl Sampler {
+    /// For intervals from the first arrival on, if they are asked for; until that is known, from 0.
+    pub fn new(settings: &Settings, first_ns: Option<u64>) -> Sampler {
+        let intervals = settings.results.series.then(|| Intervals::new(first_ns.unwrap_or(0)));
+        Sampler { due_ns: intervals.as_ref().map_or(NEVER, Intervals::due_ns), intervals }
+    }
+}
+
+impl Simulation<'_> {
+    fn counters(&self) -> Counters {
+        let (host_pages, stats) = with_ftl!(&self.ftl, ftl => (ftl.host_slots(), ftl.map_stats()));
+        let (requests, latency_ns) = self.recorder.latencies();
+        Counters {
+            flash: *self.work.counts(),
+            host_pages,
+            requests,
+            latency_ns,
+            translations: [stats.hits, stats.misses],
+        }
+    }
+
+    /// Ends the intervals that are over.
+    #[cold]
+    pub(super) fn sample(&mut self) {
+        let counters = self.counters();
+        if let Some(intervals) = &mut self.sampler.intervals {
+            intervals.sample(self.now_ns, &counters);
+            self.sampler.due_ns = intervals.due_ns();
+        }
+    }
+
+    /// The contract's report of everything up to now. It changes nothing that follows.
+    pub fn report(&self) -> Report {
+        let settings = &self.settings;
+        let page = u64::from(settings.flash.page_bytes);
+        let mut report = Report::new(&Sources {
+            recorder: &self.recorder,
+            source: self.feed.summary(),
+            scheduler: (&settings.host.scheduler, self.host.batches()),
+            device_scheduler: &settings.device.scheduler,
+            device: &self.device,
+            ftl: &self.ftl,
+            precondition: &self.precondition,
+            counts: self.work.counts(),
+            elapsed_ns: self.first_ns.map_or(0, |first_ns| self.last_ns.saturating_sub(first_ns)),
+            page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
+            dies_per_chip: settings.flash.dies_per_chip,
+            program_ns: settings.flash.program_ns,
+            spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
+            histograms: settings.results.histograms,
+        });
+        if let Some(files) = self.feed.files() {
+            let merges = with_ftl!(&self.ftl, ftl => ftl.merges());
+            let done = Done { counts: *self.work.counts(), merges };
+            let sections = files.sections(&done, self.host.merged());
+            report.benchmark = Some(sections.benchmark);
+            report.page_cache = sections.page_cache;
+            report.file_system = sections.file_system;
+        }
+        self.add_extras(&mut report);
+        report
+    }
+
+    /// Adds to a report what else is asked for.
+    fn add_extras(&self, report: &mut Report) {
+        let settings = &self.settings;
+        let (per_page, unit_bytes) =
+            with_ftl!(&self.ftl, ftl => (ftl.slots_per_page(), ftl.units().unit_bytes));
+        let intervals = self.sampler.intervals.clone();
+        report.series = intervals.map(|intervals| intervals.report(&self.counters(), per_page));
+        report.erase_map = settings
+            .results
+            .erase_map
+            .then(|| EraseMap::new(&self.ftl, settings.flash.units(), settings.flash.unit_name()));
+        let entry_bytes = u64::from(settings.ftl.entry_bytes);
+        report.miss_curve =
+            self.device.lookups().map(|lookups| MissCurves::new(lookups, entry_bytes, unit_bytes));
+    }
+}

@@ -1,0 +1,82 @@
+//! Which victims collections in the background take where most gain nothing.
+
+mod common;
+
+use common::settings;
+use ftlab_core::config::{GcBackground, Settings};
+use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+
+/// One chip, its collections in the background begun as early as the blocks allow.
+fn device(gc: &str, seed: u64) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = "page".into();
+    settings.ftl.over_provisioning_ppm = 400_000;
+    (settings.ftl.gc, settings.ftl.gc_choices, settings.seed) = (gc.into(), 1, seed);
+    settings.flash.blocks_per_plane = 20;
+    settings.flash.pages_per_block = 4;
+    let with = |normal_blocks| {
+        let gc_background = Some(GcBackground { normal_blocks, step_pages: 4 });
+        Settings {
+            ftl: ftlab_core::config::Ftl { gc_background, ..settings.ftl.clone() },
+            ..settings.clone()
+        }
+    };
+    (2..20).rev().map(with).find(|settings| check(settings).is_ok()).expect("some threshold fits")
+}
+
+/// A draw may miss for ever, so after as many collections in succession that gained nothing as there are
+/// closed blocks the best of all is taken. Here one block alone has a page to gain.
+#[test]
+fn draws_that_gain_nothing_end() {
+    let mut most = 0;
+    for (gc, seed) in ["random", "d-choices"].into_iter().flat_map(|gc| (0..40).map(move |seed| (gc, seed))) {
+        let settings = device(gc, seed);
+        let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
+        let mut work = Work::new(timing, 1);
+        let Ftl::Page(mut ftl) = Ftl::new(&settings, true, &mut work) else { unreachable!("kind is page") };
+        ftl.collect_in_background(settings.ftl.gc_background.expect("set above"));
+        let request = |first, pages| Request { first, pages, head_partial: false, tail_partial: false };
+        let lpns = ftl.logical_pages();
+        ftl.write(request(0, lpns), &mut work);
+        // One block's pages again and again, until the chip has few erased blocks.
+        let mut step = ftl.background_step(0, &mut work);
+        for lpn in (0..4).cycle().take(80) {
+            if step {
+                break;
+            }
+            ftl.write(request(lpn, 1), &mut work);
+            step = ftl.background_step(0, &mut work);
+        }
+        assert!(step, "something is collected");
+        let erases = |work: &Work| work.counts().erases.iter().sum::<u64>();
+        let mut gainless = 0;
+        let mut before = erases(&work);
+        while ftl.background_step(0, &mut work) {
+            gainless += erases(&work) - before;
+            before = erases(&work);
+        }
+        most = most.max(gainless);
+        ftl.verify().expect("every invariant holds");
+    }
+    assert!(most > 5, "some draws miss: {most}");
+    assert!(most <= 20, "{most} collections in succession");
+}
+
+/// A threshold that is too high is refused with one that would fit, the highest.
+#[test]
+fn the_threshold_that_is_named_fits() {
+    let mut settings = device("greedy", 1);
+    let how = settings.ftl.gc_background.expect("set above");
+    let with = |settings: &mut Settings, normal_blocks| {
+        settings.ftl.gc_background = Some(GcBackground { normal_blocks, ..how });
+        check(settings)
+    };
+    for above in 1..6 {
+        let refused =
+            with(&mut settings, how.normal_blocks + above).expect_err("it is the highest that fits");
+        let named = format!("; {} would fit", how.normal_blocks);
+        assert!(refused.message.contains(&named), "{}", refused.message);
+    }
+    assert!(with(&mut settings, how.normal_blocks).is_ok());
+}

@@ -1,0 +1,309 @@
+//! The simulation as an object: however its driver cuts time, the same happens.
+
+mod common;
+#[path = "common/devices.rs"]
+mod devices;
+#[path = "common/hybrid_devices.rs"]
+mod hybrid_devices;
+#[path = "common/hybrids.rs"]
+mod hybrids;
+
+use common::{Log, pages, settings};
+use ftlab_core::Simulation;
+use ftlab_core::config::{GcBackground, Settings};
+use ftlab_core::host::SubmitError;
+use ftlab_core::sched;
+use ftlab_core::sim::{Completion, Observer, Prepared, RunError, run_prepared};
+use ftlab_core::workload::{Op, Record};
+use proptest::prelude::*;
+
+const PAGE: u64 = 512;
+
+/// Keeps rows and answers.
+#[derive(Default)]
+struct Both {
+    rows: Vec<Completion>,
+    answers: Vec<Completion>,
+}
+
+impl Observer for Both {
+    fn complete(&mut self, completion: &Completion) {
+        self.rows.push(*completion);
+    }
+
+    fn answer(&mut self, completion: &Completion) {
+        self.answers.push(*completion);
+    }
+}
+
+fn prepared(settings: &Settings) -> Prepared {
+    Prepared::new(settings, &mut (), true).expect("it can be prepared")
+}
+
+fn json(report: &ftlab_core::metrics::Report) -> String {
+    serde_json::to_string(report).expect("a report is numbers and text")
+}
+
+/// How a driver cuts time.
+#[derive(Clone, Copy, Debug)]
+enum Steps {
+    /// Everything is submitted, then the simulation runs to its end.
+    AtOnce,
+    /// Each record is submitted, then time moves to just before it.
+    UpToEach,
+    /// Everything is submitted; time moves in steps of so many ns.
+    Even(u64),
+    /// Records are submitted when time is about to reach them, in steps of so many ns.
+    Late(u64),
+}
+
+fn drive(settings: &Settings, records: &[Record], steps: Steps) -> (String, Both) {
+    let mut simulation = Simulation::new(settings, prepared(settings));
+    let mut both = Both::default();
+    let submit = |simulation: &mut Simulation, record: &Record| {
+        simulation.submit(*record).expect("a record within the device");
+    };
+    let last_ns = records.last().map_or(0, |record| record.time_ns);
+    match steps {
+        Steps::AtOnce => records.iter().for_each(|record| submit(&mut simulation, record)),
+        Steps::UpToEach => {
+            for record in records {
+                submit(&mut simulation, record);
+                if record.time_ns > simulation.now_ns() {
+                    simulation.advance(record.time_ns - 1, &mut both).unwrap();
+                }
+            }
+        }
+        Steps::Even(step) => {
+            records.iter().for_each(|record| submit(&mut simulation, record));
+            while simulation.now_ns() + step <= last_ns {
+                simulation.advance(simulation.now_ns() + step, &mut both).unwrap();
+                let before = json(&simulation.report());
+                assert_eq!(before, json(&simulation.report()), "a report changes nothing");
+            }
+        }
+        Steps::Late(step) => {
+            let mut left = records;
+            while !left.is_empty() {
+                let until_ns = simulation.now_ns() + step;
+                let due = left.iter().take_while(|record| record.time_ns <= until_ns).count();
+                left[..due].iter().for_each(|record| submit(&mut simulation, record));
+                left = &left[due..];
+                simulation.advance(until_ns, &mut both).unwrap();
+                assert_eq!(simulation.now_ns(), until_ns);
+            }
+        }
+    }
+    simulation.run_until_idle(&mut both).unwrap();
+    let end_ns = both.answers.iter().map(|done| done.complete_ns).max().unwrap_or(0);
+    // Padding is the host's own, and may outlast the last request.
+    if !matches!(steps, Steps::Late(_)) && settings.host.scheduler != "padding" {
+        assert_eq!(simulation.now_ns(), end_ns, "it stops at the last completion");
+    }
+    let mut numbers: Vec<_> = both.answers.iter().map(|done| done.id).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=records.len() as u64).collect::<Vec<_>>(), "each submission is answered once");
+    (json(&simulation.report()), both)
+}
+
+/// Requests of a few pages, some at one time.
+fn load() -> impl Strategy<Value = Vec<(u8, u64, u64, u64)>> {
+    prop::collection::vec((0u8..10, 0u64..1000, 1u64..6, 0u64..400_000), 0..60)
+}
+
+fn records(load: &[(u8, u64, u64, u64)], settings: &Settings) -> Vec<Record> {
+    let user = settings.user_pages();
+    let mut time_ns = 0;
+    let record = |&(kind, at, count, gap): &(u8, u64, u64, u64)| {
+        time_ns += if gap < 150_000 { 0 } else { gap };
+        let (lpn, op) = (at % user, [Op::Read, Op::Write, Op::Write, Op::Trim, Op::Flush]);
+        let op = op[usize::from(kind / 2)];
+        if op == Op::Flush {
+            pages(time_ns, op, PAGE, 0, 0)
+        } else {
+            pages(time_ns, op, PAGE, lpn, count.min(user - lpn))
+        }
+    };
+    load.iter().map(record).collect()
+}
+
+/// Options of the host, and work of the device's own.
+fn options() -> impl Strategy<Value = (usize, u32, Option<u64>, Option<u64>, u8)> {
+    let host = (0..sched::choices().len(), prop_oneof![Just(1u32), 2u32..40]);
+    let times = (prop::option::of(0u64..2_000_000), prop::option::of(1u64..9));
+    (host, times, 0u8..4).prop_map(|((scheduler, depth), (deadline, limit), own)| {
+        (scheduler, depth, deadline, limit.map(|pages| pages * PAGE), own)
+    })
+}
+
+fn with_options(
+    mut settings: Settings,
+    (scheduler, depth, deadline, limit, own): (usize, u32, Option<u64>, Option<u64>, u8),
+) -> Settings {
+    let hybrid = hybrids::KINDS.contains(&settings.ftl.kind.as_str());
+    let scheduler = sched::choices()[scheduler].name;
+    if scheduler != "padding" || hybrid {
+        settings.host.scheduler = scheduler.into();
+    }
+    settings.host.deadline_ns = deadline;
+    settings.host.merge_limit = limit;
+    settings.device.queue_depth = depth;
+    settings.results.series = true;
+    settings.ftl.background_flush = own & 1 != 0;
+    if own & 2 != 0 && !hybrid {
+        settings.ftl.gc_background =
+            Some(GcBackground { normal_blocks: settings.ftl.gc_free_blocks + 1, step_pages: 1 });
+    }
+    settings
+}
+
+fn same_for_every_partition(settings: &Settings, records: &[Record], step: u64) -> Result<(), TestCaseError> {
+    let mut log = Log::default();
+    let report =
+        run_prepared(settings, prepared(settings), &mut Vec::from(records).into_iter(), &mut log).unwrap();
+    let mut partitions = vec![Steps::AtOnce, Steps::UpToEach, Steps::Even(step)];
+    if !settings.ftl.background_flush && settings.ftl.gc_background.is_none() {
+        // Work of the device's own goes on while nobody knows of another request.
+        partitions.push(Steps::Late(step));
+    }
+    for steps in partitions {
+        let (found, both) = drive(settings, records, steps);
+        prop_assert_eq!(&both.rows, &log.0, "{:?}", steps);
+        prop_assert_eq!(&found, &json(&report), "{:?}", steps);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn partitions_of_time_make_no_difference(
+        device in devices::device(),
+        load in load(),
+        options in options(),
+        step in 1_000u64..3_000_000,
+    ) {
+        let settings = with_options(device, options);
+        same_for_every_partition(&settings, &records(&load, &settings), step)?;
+    }
+
+    #[test]
+    fn partitions_of_time_make_no_difference_to_hybrid_ftls(
+        device in hybrid_devices::device(),
+        load in load(),
+        options in options(),
+        step in 1_000u64..3_000_000,
+    ) {
+        let settings = with_options(device, options);
+        same_for_every_partition(&settings, &records(&load, &settings), step)?;
+    }
+}
+
+#[test]
+fn two_in_turn_are_as_each_alone() {
+    let mut settings = settings();
+    settings.ftl.mapping_cache_bytes = Some(4096);
+    let load = |lpn: u64| {
+        (0..200).map(move |n| {
+            pages(n * 100_000, [Op::Write, Op::Read][(n % 2) as usize], 4096, (n * lpn) % 3000, 2)
+        })
+    };
+    let loads = [load(7), load(31)].map(Iterator::collect::<Vec<_>>);
+    let alone = loads.each_ref().map(|records| drive(&settings, records, Steps::AtOnce).0);
+    let mut both = loads.each_ref().map(|records| {
+        let mut simulation = Simulation::new(&settings, prepared(&settings));
+        for record in records {
+            simulation.submit(*record).unwrap();
+        }
+        simulation
+    });
+    for until_ns in (0..=19_900_000).step_by(33_000) {
+        both.iter_mut().for_each(|simulation| simulation.advance(until_ns, &mut ()).unwrap());
+    }
+    both.iter_mut().for_each(|simulation| simulation.run_until_idle(&mut ()).unwrap());
+    assert_eq!(both.map(|simulation| json(&simulation.report())), alone);
+}
+
+#[test]
+fn what_is_wrong_changes_nothing() {
+    let settings = settings();
+    let mut simulation = Simulation::new(&settings, prepared(&settings));
+    simulation.advance(1_000, &mut ()).unwrap();
+    let user_bytes = settings.user_bytes();
+    let read = |time_ns, offset, size| Record { time_ns, op: Op::Read, offset, size, line: 0, flags: 0 };
+    let before = json(&simulation.report());
+    for (record, error) in [
+        (read(999, 0, 4096), SubmitError::Past { at_ns: 999, now_ns: 1_000 }),
+        (read(1_000, 0, 0), SubmitError::Range { offset: 0, size: 0, user_bytes }),
+        (read(1_000, user_bytes - 1, 2), SubmitError::Range { offset: user_bytes - 1, size: 2, user_bytes }),
+        (read(1_000, u64::MAX, 2), SubmitError::Range { offset: u64::MAX, size: 2, user_bytes }),
+        (read(u64::MAX, 0, 512), SubmitError::Late(u64::MAX)),
+    ] {
+        assert_eq!(simulation.submit(record), Err(error));
+    }
+    assert!(matches!(simulation.advance(999, &mut ()), Err(RunError::Past { .. })));
+    assert_eq!((simulation.next_event_ns(), json(&simulation.report())), (None, before));
+    assert_eq!(simulation.submit(read(5_000, 0, 4096)), Ok(1));
+    let early = SubmitError::Before { at_ns: 4_999, last_ns: 5_000 };
+    assert_eq!(simulation.submit(read(4_999, 0, 4096)), Err(early));
+    assert_eq!(simulation.next_event_ns(), Some(5_000));
+    let mut both = Both::default();
+    simulation.run_until_idle(&mut both).unwrap();
+    assert_eq!((simulation.now_ns(), both.answers.len()), (75_000, 1));
+}
+
+#[test]
+fn an_idle_device_works_on_when_time_moves_on() {
+    let mut settings = settings();
+    settings.ftl.background_flush = true;
+    let mut simulation = Simulation::new(&settings, prepared(&settings));
+    simulation.submit(pages(0, Op::Write, 4096, 0, 1)).unwrap();
+    simulation.run_until_idle(&mut ()).unwrap();
+    assert_eq!((simulation.now_ns(), simulation.report().mapping.translation_programs), (385_000, 0));
+    while let Some(at_ns) = simulation.next_event_ns() {
+        simulation.advance(at_ns, &mut ()).unwrap();
+    }
+    assert_eq!(simulation.report().mapping.translation_programs, 1);
+}
+
+#[test]
+fn a_cut_keeps_what_was_flushed() {
+    for kind in ["page", "dftl", "tpftl", "msftl", "bast", "fast"] {
+        let mut settings = settings();
+        settings.ftl.kind = kind.into();
+        settings.ftl.power_safe = true;
+        let mut simulation = Simulation::new(&settings, prepared(&settings));
+        assert!(matches!(simulation.cut(1), Err(RunError::Power(_))), "nobody has allowed it");
+        simulation.allow_cuts().unwrap();
+        let mut both = Both::default();
+        for lpn in 0..200 {
+            simulation.submit(pages(0, Op::Write, 4096, lpn * 7 % 200, 1)).unwrap();
+        }
+        simulation.submit(pages(0, Op::Flush, 4096, 0, 0)).unwrap();
+        simulation.run_until_idle(&mut both).unwrap();
+        assert_eq!(both.answers.len(), 201);
+        let now_ns = simulation.now_ns();
+        for lpn in 0..50 {
+            simulation.submit(pages(now_ns, Op::Write, 4096, lpn, 1)).unwrap();
+        }
+        simulation.advance(now_ns + 3_000_000, &mut both).unwrap();
+        let answered = both.answers.len();
+        assert!(answered < 251, "some are under way");
+        let cut = simulation.cut(7).unwrap();
+        assert!(cut.finished > 200, "{kind}: {cut:?}");
+        assert_eq!(simulation.submit(pages(u64::MAX >> 3, Op::Read, 4096, 0, 1)), Err(SubmitError::Off));
+        assert!(matches!(simulation.advance(u64::MAX >> 3, &mut both), Err(RunError::Power(_))));
+        let recovered = simulation.recover().unwrap();
+        assert!(recovered.recovery.scan_reads > 0 && recovered.elapsed_ns > 0, "{kind}: {recovered:?}");
+        assert_eq!(simulation.now_ns(), now_ns + 3_000_000 + recovered.elapsed_ns);
+        assert!(matches!(simulation.recover(), Err(RunError::Power(_))));
+        let now_ns = simulation.now_ns();
+        assert_eq!(simulation.submit(pages(now_ns, Op::Read, 4096, 0, 200)), Ok(252), "{kind}");
+        simulation.run_until_idle(&mut both).unwrap();
+        assert_eq!(both.answers.len(), answered + 1, "what was outstanding never completes");
+        // Once more, from where it stands.
+        simulation.cut(8).unwrap();
+        simulation.recover().unwrap();
+    }
+}

@@ -1,0 +1,325 @@
+//! One simulation that Python drives.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+use ftlab_core::Simulation as Object;
+use ftlab_core::host::SubmitError;
+use ftlab_core::sim::{Completion as Row, Observer, Prepared, RunError};
+use ftlab_core::workload::{Op, Record};
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::config::Config;
+use crate::errors::{Fault, guard};
+use crate::observe::{Pulse, Rows};
+use crate::run::{RunResult, assemble};
+use crate::state;
+
+/// A request that completed: the fields of the per-request file, `None` where that is empty, and `failed`.
+#[pyclass(frozen, get_all, module = "ftlab._core")]
+pub struct Completion {
+    id: u64,
+    arrival_ns: u64,
+    dispatch_ns: u64,
+    complete_ns: Option<u64>,
+    op: char,
+    offset: u64,
+    size: u64,
+    mapping_misses: u32,
+    prioritized: bool,
+    expired: bool,
+    batch: Option<u64>,
+    channel_batch: Option<u64>,
+    failed: bool,
+}
+
+impl From<&Row> for Completion {
+    fn from(row: &Row) -> Completion {
+        Completion {
+            id: row.id,
+            arrival_ns: row.arrival_ns,
+            dispatch_ns: row.dispatch_ns,
+            complete_ns: (!row.failed).then_some(row.complete_ns),
+            op: row.op.letter(),
+            offset: row.offset,
+            size: row.size,
+            mapping_misses: row.mapping_misses,
+            prioritized: row.prioritized,
+            expired: row.expired,
+            batch: Some(row.batch).filter(|&batch| batch > 0),
+            channel_batch: Some(row.channel_batch).filter(|&batch| batch > 0),
+            failed: row.failed,
+        }
+    }
+}
+
+#[pymethods]
+impl Completion {
+    fn __repr__(&self) -> String {
+        format!(
+            "Completion(id={}, op='{}', offset={}, size={}, arrival_ns={}, dispatch_ns={}, {})",
+            self.id,
+            self.op,
+            self.offset,
+            self.size,
+            self.arrival_ns,
+            self.dispatch_ns,
+            self.complete_ns.map_or("failed=True".into(), |at_ns| format!("complete_ns={at_ns}"))
+        )
+    }
+}
+
+/// What hears of completions until Python takes them.
+struct Heard {
+    answers: Vec<Row>,
+    rows: Option<Rows>,
+    pulse: Pulse,
+}
+
+impl Observer for Heard {
+    fn complete(&mut self, completion: &Row) {
+        if let Some(rows) = &mut self.rows {
+            rows.push(completion);
+        }
+    }
+
+    fn answer(&mut self, completion: &Row) {
+        self.answers.push(*completion);
+    }
+
+    fn progress(&mut self, requests: u64) -> bool {
+        self.pulse.beat(requests)
+    }
+}
+
+struct Driven {
+    object: Object<'static>,
+    heard: Heard,
+    wall: Duration,
+    /// A call failed within the simulation: what it holds is not to be trusted.
+    broken: Option<String>,
+}
+
+/// A device whose driver owns the time. Calls release the GIL; two at a time are an error.
+#[pyclass(frozen, module = "ftlab._core")]
+pub struct Simulation {
+    config: Py<Config>,
+    driven: Mutex<Driven>,
+}
+
+const BUSY: &str = "this simulation is busy in another call; an object takes one call at a time";
+
+impl Simulation {
+    fn open(&self) -> Result<MutexGuard<'_, Driven>, Fault> {
+        match self.driven.try_lock() {
+            Ok(driven) => match &driven.broken {
+                Some(why) => Err(Fault::Internal(format!("the simulation ended early: {why}"))),
+                None => Ok(driven),
+            },
+            Err(TryLockError::WouldBlock) => Err(Fault::User(BUSY.into())),
+            Err(TryLockError::Poisoned(_)) => Err(Fault::Internal("the simulation ended early".into())),
+        }
+    }
+
+    /// Lets time move on, without the GIL; what completed.
+    fn drive(
+        &self,
+        py: Python<'_>,
+        how: impl FnOnce(&mut Object<'static>, &mut Heard) -> Result<(), RunError> + Send,
+    ) -> PyResult<Vec<Completion>> {
+        let work = || {
+            let mut driven = self.open()?;
+            let start = Instant::now();
+            let Driven { object, heard, wall, broken } = &mut *driven;
+            let outcome = guard(|| Ok(how(object, heard)));
+            *wall += start.elapsed();
+            let outcome = outcome.inspect_err(|_| *broken = Some("a fault of ftlab".into()))?;
+            match outcome {
+                Ok(()) => Ok(heard.answers.drain(..).map(|row| Completion::from(&row)).collect()),
+                Err(error) => {
+                    if let RunError::Check(what) = &error {
+                        *broken = Some(what.clone());
+                    }
+                    match (Fault::from(error), heard.pulse.take_stop()) {
+                        (Fault::Interrupted, Some(Some(raised))) => Err(Fault::Python(raised)),
+                        (fault, _) => Err(fault),
+                    }
+                }
+            }
+        };
+        Ok(py.detach(work)?)
+    }
+}
+
+fn refused(error: &SubmitError) -> Fault {
+    Fault::User(error.to_string())
+}
+
+fn op_of(op: &str) -> Result<Op, Fault> {
+    [Op::Read, Op::Write, Op::Trim, Op::Flush]
+        .into_iter()
+        .find(|known| op.len() == 1 && op.starts_with(known.letter()))
+        .ok_or_else(|| Fault::User(format!("op is {op:?}; it is one of R, W, T (trim) and F (flush)")))
+}
+
+fn column<T: Element>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<Vec<T>>> {
+    let Some(values) = columns.get_item(name)? else { return Ok(None) };
+    PyBuffer::<T>::get(&values)?.to_vec(columns.py()).map(Some)
+}
+
+#[pymethods]
+impl Simulation {
+    /// A device at time 0.
+    #[new]
+    #[pyo3(signature = (config, *, load_state=None, check=false, collect=false))]
+    fn new(
+        py: Python<'_>,
+        config: Py<Config>,
+        load_state: Option<PathBuf>,
+        check: bool,
+        collect: bool,
+    ) -> PyResult<Simulation> {
+        let resolved = &config.get().resolved;
+        let settings = &resolved.settings;
+        let cuts = settings.ftl.power_safe;
+        let work = || {
+            let rows = collect.then(Rows::default);
+            let mut heard = Heard { answers: Vec::new(), rows, pulse: Pulse::new(None) };
+            let prepared = match &load_state {
+                Some(path) => state::load(resolved, path, check || cuts)?,
+                None => Prepared::new(settings, &mut heard, check || cuts)?,
+            };
+            let mut object = Object::new(settings, prepared);
+            if cuts {
+                object.allow_cuts()?;
+            }
+            Ok(Driven { object, heard, wall: Duration::ZERO, broken: None })
+        };
+        let driven = py.detach(|| guard(work))?;
+        Ok(Simulation { config, driven: Mutex::new(driven) })
+    }
+
+    /// Submits a request; its number.
+    #[pyo3(signature = (op, offset, size, *, at_ns=None, fua=false, stream=0))]
+    fn submit(
+        &self,
+        op: &str,
+        offset: u64,
+        size: u64,
+        at_ns: Option<u64>,
+        fua: bool,
+        stream: u32,
+    ) -> PyResult<u64> {
+        let _ = stream; // Streams are the driver's own; no part of the stack looks at them.
+        let mut driven = self.open()?;
+        let time_ns = at_ns.unwrap_or(driven.object.now_ns());
+        let flags = if fua { Record::FUA } else { 0 };
+        let record = Record { time_ns, op: op_of(op)?, offset, size, line: 0, flags };
+        Ok(driven.object.submit(record).map_err(|error| refused(&error))?)
+    }
+
+    /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if they are there, at_ns and
+    /// fua (uint8); the first and last number. If one is refused, the text names it, and those before it are in.
+    fn submit_columns(&self, py: Python<'_>, columns: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
+        let need = |name: &str| Fault::User(format!("no column {name}; op, offset and size are needed"));
+        let op: Vec<u8> = column(columns, "op")?.ok_or_else(|| need("op"))?;
+        let offset: Vec<u64> = column(columns, "offset")?.ok_or_else(|| need("offset"))?;
+        let size: Vec<u64> = column(columns, "size")?.ok_or_else(|| need("size"))?;
+        let at_ns: Option<Vec<u64>> = column(columns, "at_ns")?;
+        let fua: Option<Vec<u8>> = column(columns, "fua")?;
+        let rows = op.len();
+        let lengths = [
+            offset.len(),
+            size.len(),
+            at_ns.as_ref().map_or(rows, Vec::len),
+            fua.as_ref().map_or(rows, Vec::len),
+        ];
+        if lengths.iter().any(|&length| length != rows) {
+            return Err(Fault::User("the columns differ in length".into()).into());
+        }
+        let work = || {
+            let mut driven = self.open()?;
+            let now_ns = driven.object.now_ns();
+            let (mut first, mut last) = (0, 0);
+            for row in 0..rows {
+                let ops = [Op::Read, Op::Write, Op::Trim, Op::Flush];
+                let Some(&op) = ops.get(usize::from(op[row])) else {
+                    return Err(Fault::User(format!("row {row}: op is {}; it is 0 to 3", op[row])));
+                };
+                let time_ns = at_ns.as_ref().map_or(now_ns, |at_ns| at_ns[row]);
+                let flags = if fua.as_ref().is_some_and(|fua| fua[row] != 0) { Record::FUA } else { 0 };
+                let record = Record { time_ns, op, offset: offset[row], size: size[row], line: 0, flags };
+                last = driven
+                    .object
+                    .submit(record)
+                    .map_err(|error| Fault::User(format!("row {row}: {error}")))?;
+                first = if row == 0 { last } else { first };
+            }
+            Ok((first, last))
+        };
+        Ok(py.detach(work)?)
+    }
+
+    /// When something can happen without another submission, ns.
+    fn next_event_ns(&self) -> PyResult<Option<u64>> {
+        Ok(self.open()?.object.next_event_ns())
+    }
+
+    /// Simulated time, ns.
+    #[getter]
+    fn now_ns(&self) -> PyResult<u64> {
+        Ok(self.open()?.object.now_ns())
+    }
+
+    /// Lets everything up to and including `until_ns` happen; what completed.
+    fn advance(&self, py: Python<'_>, until_ns: u64) -> PyResult<Vec<Completion>> {
+        self.drive(py, |object, heard| object.advance(until_ns, heard))
+    }
+
+    /// Lets everything happen up to the completion of the last request; what completed.
+    fn run_until_idle(&self, py: Python<'_>) -> PyResult<Vec<Completion>> {
+        self.drive(py, |object, heard| object.run_until_idle(heard))
+    }
+
+    /// Loses power now: what the cut did.
+    fn cut<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        let cut = py.detach(|| guard(|| Ok(self.open()?.object.cut(seed)?)))?;
+        let dict = PyDict::new(py);
+        dict.set_item("operations", cut.finished)?;
+        dict.set_item("torn_programs", cut.torn_programs)?;
+        dict.set_item("torn_erases", cut.torn_erases)?;
+        Ok(dict)
+    }
+
+    /// Recovers from flash alone: what that took.
+    fn recover<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = py.detach(|| guard(|| Ok(self.open()?.object.recover()?)))?;
+        let dict = PyDict::new(py);
+        dict.set_item("scan_reads", found.recovery.scan_reads)?;
+        dict.set_item("map_reads", found.recovery.map_reads)?;
+        dict.set_item("gc_reads", found.recovery.gc_reads)?;
+        dict.set_item("programs", found.recovery.programs)?;
+        dict.set_item("erases", found.recovery.erases)?;
+        dict.set_item("elapsed_ns", found.elapsed_ns)?;
+        Ok(dict)
+    }
+
+    /// The result up to now.
+    fn result(&self, py: Python<'_>) -> PyResult<RunResult> {
+        let work = || {
+            let driven = self.open()?;
+            let report =
+                serde_json::to_value(driven.object.report()).expect("a report holds numbers and texts only");
+            let json = assemble(self.config.get().resolved.to_json(), report);
+            let mut rows = driven.heard.rows.clone();
+            if let Some(rows) = &mut rows {
+                rows.sort();
+            }
+            Ok(RunResult::new(json, driven.wall.as_secs_f64(), rows))
+        };
+        Ok(py.detach(|| guard(work))?)
+    }
+}

@@ -1,0 +1,192 @@
+"""One simulation, driven from outside: you own the time and push the requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ftlab import _core
+from ftlab._core import UserError
+from ftlab.configs import ConfigLike, Scalar, load, overrides_of
+from ftlab.result import Result
+
+if TYPE_CHECKING:
+    from ftlab._core import Completion
+
+
+class Simulation:
+    """A device at time 0, preconditioned or loaded, without a workload.
+
+    Requests are submitted, time is moved on, and what completed comes back::
+
+        device = ftlab.Simulation("map-plus")
+        device.submit("W", offset=0, size=4096)
+        device.submit("R", offset=0, size=4096, at_ns=1_000_000)
+        for done in device.run_until_idle():
+            print(done.id, done.complete_ns - done.arrival_ns)
+        print(device.result())
+
+    Times are nanoseconds, offsets and sizes bytes. Several objects share nothing. An object takes one
+    call at a time; calls that move time release the GIL. Where ``host.merge_limit`` merges requests, every
+    submission has its own completion, and ``mapping_misses`` counts at the first of the merged ones.
+    """
+
+    def __init__(
+        self,
+        config: ConfigLike,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
+        load_state: str | os.PathLike[str] | None = None,
+        check: bool = False,
+        collect: bool = False,
+        **overrides: Scalar,
+    ) -> None:
+        """Makes the device of a configuration.
+
+        Args:
+            config: as for `ftlab.run`; its workload is not used.
+            set: overrides by dotted key.
+            load_state: file that the state at time 0 comes from, instead of preconditioning.
+            check: verify every invariant after every request (slow).
+            collect: keep every request for `Result.requests` of `result`.
+            overrides: more of them, as for `ftlab.run`.
+
+        Raises:
+            UserError: the configuration or the state is at fault; the text says where.
+        """
+        self._config = load(config, overrides_of(set, overrides))
+        self._core = _core.Simulation(self._config, load_state=load_state, check=check, collect=collect)
+
+    def submit(
+        self,
+        op: str,
+        offset: int,
+        size: int,
+        *,
+        at_ns: int | None = None,
+        fua: bool = False,
+        stream: int = 0,
+    ) -> int:
+        """Submits a request; its id, counted from 1.
+
+        Args:
+            op: R, W, T (trim) or F (flush; offset and size do not matter).
+            offset: first byte.
+            size: bytes.
+            at_ns: arrival; now unless given, never before now nor before the last one submitted. A
+                request that arrives now does so after the decisions already taken.
+            fua: a write that completes when it would survive a power cut.
+            stream: a number of the caller's own; the simulation does not look at it.
+
+        Raises:
+            UserError: a bad range, operation or time; nothing has changed then.
+        """
+        return self._core.submit(op, offset, size, at_ns=at_ns, fua=fua, stream=stream)
+
+    def submit_many(self, columns: Mapping[str, Any]) -> range:
+        """Submits requests by column; their ids.
+
+        Args:
+            columns: ``op`` (letters, or 0 to 3 for R, W, T, F), ``offset``, ``size`` and, where they are
+                given, ``at_ns`` and ``fua``: arrays, lists or a frame's columns, all of one length.
+
+        Raises:
+            UserError: a column lacks, or a row is wrong; the rows before it have been submitted.
+        """
+        import numpy as np
+
+        known = {"op": np.uint8, "offset": np.uint64, "size": np.uint64, "at_ns": np.uint64, "fua": np.uint8}
+        unknown = [name for name in columns if name not in known]
+        if unknown:
+            raise UserError(f"no column {unknown[0]!r} of a request; there are: {', '.join(known)}")
+        arrays = {}
+        for name, kind in known.items():
+            if name in columns:
+                values = np.asarray(columns[name])
+                if name == "op" and values.dtype.kind in "USO":
+                    values = _codes(values)
+                if values.dtype.kind == "f" or (
+                    values.dtype.kind == "i" and values.size and values.min() < 0
+                ):
+                    raise UserError(f"column {name}: whole numbers from 0 on are needed")
+                arrays[name] = np.ascontiguousarray(values.astype(kind, copy=False))
+        if "op" in arrays and not arrays["op"].size:
+            return range(0)
+        first, last = self._core.submit_columns(arrays)
+        return range(first, last + 1)
+
+    def next_event_ns(self) -> int | None:
+        """When something can happen without another submission, ns; None if nothing can."""
+        return self._core.next_event_ns()
+
+    def advance(self, until_ns: int) -> list[Completion]:
+        """Lets everything up to and including ``until_ns`` happen; what completed meanwhile.
+
+        Afterwards `now_ns` is ``until_ns``, even if nothing happened.
+
+        Raises:
+            UserError: that is in the past, or the power is cut.
+        """
+        return self._core.advance(until_ns)
+
+    def run_until_idle(self) -> list[Completion]:
+        """Lets everything happen up to the completion of the last request, and stops there.
+
+        Work of the device's own that no request waits for does not begin at that instant; it does when
+        time is moved on.
+        """
+        return self._core.run_until_idle()
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated time, ns."""
+        return self._core.now_ns
+
+    def result(self) -> Result:
+        """The result up to now, as `ftlab.run` gives it; changes nothing that follows."""
+        return Result.of_run(self._core.result())
+
+    def cut(self, seed: int = 1) -> dict[str, int]:
+        """Loses power now; what the cut did: operations finished, programs and erases torn.
+
+        Operations under way are torn, memory is gone, requests that have not completed never will. The
+        configuration needs ``ftl.power_safe`` (the FTL then keeps what recovery takes).
+
+        Raises:
+            UserError: the device was not made for it.
+        """
+        return self._core.cut(seed)
+
+    def recover(self) -> dict[str, int]:
+        """Brings the device up again from its flash alone; pages read and written, and the time it took.
+
+        What `result` reports begins anew there.
+
+        Raises:
+            UserError: the power is on.
+        """
+        return self._core.recover()
+
+    def __enter__(self) -> Simulation:
+        """The object itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left behind: a simulation holds memory alone."""
+
+    def __repr__(self) -> str:
+        """Time and configuration in a line."""
+        return f"<ftlab.Simulation {self._config.hash()[:12]} at {self.now_ns} ns>"
+
+
+def _codes(letters: Any) -> Any:
+    import numpy as np
+
+    found = np.full(letters.shape, 255, dtype=np.uint8)
+    for code, letter in enumerate("RWTF"):
+        found[letters == letter] = code
+    if (found == 255).any():
+        wrong = letters[found == 255][0]
+        raise UserError(f"op is {wrong!r}; it is one of R, W, T (trim) and F (flush)")
+    return found

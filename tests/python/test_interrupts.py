@@ -1,0 +1,62 @@
+"""An interrupt stops a command at once, also while nothing completes for long."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from front import Cli, wait_until_busy
+
+YEARS = ("--set", "workload.benchmark.kind=postmark", "--set", "host.operation_time=8760h")
+STEADY = ("--set", "device.precondition=steady", "--set", "device.precondition_bound=0.0001%")
+
+
+def stopped(cli: Cli, *arguments: str) -> float:
+    """Seconds that a command, interrupted while it is at work, takes to end."""
+    command = [sys.executable, "-m", "ftlab", *arguments]
+    with subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True) as process:
+        wait_until_busy(process)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        assert (process.returncode, errors) == (130, "interrupted\n")
+    return time.monotonic() - sent
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        # Regression: timers alone went off for simulated years, and only completions looked at signals.
+        ("run", "coop-fast", *YEARS),
+        ("crash", "crash", "--cuts", "1", "--operations", "4294967296"),
+        ("crash", "crash", "--cuts", "1", *STEADY, "--set", "device.precondition_rounds=1000000"),
+    ],
+    ids=["timers", "a-leg-of-a-life", "preconditioning-before-cuts"],
+)
+def test_nothing_completes_for_long(cli: Cli, arguments: tuple[str, ...]) -> None:
+    assert stopped(cli, *arguments) < 10
+
+
+def repeated(path: Path, line: bytes) -> None:
+    """Ten gigabytes of one line, in sixty megabytes."""
+    member = gzip.compress(line * ((64 << 20) // len(line)), 1)
+    path.write_bytes(gzip.compress(b"time_ns,op,offset,size\n") + member * 160)
+
+
+@pytest.mark.parametrize("command", ["run", "info"])
+def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None:
+    """Regression: what lines a reader dropped were never counted, so that signals were never looked at."""
+    repeated(cli.directory / "same.csv.gz", b"0,R,0,4096\n")
+    window = ("--set", "workload.dedup=1h")
+    arguments: tuple[str, ...]
+    if command == "run":
+        arguments = ("run", "map-plus", "--trace", "same.csv.gz", *window)
+    else:
+        arguments = ("trace", "info", "same.csv.gz", *window)
+    assert stopped(cli, *arguments) < 10
