@@ -1,7 +1,8 @@
 //! One simulation that Python drives.
 
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ftlab_core::Simulation as Object;
@@ -107,20 +108,46 @@ struct Driven {
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Simulation {
     config: Py<Config>,
-    driven: Mutex<Driven>,
+    /// Nothing while a call has it.
+    driven: Mutex<Option<Box<Driven>>>,
+}
+
+/// What a simulation drives, out for one call. It is taken while the GIL is held, so that calls that keep the
+/// GIL never meet each other.
+struct Taken<'a> {
+    home: &'a Mutex<Option<Box<Driven>>>,
+    driven: Option<Box<Driven>>,
+}
+
+impl Deref for Taken<'_> {
+    type Target = Driven;
+
+    fn deref(&self) -> &Driven {
+        self.driven.as_ref().expect("it is given back at the end alone")
+    }
+}
+
+impl DerefMut for Taken<'_> {
+    fn deref_mut(&mut self) -> &mut Driven {
+        self.driven.as_mut().expect("it is given back at the end alone")
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.home.lock().unwrap_or_else(PoisonError::into_inner) = self.driven.take();
+    }
 }
 
 const BUSY: &str = "this simulation is busy in another call; an object takes one call at a time";
 
 impl Simulation {
-    fn open(&self) -> Result<MutexGuard<'_, Driven>, Fault> {
-        match self.driven.try_lock() {
-            Ok(driven) => match &driven.broken {
-                Some(why) => Err(Fault::Internal(format!("the simulation ended early: {why}"))),
-                None => Ok(driven),
-            },
-            Err(TryLockError::WouldBlock) => Err(Fault::User(BUSY.into())),
-            Err(TryLockError::Poisoned(_)) => Err(Fault::Internal("the simulation ended early".into())),
+    fn open(&self) -> Result<Taken<'_>, Fault> {
+        let driven = self.driven.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = Taken { home: &self.driven, driven: Some(driven.ok_or_else(|| Fault::User(BUSY.into()))?) };
+        match &taken.broken {
+            Some(why) => Err(Fault::Internal(format!("the simulation ended early: {why}"))),
+            None => Ok(taken),
         }
     }
 
@@ -130,8 +157,8 @@ impl Simulation {
         py: Python<'_>,
         how: impl FnOnce(&mut Object<'static>, &mut Heard) -> Result<(), RunError> + Send,
     ) -> PyResult<Vec<Completion>> {
+        let mut driven = self.open()?;
         let work = || {
-            let mut driven = self.open()?;
             let start = Instant::now();
             let Driven { object, heard, wall, broken } = &mut *driven;
             let outcome = guard(|| Ok(how(object, heard)));
@@ -196,10 +223,10 @@ impl Simulation {
             if cuts {
                 object.allow_cuts()?;
             }
-            Ok(Driven { object, heard, wall: Duration::ZERO, broken: None })
+            Ok(Box::new(Driven { object, heard, wall: Duration::ZERO, broken: None }))
         };
         let driven = py.detach(|| guard(work))?;
-        Ok(Simulation { config, driven: Mutex::new(driven) })
+        Ok(Simulation { config, driven: Mutex::new(Some(driven)) })
     }
 
     /// Submits a request; its number.
@@ -240,8 +267,8 @@ impl Simulation {
         if lengths.iter().any(|&length| length != rows) {
             return Err(Fault::User("the columns differ in length".into()).into());
         }
+        let mut driven = self.open()?;
         let work = || {
-            let mut driven = self.open()?;
             let now_ns = driven.object.now_ns();
             let (mut first, mut last) = (0, 0);
             for row in 0..rows {
@@ -286,7 +313,8 @@ impl Simulation {
 
     /// Loses power now: what the cut did.
     fn cut<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
-        let cut = py.detach(|| guard(|| Ok(self.open()?.object.cut(seed)?)))?;
+        let mut driven = self.open()?;
+        let cut = py.detach(|| guard(|| Ok(driven.object.cut(seed)?)))?;
         let dict = PyDict::new(py);
         dict.set_item("operations", cut.finished)?;
         dict.set_item("torn_programs", cut.torn_programs)?;
@@ -296,7 +324,8 @@ impl Simulation {
 
     /// Recovers from flash alone: what that took.
     fn recover<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = py.detach(|| guard(|| Ok(self.open()?.object.recover()?)))?;
+        let mut driven = self.open()?;
+        let found = py.detach(|| guard(|| Ok(driven.object.recover()?)))?;
         let dict = PyDict::new(py);
         dict.set_item("scan_reads", found.recovery.scan_reads)?;
         dict.set_item("map_reads", found.recovery.map_reads)?;
@@ -309,11 +338,12 @@ impl Simulation {
 
     /// The result up to now.
     fn result(&self, py: Python<'_>) -> PyResult<RunResult> {
-        let work = || {
-            let driven = self.open()?;
+        let driven = self.open()?;
+        let config = self.config.get();
+        let work = move || {
             let report =
                 serde_json::to_value(driven.object.report()).expect("a report holds numbers and texts only");
-            let json = assemble(self.config.get().resolved.to_json(), report);
+            let json = assemble(config.resolved.to_json(), report);
             let mut rows = driven.heard.rows.clone();
             if let Some(rows) = &mut rows {
                 rows.sort();
