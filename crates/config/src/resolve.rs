@@ -5,7 +5,7 @@ use crate::document::{self, Span};
 use crate::error::{ConfigError, Text, clean};
 use crate::value::{self, Literal};
 use crate::{presets, suggest};
-use ftlab_core::config::{Contradiction, Key, Settings, Value, Values, shapes_state};
+use ftlab_core::config::{Contradiction, Settings, Value, Values, shapes_state};
 use std::collections::BTreeMap;
 
 /// What a configuration starts from.
@@ -99,8 +99,8 @@ pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, Confi
 
     let mut values = Values::new();
     for key in &catalog().keys {
-        if !key.default.is_empty() {
-            set(&mut values, &mut layers, key.path, default(key), Place::Default);
+        if let Some(value) = key.default_value() {
+            set(&mut values, &mut layers, key.path, value, Place::Default);
         }
     }
     if let Some(preset) = preset {
@@ -125,14 +125,6 @@ pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, Confi
 fn set(values: &mut Values, layers: &mut Layers, path: &'static str, value: Value, place: Place) {
     values.insert(path, value);
     layers.places.insert(path, place);
-}
-
-/// A key's default; a test reads every one, so a fault here is ftlab's own.
-fn default(key: &Key) -> Value {
-    match value::read(key, &Literal::of_option(&key.kind, key.default)) {
-        Ok(value) => value,
-        Err(fault) => panic!("default of {}: {}", key.path, fault.message),
-    }
 }
 
 fn named(name: &str, location: &str) -> Result<&'static presets::Preset, ConfigError> {

@@ -3,7 +3,7 @@
 
 use crate::catalog::{catalog, leaf_of};
 use crate::presets::presets;
-use crate::value::{self, Literal};
+use crate::value;
 use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
 use ftlab_core::config::{Choice, Key, Kind};
 use serde_json::{Map, Value as Json, json};
@@ -63,8 +63,8 @@ fn property(key: &Key) -> Json {
         words => json!({"anyOf": [{"enum": words}, value]}),
     };
     schema["description"] = key.doc.into();
-    if let Some(default) = default(key) {
-        schema["default"] = default;
+    if let Some(default) = key.default_value() {
+        schema["default"] = value::to_json(&default);
     }
     schema
 }
@@ -80,13 +80,6 @@ fn enumeration(list: &[Choice]) -> Json {
     let names: Vec<_> = list.iter().map(|choice| choice.name).collect();
     let docs: Vec<_> = list.iter().map(|choice| choice.doc).collect();
     json!({"enum": names, "x-taplo": {"docs": {"enumValues": docs}}})
-}
-
-/// A key's default in its canonical spelling.
-fn default(key: &Key) -> Option<Json> {
-    let literal = Literal::of_option(&key.kind, key.default);
-    let read = (!key.default.is_empty()).then(|| value::read(key, &literal));
-    read?.ok().map(|value| value::to_json(&value))
 }
 
 /// Every exchangeable part: `{"host.scheduler": [{"name", "doc"}, ...], ...}`, from the registries.

@@ -211,7 +211,7 @@ fn map_plus_is_the_device_of_the_paper() {
     assert!(settings.ftl.batch_update && !settings.ftl.background_flush);
     assert_eq!((settings.host.scheduler.as_str(), settings.host.queue_depth), ("map+", 128));
     assert_eq!((settings.host.deadline_ns, settings.host.awareness.as_str()), (Some(10_000_000), "full"));
-    assert_eq!((settings.device.queue_depth, &settings.device.precondition), (1, &Precondition::NONE));
+    assert_eq!((settings.device.queue_depth, &settings.device.precondition), (1, &Precondition::default()));
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
     settings.ftl.over_provisioning_ppm = 200_000;
     settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
     settings.host.deadline_ns = Some(10_000_000);
-    settings.device.precondition = Precondition::FILL;
+    settings.device.precondition = Precondition::fill();
     settings.device.queue_depth = channels * 4;
     settings.flash.channels = channels;
     settings.flash.blocks_per_plane = 256 / channels;

@@ -53,7 +53,7 @@ fn full(kind: &str, blocks: u32) -> Settings {
     settings.ftl.mapping_cache_bytes = Some(16 << 10);
     settings.flash.blocks_per_plane = blocks;
     settings.flash.pages_per_block = 16;
-    settings.device.precondition = Precondition::FILL;
+    settings.device.precondition = Precondition::fill();
     settings
 }
 
@@ -169,7 +169,7 @@ fn write_amplification_is_that_of_the_closed_form() {
 #[test]
 fn a_busy_device_collects_as_it_did() {
     let mut settings = full("page", 64);
-    settings.device.precondition = Precondition::FILL;
+    settings.device.precondition = Precondition::fill();
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
     let trace: Vec<_> =
@@ -343,7 +343,7 @@ proptest! {
     ) {
         let mut settings = with_background(settings, above, step);
         settings.device.queue_depth = 1 + depth % 12;
-        settings.device.precondition = Precondition::FILL;
+        settings.device.precondition = Precondition::fill();
         settings.ftl.background_flush = flush;
         settings.flash.transfer_ps = transfer % 3 * 10_000;
         let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;

@@ -389,25 +389,8 @@ fn wear_feeds_back_during_a_run() {
 /// Contradictions of the device's scheduler and of the variation are the user's errors.
 #[test]
 fn impossible_settings_are_refused() {
-    let mut defaults = Values::new();
-    for key in ftlab_core::config::all().iter().filter(|key| !key.default.is_empty()) {
-        use ftlab_core::config::{Kind, units};
-        let value = match (key.words.iter().find(|word| **word == key.default), key.kind) {
-            (Some(word), _) => Value::Word(word),
-            (None, Kind::Bool) => Value::Bool(key.default == "true"),
-            (None, Kind::Count { .. }) => Value::Count(key.default.parse().unwrap()),
-            (None, Kind::Number { .. }) => Value::Number(key.default.parse().unwrap()),
-            (None, Kind::Bytes { .. }) => Value::Bytes(units::BYTES.parse(key.default).unwrap()),
-            (None, Kind::Duration { .. }) => Value::Nanos(units::NANOS.parse(key.default).unwrap()),
-            (None, Kind::TimePerByte) => {
-                Value::PicosPerByte(units::PICOS_PER_BYTE.parse(key.default).unwrap())
-            }
-            (None, Kind::Percent { .. }) => Value::Ppm(units::PPM.parse(key.default).unwrap()),
-            (None, Kind::SizeMix { .. }) => panic!("{} defaults to a word", key.path),
-            (None, Kind::Path | Kind::Choice(_)) => Value::Text(key.default.into()),
-        };
-        defaults.insert(key.path, value);
-    }
+    let keys = ftlab_core::config::all();
+    let defaults: Values = keys.iter().filter_map(|key| Some((key.path, key.default_value()?))).collect();
     let with = |changes: &[(&'static str, Value)]| {
         let mut values = defaults.clone();
         values.extend(changes.iter().cloned());

@@ -199,7 +199,7 @@ proptest! {
         let kinds =
             [PreconditionKind::None, PreconditionKind::Mapped, PreconditionKind::Fill, PreconditionKind::Steady];
         settings.device.precondition =
-            Precondition { kind: kinds[kind], share_ppm, rounds: 5, ..Precondition::NONE };
+            Precondition { kind: kinds[kind], share_ppm, rounds: 5, ..Precondition::default() };
         let user = settings.user_bytes();
         let mut time_ns = 0;
         let trace: Vec<_> = steps.iter().map(|&(op, at, size, gap)| {
@@ -242,7 +242,7 @@ fn a_worn_out_device_turns_read_only() {
         let mut settings = hybrids::device(kind, 4, 60, 8);
         settings.flash.endurance = Endurance::Cycles(6);
         settings.ftl.spare_blocks = 5;
-        settings.device.precondition = Precondition::FILL;
+        settings.device.precondition = Precondition::fill();
         let mut trace: Vec<_> = (0..20_000u64)
             .map(|n| common::pages(n * 1_000_000, Op::Write, 4096, n * 7919 % 236, 1 + n % 5))
             .collect();

@@ -179,8 +179,8 @@ fn reads_fetch_units_and_writes_nothing() {
     settings.device.precondition = ftlab_core::config::Precondition {
         kind: ftlab_core::config::PreconditionKind::Mapped,
         share_ppm: 1,
-        random: false,
-        ..ftlab_core::config::Precondition::NONE
+        order: ftlab_core::config::WriteOrder::Sequential,
+        ..ftlab_core::config::Precondition::default()
     };
     let read = |time_ns, lpn| pages(time_ns, Op::Read, 4096, lpn, 1);
     let (report, done) = checked(

@@ -6,7 +6,7 @@ mod devices;
 
 use common::settings;
 use devices::device;
-use ftlab_core::config::{Precondition, PreconditionKind, Settings};
+use ftlab_core::config::{Precondition, PreconditionKind, Settings, WriteOrder};
 use ftlab_core::metrics::{Outcome, Preconditioning, Report};
 use ftlab_core::sim::{Observer, Prepared, RunError, run_prepared};
 use ftlab_core::workload::{Op, Record};
@@ -21,7 +21,7 @@ fn how() -> impl Strategy<Value = Precondition> {
         |(kind, share_ppm, random, bound_ppm, rounds)| Precondition {
             kind: KINDS[kind],
             share_ppm,
-            random,
+            order: if random { WriteOrder::Random } else { WriteOrder::Sequential },
             bound_ppm,
             rounds,
         },
@@ -106,7 +106,7 @@ proptest! {
         let trace = workload(&settings, &steps);
         let mut reports = [PreconditionKind::Fill, PreconditionKind::Mapped].map(|kind| {
             let mut settings = settings.clone();
-            settings.device.precondition = Precondition { kind, random: false, ..Precondition::NONE };
+            settings.device.precondition = Precondition { kind, order: WriteOrder::Sequential, ..Precondition::default() };
             report(&settings, prepared(&settings), trace.clone())
         });
         prop_assert_eq!(rest(&reports[0]), rest(&reports[1]));
@@ -130,7 +130,7 @@ fn small(kind: &str) -> Settings {
 fn steady(kind: &str, bound_ppm: u64, rounds: u32) -> Settings {
     let mut settings = small(kind);
     settings.device.precondition =
-        Precondition { kind: PreconditionKind::Steady, bound_ppm, rounds, ..Precondition::NONE };
+        Precondition { kind: PreconditionKind::Steady, bound_ppm, rounds, ..Precondition::default() };
     settings
 }
 
@@ -165,7 +165,7 @@ fn a_steady_device_stays_as_it_is() {
         assert!((waf / mean - 1.0).abs() < 0.03, "{kind}: {waf} after {done:?}");
 
         let mut filled = settings.clone();
-        filled.device.precondition = Precondition::FILL;
+        filled.device.precondition = Precondition::fill();
         let ready = Prepared::new(&filled, &mut (), false).unwrap();
         let short = uniform(&settings, settings.user_pages() as usize / 4);
         let early = run_prepared(&filled, ready, &mut short.into_iter(), &mut ()).unwrap();
@@ -177,7 +177,7 @@ fn a_steady_device_stays_as_it_is() {
 #[test]
 fn a_sequential_pattern_amplifies_nothing() {
     let mut settings = steady("page", 1, 5);
-    settings.device.precondition.random = false;
+    settings.device.precondition.order = WriteOrder::Sequential;
     let done = prepared(&settings).preconditioning().clone();
     assert_eq!(done.waf, [1.0; 5]);
     assert_eq!((done.outcome, done.rounds), (Some(Outcome::Reached), 5));
@@ -207,7 +207,7 @@ fn the_seed_decides_what_is_written() {
 fn a_random_share_is_uniform() {
     let mut settings = small("page");
     settings.device.precondition =
-        Precondition { kind: PreconditionKind::Mapped, share_ppm: 250_000, ..Precondition::NONE };
+        Precondition { kind: PreconditionKind::Mapped, share_ppm: 250_000, ..Precondition::default() };
     for seed in 0..20 {
         settings.seed = seed;
         let ready = prepared(&settings);

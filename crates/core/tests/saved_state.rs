@@ -70,7 +70,7 @@ proptest! {
         let mut settings = settings;
         settings.device.queue_depth = depth;
         settings.device.precondition =
-            Precondition { kind: kinds[kind], share_ppm, rounds: 5, ..Precondition::NONE };
+            Precondition { kind: kinds[kind], share_ppm, rounds: 5, ..Precondition::default() };
         let own = Prepared::new(&settings, &mut (), true).expect("every invariant holds");
         let bytes = saved(&settings, &own);
         let plain = Prepared::new(&settings, &mut (), false).unwrap();
@@ -122,7 +122,7 @@ fn filled(kind: &str) -> Settings {
     settings.flash.blocks_per_plane = 24;
     settings.flash.pages_per_block = 8;
     settings.device.precondition =
-        Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::NONE };
+        Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::default() };
     settings
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("util", &[]),
     ("clock", &["util"]),
-    ("config", &["cache", "device", "flash", "fs", "ftl", "workload"]),
+    ("config", &["cache", "device", "flash", "fs", "ftl", "metrics", "workload"]),
     ("fs", &["config", "util"]),
     ("cache", &["config", "util"]),
     ("workload", &["config", "fs", "util"]),
@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sched", &["config", "request", "util", "workload"]),
     ("coop", &["config", "ftl", "util"]),
     ("device", &["clock", "config", "flash", "ftl", "request", "util", "workload"]),
-    ("metrics", &["device", "flash", "ftl", "request", "util", "workload"]),
+    ("metrics", &["config", "device", "flash", "ftl", "request", "util", "workload"]),
     ("host", &["clock", "config", "coop", "request", "sched", "util", "workload"]),
     (
         "files",

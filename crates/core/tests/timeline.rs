@@ -98,7 +98,7 @@ fn devices() -> Vec<(String, Settings)> {
             one.host.scheduler = scheduler.into();
             one.host.queue_depth = 16;
             one.device.queue_depth = depth;
-            one.device.precondition = Precondition::FILL;
+            one.device.precondition = Precondition::fill();
             all.push((format!("{kind} {channels}x{chips}, {transfer_ps} ps/B"), one));
         }
     }

@@ -33,7 +33,7 @@ fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
     settings.ftl.over_provisioning_ppm = 150_000;
     settings.flash.blocks_per_plane = 64;
     settings.flash.pages_per_block = 16;
-    settings.device.precondition = Precondition::FILL;
+    settings.device.precondition = Precondition::fill();
     settings
 }
 

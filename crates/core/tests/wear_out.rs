@@ -43,7 +43,7 @@ fn ageing(kind: &str, cycles: u32, spare: u32) -> Settings {
     settings.flash.endurance = Endurance::Cycles(cycles);
     settings.flash.blocks_per_plane = 64;
     settings.flash.pages_per_block = 16;
-    settings.device.precondition = Precondition::FILL;
+    settings.device.precondition = Precondition::fill();
     settings
 }
 
@@ -202,7 +202,7 @@ fn a_low_spare_is_a_warning() {
 #[test]
 fn preconditioning_may_wear_a_device_out() {
     let mut settings = ageing("page", 5, 1);
-    settings.device.precondition = Precondition { kind: PreconditionKind::Steady, ..Precondition::NONE };
+    settings.device.precondition = Precondition { kind: PreconditionKind::Steady, ..Precondition::default() };
     let error = Prepared::new(&settings, &mut (), true).unwrap_err().to_string();
     assert!(error.contains("wore the device out") && error.contains("flash.endurance"), "{error}");
 }
@@ -212,7 +212,7 @@ fn preconditioning_may_wear_a_device_out() {
 fn a_saved_state_knows_the_retired_blocks() {
     let mut settings = ageing("dftl", 40, 12);
     settings.device.precondition =
-        Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::NONE };
+        Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::default() };
     // Some blocks wear out in that time, not all.
     settings.flash.variation = Some(devices::AGEING);
     settings.flash.endurance = Endurance::Ecc;
@@ -456,7 +456,7 @@ proptest! {
         let mut settings = settings;
         settings.host.scheduler = scheduler.into();
         settings.device.queue_depth = depth;
-        settings.device.precondition = Precondition::FILL;
+        settings.device.precondition = Precondition::fill();
         settings.ftl.background_flush = flush;
         if closed {
             settings.workload.replay = ftlab_core::config::Replay::Closed;

@@ -16,8 +16,8 @@ const HUNDRED_YEARS_NS: u128 = 100 * 365 * 86_400 * 1_000_000_000;
 pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
     pages(settings)?;
     geometry(settings)?;
-    if let Some(super::Value::Bytes(stated)) = values.get("flash.capacity") {
-        capacity(settings, *stated)?;
+    if let Some(stated) = settings.flash.stated_bytes {
+        capacity(settings, stated)?;
     }
     space(settings)?;
     mapping_cache(settings)?;
@@ -28,7 +28,7 @@ pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     crate::fs::check(settings)?;
     crate::workload::bench::check(settings)?;
     crate::device::sched::check(settings)?;
-    crate::flash::variation::check(settings)?;
+    crate::flash::variation::check(&settings.flash)?;
     crate::ftl::check(settings)
 }
 

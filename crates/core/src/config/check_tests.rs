@@ -1,32 +1,10 @@
 //! Every contradiction, its key and its words.
 
-use crate::config::{Kind, Settings, SizeMix, Value, Values, all, units};
+use crate::config::{Kind, Settings, SizeMix, Value, Values, all};
 
 /// The defaults of every key.
 fn defaults() -> Values {
-    let mut values = Values::new();
-    for key in all() {
-        if key.default.is_empty() {
-            continue;
-        }
-        let word = key.words.iter().find(|word| **word == key.default);
-        let value = match (word, key.kind) {
-            (Some(word), _) => Value::Word(word),
-            (None, Kind::Bool) => Value::Bool(key.default == "true"),
-            (None, Kind::Count { .. }) => Value::Count(key.default.parse().unwrap()),
-            (None, Kind::Number { .. }) => Value::Number(key.default.parse().unwrap()),
-            (None, Kind::Bytes { .. }) => Value::Bytes(units::BYTES.parse(key.default).unwrap()),
-            (None, Kind::Duration { .. }) => Value::Nanos(units::NANOS.parse(key.default).unwrap()),
-            (None, Kind::TimePerByte) => {
-                Value::PicosPerByte(units::PICOS_PER_BYTE.parse(key.default).unwrap())
-            }
-            (None, Kind::Percent { .. }) => Value::Ppm(units::PPM.parse(key.default).unwrap()),
-            (None, Kind::SizeMix { .. }) => panic!("{} defaults to a word", key.path),
-            (None, Kind::Path | Kind::Choice(_)) => Value::Text(key.default.into()),
-        };
-        values.insert(key.path, value);
-    }
-    values
+    all().iter().filter_map(|key| Some((key.path, key.default_value()?))).collect()
 }
 
 fn with(changes: &[(&'static str, Value)]) -> Values {

@@ -1,62 +1,7 @@
 //! What follows from the geometry of the flash.
 
-use super::{Flash, Settings};
-use crate::flash::parallel::{MultiPlane, Parallel, Spread};
-
-impl Flash {
-    /// Chips in the device.
-    pub fn chips(&self) -> u32 {
-        self.channels * self.chips_per_channel
-    }
-
-    /// Erase blocks in one chip.
-    pub fn blocks_per_chip(&self) -> u64 {
-        u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
-    }
-
-    /// Units in one chip: what the FTL can direct a page to, see [`crate::flash::parallel`].
-    pub fn units_per_chip(&self) -> u32 {
-        match self.parallel {
-            Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => 1,
-            Parallel { multi_plane: MultiPlane::Off, .. } => self.dies_per_chip,
-            _ => self.dies_per_chip * self.planes_per_die,
-        }
-    }
-
-    /// Units in the device.
-    pub fn units(&self) -> u32 {
-        self.chips() * self.units_per_chip()
-    }
-
-    /// Erase blocks in one unit.
-    pub fn blocks_per_unit(&self) -> u64 {
-        self.blocks_per_chip() / u64::from(self.units_per_chip())
-    }
-
-    /// What a unit is, in words.
-    pub fn unit_name(&self) -> &'static str {
-        match self.parallel {
-            Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",
-            Parallel { multi_plane: MultiPlane::Off, .. } => "die",
-            _ => "plane",
-        }
-    }
-
-    /// NAND pages in the device.
-    pub fn pages(&self) -> u64 {
-        u64::from(self.chips()) * self.blocks_per_chip() * u64::from(self.pages_per_block)
-    }
-
-    /// Bytes in the device, before over-provisioning.
-    pub fn raw_bytes(&self) -> u64 {
-        self.pages() * u64::from(self.page_bytes)
-    }
-
-    /// Bus time of `bytes`, ns, rounded to the nearest (half up).
-    pub fn transfer_ns(&self, bytes: u64) -> u64 {
-        (bytes * self.transfer_ps + 500) / 1000
-    }
-}
+use super::Settings;
+use crate::flash::parallel::Spread;
 
 impl Settings {
     /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down to

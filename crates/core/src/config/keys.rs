@@ -3,12 +3,10 @@
 //! A policy's own keys stand in the policy's file and reach this list through
 //! its registry ([`crate::sched`], [`crate::device::sched`], [`crate::ftl`]).
 
+use super::section::{self, ANY_TIME};
 use super::{Choice, Key, Kind};
 
 const TIB: u64 = 1 << 40;
-/// Longest time a key may state: one year.
-const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
-
 const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
     Key { path, kind, default, words: &[], doc }
 }
@@ -27,11 +25,8 @@ const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
 
-/// A flash operation: at most a second, so that 2^34 of them fit 64 bits.
-const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
 /// Sizes of a generator's requests, each within the limits of `workload.synthetic.size`.
 const SIZES: Kind = Kind::SizeMix { min: 512, max: 1 << 30 };
-const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
 
 fn choices(list: &[(&'static str, &'static str)]) -> Vec<Choice> {
     list.iter().map(|&(name, doc)| Choice { name, doc }).collect()
@@ -84,22 +79,6 @@ fn burst_ops() -> Vec<Choice> {
     choices(&[
         ("mixed", "each request draws its operation"),
         ("single", "all requests of a burst have one operation"),
-    ])
-}
-
-fn precondition() -> Vec<Choice> {
-    choices(&[
-        ("none", "the flash starts empty"),
-        ("mapped", "a share of the logical pages was written once each, device.precondition_share"),
-        ("fill", "every logical page was written once, in order"),
-        ("steady", "filled twice, then overwritten until write amplification is steady"),
-    ])
-}
-
-fn precondition_pattern() -> Vec<Choice> {
-    choices(&[
-        ("random", "uniform over the user capacity, one logical page a write"),
-        ("sequential", "in order, from the first logical page again after the last"),
     ])
 }
 
@@ -320,44 +299,6 @@ pub const GENERAL: &[Key] = &[
         "none",
         "Requests do not merge across multiples of this; under irbw, padding and coop writes never do across a flash block's.",
     ),
-    key(
-        "device.scheduler",
-        Kind::Choice(crate::device::sched::choices),
-        "noop",
-        "Scheduler of the device's own queue.",
-    ),
-    or_word(
-        "device.queue_depth",
-        count(1, 1 << 30),
-        &["unlimited"],
-        "1",
-        "Requests the device holds, waiting or in service.",
-    ),
-    key("device.precondition", Kind::Choice(precondition), "none", "State of the flash at time 0."),
-    key(
-        "device.precondition_share",
-        Kind::Percent { min_ppm: 1, max_ppm: 1_000_000 },
-        "100%",
-        "Share of the user capacity that holds data after precondition mapped.",
-    ),
-    key(
-        "device.precondition_pattern",
-        Kind::Choice(precondition_pattern),
-        "random",
-        "Order of the writes of preconditions mapped and steady.",
-    ),
-    key(
-        "device.precondition_bound",
-        Kind::Percent { min_ppm: 1, max_ppm: 1_000_000 },
-        "1%",
-        "Precondition steady: the last five rounds' write amplification differs by at most this share of its mean.",
-    ),
-    key(
-        "device.precondition_rounds",
-        count(5, 1_000_000),
-        "100",
-        "Precondition steady: rounds, each of the user capacity, after which it stops in any case.",
-    ),
     key("ftl.kind", Kind::Choice(crate::ftl::choices), "page", "Flash translation layer."),
     or_word(
         "ftl.mapping_cache",
@@ -427,40 +368,6 @@ pub const GENERAL: &[Key] = &[
         "8B",
         "Bytes of one mapping entry, in a translation page and in the cache.",
     ),
-    key("flash.channels", count(1, 1024), "1", "Channels."),
-    key("flash.chips_per_channel", count(1, 1024), "1", "Chips on each channel."),
-    key(
-        "flash.dies_per_chip",
-        count(1, 64),
-        "1",
-        "Dies in each chip; unless flash.interleave, they add capacity alone.",
-    ),
-    key(
-        "flash.planes_per_die",
-        count(1, 64),
-        "1",
-        "Planes in each die; unless flash.multi_plane, they add capacity alone.",
-    ),
-    key("flash.blocks_per_plane", count(1, 1 << 24), "4096", "Erase blocks in each plane."),
-    key("flash.pages_per_block", count(1, 65_536), "64", "Pages in each erase block."),
-    key("flash.page", Kind::Bytes { min: 512, max: 1 << 24 }, "4KiB", "Data bytes of a NAND page."),
-    key(
-        "flash.ecc_unit",
-        Kind::Bytes { min: 1, max: 1 << 24 },
-        "1KiB",
-        "Bytes that the error correction protects together; a unit of msftl is no smaller.",
-    ),
-    key(
-        "flash.capacity",
-        Kind::Bytes { min: 1, max: 1 << 60 },
-        "",
-        "Raw capacity; the geometry states it, and where this is given both must agree.",
-    ),
-    key("flash.read", OPERATION, "35us", "Time to read a page from the cells."),
-    key("flash.program", OPERATION, "350us", "Time to program a page."),
-    key("flash.erase", OPERATION, "1.5ms", "Time to erase a block."),
-    key("flash.transfer", Kind::TimePerByte, "0ns", "Time of one byte on the channel bus."),
-    key("flash.pe_cycles", count(0, 1 << 30), "0", "Erases each block has behind it at time 0."),
 ];
 
 /// Every key of this build: [`GENERAL`] and those of the registered parts.
@@ -469,14 +376,21 @@ pub fn all() -> Vec<Key> {
     // Tables stand in the order of their first keys: the workload's before the host's.
     let host = keys.iter().position(|key| key.path.starts_with("host.")).unwrap_or(keys.len());
     keys.splice(host..host, crate::workload::bench::KEYS.iter().copied());
+    let ftl = keys.iter().position(|key| key.path.starts_with("ftl.")).unwrap_or(keys.len());
+    keys.splice(ftl..ftl, section::keys::<crate::device::settings::Device>());
     keys.extend(crate::sched::keys());
     keys.extend_from_slice(crate::cache::KEYS);
     keys.extend_from_slice(crate::fs::KEYS);
-    keys.extend(crate::device::sched::keys());
     keys.extend(crate::ftl::keys());
-    keys.extend_from_slice(crate::flash::parallel::KEYS);
-    keys.extend_from_slice(crate::flash::variation::KEYS);
-    keys.extend_from_slice(super::results::KEYS);
+    keys.push(Key {
+        path: "ftl.allocation",
+        kind: crate::flash::parallel::ALLOCATION,
+        default: "cwdp",
+        words: &[],
+        doc: "Where pages go: the order of channel, way (chip), die and plane, first letter fastest; or the next idle one.",
+    });
+    keys.extend(section::keys::<crate::flash::Flash>());
+    keys.extend(section::keys::<crate::metrics::Results>());
     keys
 }
 

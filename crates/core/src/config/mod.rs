@@ -8,19 +8,21 @@ mod check;
 mod files;
 mod geometry;
 mod keys;
-mod results;
+pub mod section;
 mod size_mix;
 mod typed;
 pub mod units;
 mod workload;
 
+pub use crate::metrics::Results;
 pub use files::Files;
 pub use keys::{GENERAL, all, shapes_state};
-pub use results::Results;
+pub use section::Section;
+pub(crate) use section::{choice, section, switch};
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use typed::{
     Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, Precondition, PreconditionKind,
-    Settings,
+    Settings, WriteOrder,
 };
 pub use workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
@@ -43,6 +45,36 @@ pub struct Key {
     pub words: &'static [&'static str],
     /// One sentence for help, schema and reference.
     pub doc: &'static str,
+}
+
+impl Key {
+    /// The value of its default, if it has one.
+    ///
+    /// # Panics
+    /// If the default cannot be read: a fault of ftlab.
+    pub fn default_value(&self) -> Option<Value> {
+        use units::{BYTES, NANOS, PICOS_PER_BYTE, PPM};
+        let text = self.default;
+        let fault = || format!("default of {}", self.path);
+        let quantity = |unit: &units::Unit| unit.parse(text).unwrap_or_else(|_| panic!("{}", fault()));
+        if text.is_empty() {
+            return None;
+        }
+        if let Some(word) = self.words.iter().find(|word| **word == text) {
+            return Some(Value::Word(word));
+        }
+        Some(match self.kind {
+            Kind::Bool => Value::Bool(text == "true"),
+            Kind::Count { .. } => Value::Count(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
+            Kind::Number { .. } => Value::Number(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
+            Kind::Bytes { .. } => Value::Bytes(quantity(&BYTES)),
+            Kind::Duration { .. } => Value::Nanos(quantity(&NANOS)),
+            Kind::TimePerByte => Value::PicosPerByte(quantity(&PICOS_PER_BYTE)),
+            Kind::Percent { .. } => Value::Ppm(quantity(&PPM)),
+            Kind::SizeMix { .. } => Value::SizeMix(SizeMix::single(quantity(&BYTES))),
+            Kind::Path | Kind::Choice(_) => Value::Text(text.to_owned()),
+        })
+    }
 }
 
 /// What a key holds, with its inclusive limits.

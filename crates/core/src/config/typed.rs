@@ -1,11 +1,12 @@
 //! The typed form of a resolved configuration, and the checks across keys.
 
 use super::workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
-use super::{Files, Results, SizeMix, Value, Values};
-use crate::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
-use crate::flash::variation::Variation;
+use super::{Files, Results, Section, SizeMix, Value, Values};
+pub use crate::device::settings::{Device, Precondition, PreconditionKind, WriteOrder};
+pub use crate::flash::Endurance;
+pub use crate::flash::Flash;
+use crate::flash::parallel::Allocation;
 pub use crate::ftl::background::GcBackground;
-pub use crate::ftl::endurance::Endurance;
 
 /// A value that contradicts another; the configuration front adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,73 +59,6 @@ pub struct Host {
     pub merge_boundary: Option<u64>,
     /// File system and page cache.
     pub files: Files,
-}
-
-/// `[device]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Device {
-    /// Registered name of the device's scheduler.
-    pub scheduler: String,
-    /// Requests held; `u32::MAX`: unlimited.
-    pub queue_depth: u32,
-    /// piq, vios: issues ahead of the oldest waiting request before it goes next; `u32::MAX`: any.
-    pub max_passed: u32,
-    /// State of the flash at time 0.
-    pub precondition: Precondition,
-}
-
-/// `device.precondition` and its keys.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Precondition {
-    /// What is done.
-    pub kind: PreconditionKind,
-    /// Share of the user capacity that `Mapped` writes, ppm.
-    pub share_ppm: u64,
-    /// `Mapped` and `Steady` write at random, not in order.
-    pub random: bool,
-    /// `Steady`: most that write amplification may differ within five rounds, of its mean, ppm.
-    pub bound_ppm: u64,
-    /// `Steady`: most rounds.
-    pub rounds: u32,
-}
-
-/// What was written before time 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PreconditionKind {
-    /// Nothing.
-    None,
-    /// A share of the logical pages, once each.
-    Mapped,
-    /// Every logical page, once, in order.
-    Fill,
-    /// As much as it takes for write amplification to be steady.
-    Steady,
-}
-
-impl PreconditionKind {
-    /// Name as configured.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PreconditionKind::None => "none",
-            PreconditionKind::Mapped => "mapped",
-            PreconditionKind::Fill => "fill",
-            PreconditionKind::Steady => "steady",
-        }
-    }
-}
-
-impl Precondition {
-    /// An empty flash, the other keys at their defaults.
-    pub const NONE: Precondition = Precondition {
-        kind: PreconditionKind::None,
-        share_ppm: 1_000_000,
-        random: true,
-        bound_ppm: 10_000,
-        rounds: 100,
-    };
-
-    /// Every logical page written once.
-    pub const FILL: Precondition = Precondition { kind: PreconditionKind::Fill, ..Precondition::NONE };
 }
 
 /// `[ftl]`.
@@ -186,45 +120,6 @@ pub struct Ftl {
     pub allocation: Allocation,
 }
 
-/// `[flash]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flash {
-    /// Channels.
-    pub channels: u32,
-    /// Chips per channel.
-    pub chips_per_channel: u32,
-    /// Dies per chip.
-    pub dies_per_chip: u32,
-    /// Planes per die.
-    pub planes_per_die: u32,
-    /// Erase blocks per plane.
-    pub blocks_per_plane: u32,
-    /// Pages per erase block.
-    pub pages_per_block: u32,
-    /// Bytes of a NAND page.
-    pub page_bytes: u32,
-    /// Bytes that the error correction protects together.
-    pub ecc_unit_bytes: u32,
-    /// Cell read, ns.
-    pub read_ns: u64,
-    /// Cell program, ns.
-    pub program_ns: u64,
-    /// Erase, ns.
-    pub erase_ns: u64,
-    /// Bus time per byte, ps.
-    pub transfer_ps: u64,
-    /// Bus time of a command and its address, ns.
-    pub command_ns: u64,
-    /// What works side by side.
-    pub parallel: Parallel,
-    /// Erases behind each block at time 0.
-    pub pe_cycles: u64,
-    /// When a block is retired.
-    pub endurance: Endurance,
-    /// How blocks differ; `None`: they do not.
-    pub variation: Option<Variation>,
-}
-
 impl Settings {
     /// Reads the typed settings out of complete, individually checked values.
     ///
@@ -240,10 +135,10 @@ impl Settings {
             seed: get.count("seed").expect("has a default"),
             workload: get.workload(),
             host: get.host(),
-            device: get.device(),
+            device: Device::read(values),
             ftl: get.ftl(page_bytes),
-            flash: get.flash(page_bytes),
-            results: get.results(),
+            flash: Flash::read(values),
+            results: Results::read(values),
         };
         super::check::check(&settings, values)?;
         Ok(settings)
@@ -301,15 +196,6 @@ impl Reader<'_> {
 
     pub(super) fn flag(&self, key: &str) -> bool {
         matches!(self.0.get(key), Some(Value::Bool(true)))
-    }
-
-    fn results(&self) -> Results {
-        Results {
-            histograms: self.flag("results.histograms"),
-            series: self.flag("results.series"),
-            erase_map: self.flag("results.erase_map"),
-            miss_curve: self.flag("results.miss_curve"),
-        }
     }
 
     fn workload(&self) -> Workload {
@@ -408,26 +294,6 @@ impl Reader<'_> {
         }
     }
 
-    fn device(&self) -> Device {
-        Device {
-            scheduler: self.name("device.scheduler"),
-            queue_depth: self.u32("device.queue_depth"),
-            max_passed: self.u32("device.max_passed"),
-            precondition: Precondition {
-                kind: match self.name("device.precondition").as_str() {
-                    "mapped" => PreconditionKind::Mapped,
-                    "fill" => PreconditionKind::Fill,
-                    "steady" => PreconditionKind::Steady,
-                    _ => PreconditionKind::None,
-                },
-                share_ppm: self.u64("device.precondition_share"),
-                random: self.name("device.precondition_pattern") == "random",
-                bound_ppm: self.u64("device.precondition_bound"),
-                rounds: self.u32("device.precondition_rounds"),
-            },
-        }
-    }
-
     fn ftl(&self, page_bytes: u32) -> Ftl {
         Ftl {
             kind: self.name("ftl.kind"),
@@ -461,61 +327,6 @@ impl Reader<'_> {
             log_blocks_ppm: self.u64("ftl.log_blocks"),
             csm_threshold_ppm: self.u64("ftl.csm_threshold"),
             allocation: Allocation::named(&self.name("ftl.allocation")),
-        }
-    }
-
-    fn parallel(&self) -> Parallel {
-        Parallel {
-            interleave: self.flag("flash.interleave"),
-            multi_plane: match self.name("flash.multi_plane").as_str() {
-                "same-offset" => MultiPlane::SameOffset,
-                "free" => MultiPlane::Free,
-                _ => MultiPlane::Off,
-            },
-            cache_program: self.flag("flash.cache_program"),
-            cache_read: self.flag("flash.cache_read"),
-            suspend: match self.name("flash.suspend").as_str() {
-                "erase" => Suspend::Erase,
-                "program-erase" => Suspend::ProgramErase,
-                _ => Suspend::Off,
-            },
-            suspend_ns: self.u64("flash.suspend_time"),
-            resume_ns: self.u64("flash.resume_time"),
-            max_suspensions: self.u32("flash.max_suspensions"),
-            out_of_order: self.flag("flash.out_of_order"),
-            max_passed: self.u32("flash.max_passed"),
-        }
-    }
-
-    fn flash(&self, page_bytes: u32) -> Flash {
-        Flash {
-            channels: self.u32("flash.channels"),
-            chips_per_channel: self.u32("flash.chips_per_channel"),
-            dies_per_chip: self.u32("flash.dies_per_chip"),
-            planes_per_die: self.u32("flash.planes_per_die"),
-            blocks_per_plane: self.u32("flash.blocks_per_plane"),
-            pages_per_block: self.u32("flash.pages_per_block"),
-            page_bytes,
-            ecc_unit_bytes: self.u32("flash.ecc_unit"),
-            read_ns: self.u64("flash.read"),
-            program_ns: self.u64("flash.program"),
-            erase_ns: self.u64("flash.erase"),
-            transfer_ps: self.u64("flash.transfer"),
-            command_ns: self.u64("flash.command"),
-            parallel: self.parallel(),
-            pe_cycles: self.u64("flash.pe_cycles"),
-            endurance: Endurance::of(self.0.get("flash.endurance")),
-            variation: (self.name("flash.variation.model") == "ispp").then(|| Variation {
-                growth_mean: self.number("flash.variation.growth_mean"),
-                growth_stddev: self.number("flash.variation.growth_stddev"),
-                growth_bound: self.number("flash.variation.growth_bound"),
-                fresh_ber: self.number("flash.variation.fresh_ber"),
-                ecc_limit: self.number("flash.variation.ecc_limit"),
-                sensitivity: self.number("flash.variation.sensitivity"),
-                nominal_step: self.number("flash.variation.nominal_step"),
-                max_step: self.number("flash.variation.max_step"),
-                step_decrement: self.number("flash.variation.step_decrement"),
-            }),
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod dies;
 mod engine;
 mod lookups;
 pub mod sched;
+pub mod settings;
 mod steps;
 
 use crate::config::Settings;

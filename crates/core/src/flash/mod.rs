@@ -6,9 +6,11 @@
 
 pub mod media;
 pub mod parallel;
+pub mod settings;
 pub mod variation;
 
-use crate::config::Flash;
+pub use settings::{Endurance, Flash};
+
 use crate::util::{Bits, NONE};
 use serde::{Deserialize, Serialize};
 

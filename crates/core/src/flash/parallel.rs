@@ -12,7 +12,9 @@
 //! units as many consecutive pages go to one chip as a die has planes. Which die or plane inside
 //! the unit has them is of no consequence there, and not kept.
 
-use crate::config::{Choice, Flash, Key, Kind};
+use super::Flash;
+use crate::config::section::{Field, OPERATION, count, one_of};
+use crate::config::{Choice, Kind, Value, choice, section};
 
 /// A level of the flash over which pages are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,67 +38,54 @@ pub enum Allocation {
     Dynamic,
 }
 
-/// Operations on several planes of a die at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MultiPlane {
-    /// None.
-    Off,
-    /// Of pages with the same number in their blocks.
-    SameOffset,
-    /// Of any pages.
-    Free,
+choice! {
+    /// Operations on several planes of a die at once.
+    pub enum MultiPlane {
+        /// a die works on one page at a time
+        Off = "off",
+        /// pages with the same number in their blocks
+        SameOffset = "same-offset",
+        /// any page of each plane
+        Free = "free",
+    }
 }
 
-/// What a read may interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suspend {
-    /// Nothing.
-    Off,
-    /// Erasures.
-    Erase,
-    /// Programs and erasures.
-    ProgramErase,
-}
-
-/// The options of parallel operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parallel {
-    /// Dies of a chip work at the same time.
-    pub interleave: bool,
-    /// Operations on several planes of a die.
-    pub multi_plane: MultiPlane,
-    /// Data of the next program go in while the cells program.
-    pub cache_program: bool,
-    /// The next page is sensed while the data of the one before go out.
-    pub cache_read: bool,
+choice! {
     /// What a read may interrupt.
-    pub suspend: Suspend,
-    /// From the decision until the first read may begin, ns.
-    pub suspend_ns: u64,
-    /// From the end of the last read until the operation goes on, ns.
-    pub resume_ns: u64,
-    /// Interruptions of one operation.
-    pub max_suspensions: u32,
-    /// Reads pass programs and erasures that wait.
-    pub out_of_order: bool,
-    /// Reads that may pass the oldest of them; `u32::MAX`: any number.
-    pub max_passed: u32,
+    pub enum Suspend {
+        /// a read waits
+        Off = "off",
+        /// a read interrupts an erasure of its die
+        Erase = "erase",
+        /// a read interrupts a program or an erasure of its die
+        ProgramErase = "program-erase",
+    }
 }
 
-impl Default for Parallel {
-    fn default() -> Parallel {
-        Parallel {
-            interleave: false,
-            multi_plane: MultiPlane::Off,
-            cache_program: false,
-            cache_read: false,
-            suspend: Suspend::Off,
-            suspend_ns: 20_000,
-            resume_ns: 20_000,
-            max_suspensions: 8,
-            out_of_order: false,
-            max_passed: 128,
-        }
+section! {
+    /// The options of parallel operation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Parallel {
+        /// The dies of a chip work at the same time.
+        interleave: bool = "flash.interleave", "false";
+        /// The planes of a die work at the same time on operations of one kind.
+        multi_plane: MultiPlane = "flash.multi_plane", "off";
+        /// The data of the next program go into the die while its cells program.
+        cache_program: bool = "flash.cache_program", "false" not in state;
+        /// The die senses the next page while the data of the one before go out.
+        cache_read: bool = "flash.cache_read", "false" not in state;
+        /// What a read interrupts at its die.
+        suspend: Suspend = "flash.suspend", "off" not in state;
+        /// Time to interrupt an operation, before the read.
+        suspend_ns: u64 = "flash.suspend_time", OPERATION, "20us" not in state;
+        /// Time to take it up again, after the last read.
+        resume_ns: u64 = "flash.resume_time", OPERATION, "20us" not in state;
+        /// Interruptions of one program or erasure, after which it is left to end.
+        max_suspensions: u32 = "flash.max_suspensions", count(1, 1 << 30), "8" not in state;
+        /// At a die, reads pass the programs and erasures that wait, those of the same block excepted.
+        out_of_order: bool = "flash.out_of_order", "false" not in state;
+        /// Reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.
+        max_passed: u32 = "flash.max_passed", count(0, 1 << 30) or "unlimited", "128" not in state;
     }
 }
 
@@ -124,79 +113,14 @@ fn allocations() -> Vec<Choice> {
     ORDERS.iter().map(order).chain([dynamic]).collect()
 }
 
-fn multi_planes() -> Vec<Choice> {
-    vec![
-        Choice { name: "off", doc: "a die works on one page at a time" },
-        Choice { name: "same-offset", doc: "pages with the same number in their blocks" },
-        Choice { name: "free", doc: "any page of each plane" },
-    ]
+impl Field for Allocation {
+    fn of(value: Option<&Value>) -> Option<Allocation> {
+        String::of(value).map(|name| Allocation::named(&name))
+    }
 }
 
-fn suspends() -> Vec<Choice> {
-    vec![
-        Choice { name: "off", doc: "a read waits" },
-        Choice { name: "erase", doc: "a read interrupts an erasure of its die" },
-        Choice { name: "program-erase", doc: "a read interrupts a program or an erasure of its die" },
-    ]
-}
-
-const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
-    Key { path, kind, default, words: &[], doc }
-}
-
-const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
-
-/// Keys it reads.
-pub const KEYS: &[Key] = &[
-    key(
-        "ftl.allocation",
-        Kind::Choice(allocations),
-        "cwdp",
-        "Where pages go: the order of channel, way (chip), die and plane, first letter fastest; or the next idle one.",
-    ),
-    key("flash.command", OPERATION, "0ns", "Time of a command and its address on the channel bus."),
-    key("flash.interleave", Kind::Bool, "false", "The dies of a chip work at the same time."),
-    key(
-        "flash.multi_plane",
-        Kind::Choice(multi_planes),
-        "off",
-        "The planes of a die work at the same time on operations of one kind.",
-    ),
-    key(
-        "flash.cache_program",
-        Kind::Bool,
-        "false",
-        "The data of the next program go into the die while its cells program.",
-    ),
-    key(
-        "flash.cache_read",
-        Kind::Bool,
-        "false",
-        "The die senses the next page while the data of the one before go out.",
-    ),
-    key("flash.suspend", Kind::Choice(suspends), "off", "What a read interrupts at its die."),
-    key("flash.suspend_time", OPERATION, "20us", "Time to interrupt an operation, before the read."),
-    key("flash.resume_time", OPERATION, "20us", "Time to take it up again, after the last read."),
-    key(
-        "flash.max_suspensions",
-        Kind::Count { min: 1, max: 1 << 30 },
-        "8",
-        "Interruptions of one program or erasure, after which it is left to end.",
-    ),
-    key(
-        "flash.out_of_order",
-        Kind::Bool,
-        "false",
-        "At a die, reads pass the programs and erasures that wait, those of the same block excepted.",
-    ),
-    Key {
-        path: "flash.max_passed",
-        kind: Kind::Count { min: 0, max: 1 << 30 },
-        default: "128",
-        words: &["unlimited"],
-        doc: "Reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.",
-    },
-];
+/// What `ftl.allocation` holds.
+pub(crate) const ALLOCATION: Kind = one_of(allocations);
 
 impl Allocation {
     /// Eq. (1) of VIOS.

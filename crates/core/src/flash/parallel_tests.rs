@@ -8,17 +8,8 @@ fn flash(levels: [u32; 4], parallel: Parallel) -> Flash {
         planes_per_die: levels[3],
         blocks_per_plane: 8,
         pages_per_block: 4,
-        page_bytes: 4096,
-        ecc_unit_bytes: 512,
-        read_ns: 1,
-        program_ns: 1,
-        erase_ns: 1,
-        transfer_ps: 0,
-        command_ns: 0,
         parallel,
-        pe_cycles: 0,
-        endurance: crate::config::Endurance::Unlimited,
-        variation: None,
+        ..Flash::default()
     }
 }
 

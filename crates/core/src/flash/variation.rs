@@ -23,68 +23,54 @@ use rand::Rng;
 use rand_distr::StandardNormal;
 
 use super::Flash;
-use crate::config::{Choice, Contradiction, Key, Kind, Settings};
+use crate::config::section::number;
+use crate::config::{Contradiction, choice, section, switch};
 use crate::util::stream;
 
-/// `[flash.variation]`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Variation {
-    /// Mean growth of ln(BER) per cycle.
-    pub growth_mean: f64,
-    /// Its standard deviation between blocks.
-    pub growth_stddev: f64,
-    /// Where the distribution is cut, in standard deviations.
-    pub growth_bound: f64,
-    /// Bit error rate of an unworn block at the nominal step.
-    pub fresh_ber: f64,
-    /// Highest bit error rate the ECC corrects.
-    pub ecc_limit: f64,
-    /// Growth of ln(BER) per volt of step.
-    pub sensitivity: f64,
-    /// Step to which `flash.program` belongs, volts.
-    pub nominal_step: f64,
-    /// Largest step, volts.
-    pub max_step: f64,
-    /// Difference between two steps, volts.
-    pub step_decrement: f64,
+choice! {
+    /// `flash.variation.model`.
+    pub enum Model {
+        /// every block programs in flash.program
+        None = "none",
+        /// error rates grow at different rates, and the step with them (Cui et al., NPC 2016)
+        Ispp = "ispp",
+    }
+}
+
+section! {
+    /// `[flash.variation]`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Variation {
+        /// Mean growth of ln(BER) per cycle.
+        growth_mean: f64 = "flash.variation.growth_mean", number(0.0, 1.0), "3.7e-4";
+        /// Its standard deviation between blocks.
+        growth_stddev: f64 = "flash.variation.growth_stddev", number(0.0, 1.0), "9e-5";
+        /// Where the distribution is cut, in deviations.
+        growth_bound: f64 = "flash.variation.growth_bound", number(0.0, 10.0), "3.0";
+        /// Bit error rate of an unworn block.
+        fresh_ber: f64 = "flash.variation.fresh_ber", number(0.0, 0.5), "1.3e-6";
+        /// Highest bit error rate the ECC corrects.
+        ecc_limit: f64 = "flash.variation.ecc_limit", number(0.0, 0.5), "1.3e-3";
+        /// Growth of ln(BER) per volt of the ISPP step.
+        sensitivity: f64 = "flash.variation.sensitivity", number(0.0, 1e6), "15.0";
+        /// ISPP step that flash.program belongs to, volts.
+        nominal_step: f64 = "flash.variation.nominal_step", number(0.0, 100.0), "0.3";
+        /// Largest ISPP step, volts.
+        max_step: f64 = "flash.variation.max_step", number(0.0, 100.0), "0.6";
+        /// Difference between two ISPP steps, volts.
+        step_decrement: f64 = "flash.variation.step_decrement", number(0.0, 100.0), "0.03";
+    }
+}
+
+switch! {
+    /// Whether and how blocks differ.
+    Variation if Model = "flash.variation.model", "none" is Model::Ispp
 }
 
 /// Most steps there may be, since sets of them are words.
 const MOST_STEPS: usize = 64;
 /// Longest program, as of every flash operation.
 const LONGEST_PROGRAM_NS: f64 = 1e9;
-
-fn models() -> Vec<Choice> {
-    vec![
-        Choice { name: "none", doc: "every block programs in flash.program" },
-        Choice {
-            name: "ispp",
-            doc: "error rates grow at different rates, and the step with them (Cui et al., NPC 2016)",
-        },
-    ]
-}
-
-const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
-    Key { path, kind, default, words: &[], doc }
-}
-
-const fn to(max: f64) -> Kind {
-    Kind::Number { min: 0.0, max }
-}
-
-/// Its keys.
-pub const KEYS: &[Key] = &[
-    key("flash.variation.model", Kind::Choice(models), "none", "Whether and how blocks differ."),
-    key("flash.variation.growth_mean", to(1.0), "3.7e-4", "Mean growth of ln(BER) per cycle."),
-    key("flash.variation.growth_stddev", to(1.0), "9e-5", "Its standard deviation between blocks."),
-    key("flash.variation.growth_bound", to(10.0), "3.0", "Where the distribution is cut, in deviations."),
-    key("flash.variation.fresh_ber", to(0.5), "1.3e-6", "Bit error rate of an unworn block."),
-    key("flash.variation.ecc_limit", to(0.5), "1.3e-3", "Highest bit error rate the ECC corrects."),
-    key("flash.variation.sensitivity", to(1e6), "15.0", "Growth of ln(BER) per volt of the ISPP step."),
-    key("flash.variation.nominal_step", to(100.0), "0.3", "ISPP step that flash.program belongs to, volts."),
-    key("flash.variation.max_step", to(100.0), "0.6", "Largest ISPP step, volts."),
-    key("flash.variation.step_decrement", to(100.0), "0.03", "Difference between two ISPP steps, volts."),
-];
 
 impl Variation {
     /// Number of steps: the largest, and as many below it as stay above zero.
@@ -125,8 +111,8 @@ impl Variation {
 ///
 /// # Errors
 /// [`Contradiction`] naming the key to change.
-pub fn check(settings: &Settings) -> Result<(), Contradiction> {
-    let Some(variation) = &settings.flash.variation else { return Ok(()) };
+pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
+    let Some(variation) = &flash.variation else { return Ok(()) };
     let fail = |key, message| Err(Contradiction { key, message });
     let steps = variation.steps();
     if !(1..=MOST_STEPS).contains(&steps) {
@@ -136,7 +122,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
         );
         return fail("flash.variation.step_decrement", message);
     }
-    let longest_ns = variation.program_ns(steps - 1, settings.flash.program_ns);
+    let longest_ns = variation.program_ns(steps - 1, flash.program_ns);
     if longest_ns > LONGEST_PROGRAM_NS {
         let message = format!(
             "the smallest step, {:.3} below flash.variation.max_step, would program a page in {:.1} s; \

@@ -20,23 +20,15 @@ const STAGES: [u32; 4] = [6_000, 9_000, 12_000, 15_000];
 /// 20,000 blocks of the paper's flash.
 fn flash(variation: Variation) -> Flash {
     Flash {
-        channels: 1,
-        chips_per_channel: 1,
-        dies_per_chip: 1,
-        planes_per_die: 1,
         blocks_per_plane: 20_000,
         pages_per_block: 64,
         page_bytes: 2048,
-        ecc_unit_bytes: 1024,
         read_ns: 20_000,
         program_ns: 600_000,
         erase_ns: 1_500_000,
         transfer_ps: 25_000,
-        command_ns: 0,
-        parallel: crate::flash::parallel::Parallel::default(),
-        pe_cycles: 0,
-        endurance: crate::config::Endurance::Unlimited,
         variation: Some(variation),
+        ..Flash::default()
     }
 }
 

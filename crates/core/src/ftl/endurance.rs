@@ -13,20 +13,14 @@
 //! so that everything promised is kept and nothing stops half-way.
 
 use super::pool::BlockPool;
-use crate::config::{Contradiction, Key, Kind, Settings, Value};
+use crate::config::{Contradiction, Key, Kind, Settings};
+use crate::flash::Endurance;
 use crate::flash::variation::Speeds;
 use crate::util::Bits;
 use serde::{Deserialize, Serialize};
 
 /// Keys it reads.
 pub const KEYS: &[Key] = &[
-    Key {
-        path: "flash.endurance",
-        kind: Kind::Count { min: 1, max: 1 << 30 },
-        default: "none",
-        words: &["none", "ecc"],
-        doc: "Erases after which a block is retired; ecc: once its errors exceed flash.variation.ecc_limit at every step.",
-    },
     Key {
         path: "ftl.spare_blocks",
         kind: Kind::Count { min: 0, max: 1 << 24 },
@@ -43,28 +37,6 @@ pub const KEYS: &[Key] = &[
         doc: "Share of ftl.spare_blocks below which results warn: available_spare_threshold of NVMe, whole percents.",
     },
 ];
-
-/// `flash.endurance`: when a block is retired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Endurance {
-    /// Never.
-    Unlimited,
-    /// After so many erases.
-    Cycles(u32),
-    /// When its errors exceed the ECC limit at the smallest ISPP step.
-    Ecc,
-}
-
-impl Endurance {
-    /// The value of `flash.endurance`.
-    pub fn of(value: Option<&Value>) -> Endurance {
-        match value {
-            Some(Value::Count(cycles)) => Endurance::Cycles(*cycles as u32),
-            Some(Value::Word("ecc")) => Endurance::Ecc,
-            _ => Endurance::Unlimited,
-        }
-    }
-}
 
 /// The spare blocks of a device, and which blocks are worn out.
 #[derive(Clone, Debug, Serialize, Deserialize)]

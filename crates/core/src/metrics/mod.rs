@@ -8,6 +8,7 @@ mod maps;
 mod precondition;
 mod report;
 mod series;
+mod settings;
 mod summary;
 
 pub use files::{Benchmark, FileSystem, Operations, PageCache, Run};
@@ -21,6 +22,7 @@ pub use report::{
     Trace, Utilization, Waf, Wear,
 };
 pub use series::{Series, SeriesReport};
+pub use settings::Results;
 pub use summary::{Bins, Parts, Percentiles, Summary};
 
 use crate::request::Request;

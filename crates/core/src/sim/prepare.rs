@@ -13,7 +13,7 @@
 use rand::RngCore;
 
 use super::{Observer, RunError};
-use crate::config::{PreconditionKind, Settings};
+use crate::config::{PreconditionKind, Settings, WriteOrder};
 use crate::flash::media::Tape;
 use crate::flash::{Timing, Work};
 use crate::ftl::with_ftl;
@@ -78,7 +78,7 @@ impl Prepared {
             PreconditionKind::Mapped => {
                 let share = u128::from(lpns) * u128::from(how.share_ppm);
                 let pages = (share / 1_000_000).max(1) as u32;
-                if how.random {
+                if how.order == WriteOrder::Random {
                     let order = Scatter::new(u64::from(lpns), &mut random);
                     self.lay(&mut (0..pages).map(|rank| order.place(u64::from(rank)) as u32), observer)
                 } else {
@@ -89,7 +89,7 @@ impl Prepared {
                 self.lay(&mut (0..lpns), observer)?;
                 let mut next = 0;
                 let mut draw = || {
-                    if how.random {
+                    if how.order == WriteOrder::Random {
                         return below(random.next_u64(), u64::from(lpns)) as u32;
                     }
                     let lpn = next;

@@ -1,10 +1,8 @@
 //! Settings and runs for the tests.
 #![allow(dead_code)]
 
-use ftlab_core::config::{
-    Device, Endurance, Files, Flash, Ftl, Host, OutOfRange, Precondition, Replay, Results, Settings, Workload,
-};
-use ftlab_core::flash::parallel::{Allocation, Parallel};
+use ftlab_core::config::{Device, Files, Flash, Ftl, Host, OutOfRange, Replay, Results, Settings, Workload};
+use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -38,12 +36,7 @@ pub fn settings() -> Settings {
             merge_boundary: None,
             files: Files::NONE,
         },
-        device: Device {
-            scheduler: "noop".into(),
-            queue_depth: 1,
-            max_passed: 128,
-            precondition: Precondition::NONE,
-        },
+        device: Device::default(),
         ftl: Ftl {
             kind: "dftl".into(),
             mapping_cache_bytes: None,
@@ -73,25 +66,7 @@ pub fn settings() -> Settings {
             csm_threshold_ppm: 500_000,
             allocation: Allocation::CHANNEL_FIRST,
         },
-        flash: Flash {
-            channels: 1,
-            chips_per_channel: 1,
-            dies_per_chip: 1,
-            planes_per_die: 1,
-            blocks_per_plane: 256,
-            pages_per_block: 64,
-            page_bytes: 4096,
-            ecc_unit_bytes: 1024,
-            read_ns: 35_000,
-            program_ns: 350_000,
-            erase_ns: 1_500_000,
-            transfer_ps: 0,
-            command_ns: 0,
-            parallel: Parallel::default(),
-            pe_cycles: 0,
-            endurance: Endurance::Unlimited,
-            variation: None,
-        },
+        flash: Flash { blocks_per_plane: 256, ..Flash::default() },
         results: Results::default(),
     }
 }

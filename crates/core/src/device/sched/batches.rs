@@ -25,7 +25,7 @@
 //! O(batches x windows) over a whole run. Choice: only windows that begin at an idle chip with
 //! something waiting are looked at.
 
-use crate::config::{Key, Kind, Settings};
+use crate::config::Settings;
 use crate::device::Engine;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
@@ -33,14 +33,6 @@ use crate::workload::Op;
 
 /// Chips up to which the queues of all windows are kept: 16 MiB for each half.
 pub(super) const MOST_CHIPS: u32 = 1024;
-
-pub(super) const KEYS: &[Key] = &[Key {
-    path: "device.max_passed",
-    kind: Kind::Count { min: 0, max: 1 << 30 },
-    default: "128",
-    words: &["unlimited"],
-    doc: "Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.",
-}];
 
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@
 //! Read into it: a flush, and what came after it, waits until all before it has completed.
 
 use super::Scheduler;
-use crate::config::{Key, Settings};
+use crate::config::Settings;
 use crate::device::Engine;
 use crate::ftl::Ftl;
 use crate::request::{Ages, Pool, Window};
@@ -17,7 +17,6 @@ use crate::workload::Op;
 
 pub(super) const NAME: &str = "direct";
 pub(super) const DOC: &str = "every request issues at once and waits at its chips (SSDSim, MQSim)";
-pub(super) const KEYS: &[Key] = &[];
 
 /// What waits for a flush, and the flush.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@
 mod batches;
 
 use super::Engine;
-use crate::config::{Choice, Contradiction, Key, Settings};
+use crate::config::{Choice, Contradiction, Settings};
 use crate::flash::parallel::Allocation;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
@@ -110,10 +110,6 @@ macro_rules! registry {
         pub fn choices() -> Vec<Choice> {
             vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
         }
-
-        fn own_keys() -> Vec<Key> {
-            [$($module::KEYS),*].concat()
-        }
     };
 }
 
@@ -122,11 +118,6 @@ registry! {
     Direct = direct::Direct;
     Piq = piq::Piq;
     Vios = vios::Vios;
-}
-
-/// Keys of the registered schedulers, and of what they share.
-pub fn keys() -> Vec<Key> {
-    [batches::KEYS.to_vec(), own_keys()].concat()
 }
 
 /// Checks that the chosen scheduler fits the rest.

@@ -10,7 +10,7 @@
 //! write may issue when any chip is idle.
 
 use super::Scheduler;
-use crate::config::{Key, Settings};
+use crate::config::Settings;
 use crate::device::Engine;
 use crate::flash::parallel::Allocation;
 use crate::ftl::with_ftl;
@@ -21,7 +21,6 @@ use crate::workload::Op;
 
 pub(super) const NAME: &str = "noop";
 pub(super) const DOC: &str = "the oldest request issues once the chips it touches are idle";
-pub(super) const KEYS: &[Key] = &[];
 
 /// The queue.
 #[derive(Clone, Debug)]

@@ -6,14 +6,13 @@
 
 use super::Scheduler;
 use super::batches::Batches;
-use crate::config::{Key, Settings};
+use crate::config::Settings;
 use crate::device::Engine;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
 
 pub(super) const NAME: &str = "piq";
 pub(super) const DOC: &str = "PIQ (Gao et al., MSST 2014): batches without chip conflict, reads first";
-pub(super) const KEYS: &[Key] = &[];
 
 /// Chip batches, in each of which requests go in the order of arrival.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 
 use super::Scheduler;
 use super::batches::Batches;
-use crate::config::{Key, Settings};
+use crate::config::Settings;
 use crate::device::Engine;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
@@ -16,7 +16,6 @@ use crate::request::{Pool, Window};
 pub(super) const NAME: &str = "vios";
 pub(super) const DOC: &str =
     "VIOS (Cui et al., NPC 2016): chip batches of channel batches, reads first; blocks by speed";
-pub(super) const KEYS: &[Key] = &[];
 
 /// Chip batches, in each of which requests go by channel batch, then in the order of arrival.
 #[derive(Clone, Debug)]

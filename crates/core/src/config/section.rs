@@ -1,0 +1,332 @@
+//! Sections: typed settings that are declared once, in the part that reads them.
+//!
+//! [`section!`] makes a struct out of a list of keys. A key's line states the field, its type, the key's
+//! path, what it holds and its default; its documentation is the sentence of the reference:
+//!
+//! ```text
+//! section! {
+//!     /// `[device]`.
+//!     #[derive(Clone, Debug, PartialEq)]
+//!     pub struct Device {
+//!         /// Requests the device holds, waiting or in service.
+//!         queue_depth: u32 = "device.queue_depth", count(1, 1 << 30) or "unlimited", "1";
+//!         /// State of the flash at time 0.
+//!         precondition: Precondition;
+//!     }
+//! }
+//! ```
+//!
+//! - A field without `=` is a section of its own; its keys stand where it does.
+//! - What a `bool` or a [`choice!`] holds follows from the type. No default: the key may be absent.
+//! - `or "page" as "flash.page"`: the word stands for the other key's value.
+//! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
+
+use super::{Choice, Key, Kind, SizeMix, Value, Values};
+
+/// What is read from a configuration: a struct of fields with keys.
+pub trait Section: Sized {
+    /// Appends its keys, in the order of the reference.
+    fn declare(keys: &mut Vec<Key>);
+
+    /// Its values.
+    ///
+    /// # Panics
+    /// If a key with a default is missing from `values` or holds another kind's value.
+    fn read(values: &Values) -> Self;
+}
+
+/// No keys.
+impl Section for () {
+    fn declare(_keys: &mut Vec<Key>) {}
+
+    fn read(_values: &Values) {}
+}
+
+/// The keys of a section.
+pub fn keys<T: Section>() -> Vec<Key> {
+    let mut keys = Vec::new();
+    T::declare(&mut keys);
+    keys
+}
+
+/// A section with every key at its default.
+pub fn defaults<T: Section>() -> T {
+    let keys = keys::<T>();
+    T::read(&keys.iter().filter_map(|key| Some((key.path, key.default_value()?))).collect())
+}
+
+/// The type of a field that a key fills.
+pub trait Field: Sized {
+    /// The field of a value; `None` if the value is of another kind.
+    fn of(value: Option<&Value>) -> Option<Self>;
+}
+
+/// A type that says all about what its key holds.
+pub trait Natural: Field {
+    /// What the key holds.
+    const KIND: Kind;
+}
+
+impl Natural for bool {
+    const KIND: Kind = Kind::Bool;
+}
+
+impl Field for bool {
+    fn of(value: Option<&Value>) -> Option<bool> {
+        match value? {
+            Value::Bool(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+}
+
+/// A key's word is no limit.
+impl Field for u64 {
+    fn of(value: Option<&Value>) -> Option<u64> {
+        match value? {
+            Value::Count(n) | Value::Bytes(n) | Value::Nanos(n) | Value::PicosPerByte(n) | Value::Ppm(n) => {
+                Some(*n)
+            }
+            Value::Word(_) => Some(u64::MAX),
+            _ => None,
+        }
+    }
+}
+
+/// A key's word is no limit.
+impl Field for u32 {
+    fn of(value: Option<&Value>) -> Option<u32> {
+        match value? {
+            Value::Word(_) => Some(u32::MAX),
+            value => u64::of(Some(value))?.try_into().ok(),
+        }
+    }
+}
+
+impl Field for f64 {
+    fn of(value: Option<&Value>) -> Option<f64> {
+        match value? {
+            Value::Number(n) => Some(*n),
+            _ => None,
+        }
+    }
+}
+
+impl Field for String {
+    fn of(value: Option<&Value>) -> Option<String> {
+        match value? {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Field for SizeMix {
+    fn of(value: Option<&Value>) -> Option<SizeMix> {
+        match value? {
+            Value::SizeMix(mix) => Some(mix.clone()),
+            Value::Bytes(bytes) => Some(SizeMix::single(*bytes)),
+            _ => None,
+        }
+    }
+}
+
+/// `None` where the key is absent or holds one of its words.
+impl<T: Field> Field for Option<T> {
+    fn of(value: Option<&Value>) -> Option<Option<T>> {
+        match value {
+            None | Some(Value::Word(_)) => Some(None),
+            value => T::of(value).map(Some),
+        }
+    }
+}
+
+/// The field of a key; `other` is the key that its word stands for, if it does.
+pub(crate) fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
+    let value = match (values.get(path), other) {
+        (Some(Value::Word(_)), [other]) => values.get(other),
+        (value, _) => value,
+    };
+    T::of(value).unwrap_or_else(|| panic!("{path}: its field cannot hold {value:?}"))
+}
+
+/// Longest time a key may state: one year.
+const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
+/// Any time.
+pub(crate) const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
+/// A flash operation: at most a second, so that 2^34 of them fit 64 bits.
+pub(crate) const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
+
+pub(crate) const fn count(min: u64, max: u64) -> Kind {
+    Kind::Count { min, max }
+}
+
+pub(crate) const fn number(min: f64, max: f64) -> Kind {
+    Kind::Number { min, max }
+}
+
+pub(crate) const fn bytes(min: u64, max: u64) -> Kind {
+    Kind::Bytes { min, max }
+}
+
+/// A share in percent.
+pub(crate) const fn share(min_ppm: u64, max_ppm: u64) -> Kind {
+    Kind::Percent { min_ppm, max_ppm }
+}
+
+/// One of a registry's names.
+pub(crate) const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
+    Kind::Choice(list)
+}
+
+/// Makes a [`Section`] of a struct; see the module.
+macro_rules! section {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident: $type:ty
+                $(= $path:literal
+                    $(, $kind:ident $(($($limit:expr),+))? $(or $word:literal $(as $other:literal)?)*)?
+                    $(, $default:literal)?
+                    $(not in $state:ident)?
+                )?;
+            )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[allow(rustdoc::broken_intra_doc_links)]
+        $vis struct $name {
+            $($(#[doc = $doc])+ pub $field: $type,)*
+        }
+
+        impl $crate::config::Section for $name {
+            #[allow(unused_variables)]
+            fn declare(keys: &mut Vec<$crate::config::Key>) {
+                $($crate::config::section!(
+                    @declare keys, $type, concat!($($doc),+)
+                    $(, $path, [$type $(, $kind $(($($limit),+))?)?],
+                        &[$($($word),*)?], concat!($($default)?), concat!($(stringify!($state))?))?
+                );)*
+            }
+
+            #[allow(unused_variables)]
+            fn read(values: &$crate::config::Values) -> $name {
+                $name {
+                    $($field: $crate::config::section!(
+                        @read values, $type $(, $path, &[$($($($other,)?)*)?])?
+                    ),)*
+                }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $crate::config::section::defaults()
+            }
+        }
+    };
+    (@declare $keys:ident, $type:ty, $doc:expr) => {
+        <$type as $crate::config::Section>::declare($keys)
+    };
+    (@declare $keys:ident, $type:ty, $doc:expr, $path:literal, $kind:tt, $words:expr, $default:expr, $out:expr) => {
+        $keys.push($crate::config::Key {
+            path: $path,
+            kind: $crate::config::section!(@kind $kind),
+            default: $default,
+            words: $words,
+            doc: $doc.trim_start(),
+        })
+    };
+    (@kind [$type:ty]) => { <$type as $crate::config::section::Natural>::KIND };
+    (@kind [$type:ty, $kind:expr]) => { $kind };
+    (@read $values:ident, $type:ty) => { <$type as $crate::config::Section>::read($values) };
+    (@read $values:ident, $type:ty, $path:literal, $other:expr) => {
+        $crate::config::section::field($values, $path, $other)
+    };
+}
+
+/// Makes a section one that a key switches on: `Option<T>` is a section too, `Some` where the key holds the
+/// value behind `is`. The key stands before the section's own.
+macro_rules! switch {
+    (
+        $(#[doc = $doc:literal])+
+        $name:ident if $type:ty = $path:literal, $default:literal is $on:expr
+    ) => {
+        impl $crate::config::Section for Option<$name> {
+            fn declare(keys: &mut Vec<$crate::config::Key>) {
+                $crate::config::section!(
+                    @declare keys, $type, concat!($($doc),+), $path, [$type], &[], $default, ""
+                );
+                <$name as $crate::config::Section>::declare(keys);
+            }
+
+            fn read(values: &$crate::config::Values) -> Option<$name> {
+                let switch: $type = $crate::config::section::field(values, $path, &[]);
+                (switch == $on).then(|| <$name as $crate::config::Section>::read(values))
+            }
+        }
+    };
+}
+
+/// Makes an enum of a closed list of names: each variant's documentation is its line in the reference.
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident {
+            $($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl $name {
+            /// Name as configured.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+
+        impl $crate::config::section::Natural for $name {
+            const KIND: $crate::config::Kind = $crate::config::Kind::Choice(|| {
+                vec![$($crate::config::Choice { name: $text, doc: concat!($($doc),+).trim_start() }),+]
+            });
+        }
+
+        impl $crate::config::section::Field for $name {
+            fn of(value: Option<&$crate::config::Value>) -> Option<$name> {
+                match value? {
+                    $($crate::config::Value::Text(text) if text == $text => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+#[allow(unused_macros)]
+/// Makes what a floor reads include what the floor below reads: its fields are reached as if they were
+/// its own, and a reference to it serves as a reference to those.
+macro_rules! over {
+    ($name:ty, $field:ident: $below:ty) => {
+        impl std::ops::Deref for $name {
+            type Target = $below;
+
+            fn deref(&self) -> &$below {
+                &self.$field
+            }
+        }
+
+        impl std::ops::DerefMut for $name {
+            fn deref_mut(&mut self) -> &mut $below {
+                &mut self.$field
+            }
+        }
+    };
+}
+
+pub(crate) use {choice, section, switch};

@@ -1,0 +1,68 @@
+//! `[device]`: the device's queue, and the state of its flash at time 0.
+
+use crate::config::section::{count, one_of, share};
+use crate::config::{choice, section};
+
+section! {
+    /// `[device]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Device {
+        /// Scheduler of the device's own queue.
+        scheduler: String = "device.scheduler", one_of(super::sched::choices), "noop";
+        /// Requests the device holds, waiting or in service.
+        queue_depth: u32 = "device.queue_depth", count(1, 1 << 30) or "unlimited", "1";
+        /// What was written before time 0.
+        precondition: Precondition;
+        /// Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.
+        max_passed: u32 = "device.max_passed", count(0, 1 << 30) or "unlimited", "128";
+    }
+}
+
+choice! {
+    /// What was written before time 0.
+    pub enum PreconditionKind {
+        /// the flash starts empty
+        None = "none",
+        /// a share of the logical pages was written once each, device.precondition_share
+        Mapped = "mapped",
+        /// every logical page was written once, in order
+        Fill = "fill",
+        /// filled twice, then overwritten until write amplification is steady
+        Steady = "steady",
+    }
+}
+
+choice! {
+    /// Order of the writes before time 0.
+    pub enum WriteOrder {
+        /// uniform over the user capacity, one logical page a write
+        Random = "random",
+        /// in order, from the first logical page again after the last
+        Sequential = "sequential",
+    }
+}
+
+section! {
+    /// `device.precondition` and its keys.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Precondition {
+        /// State of the flash at time 0.
+        kind: PreconditionKind = "device.precondition", "none";
+        /// Share of the user capacity that holds data after precondition mapped.
+        share_ppm: u64 = "device.precondition_share", share(1, 1_000_000), "100%";
+        /// Order of the writes of preconditions mapped and steady.
+        order: WriteOrder = "device.precondition_pattern", "random";
+        /// Precondition steady: the last five rounds' write amplification differs by at most this share of its
+        /// mean.
+        bound_ppm: u64 = "device.precondition_bound", share(1, 1_000_000), "1%";
+        /// Precondition steady: rounds, each of the user capacity, after which it stops in any case.
+        rounds: u32 = "device.precondition_rounds", count(5, 1_000_000), "100";
+    }
+}
+
+impl Precondition {
+    /// Every logical page written once.
+    pub fn fill() -> Precondition {
+        Precondition { kind: PreconditionKind::Fill, ..Precondition::default() }
+    }
+}

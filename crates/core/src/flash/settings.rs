@@ -1,0 +1,128 @@
+//! `[flash]`: geometry and timing, and what follows from the geometry.
+
+use super::parallel::{MultiPlane, Parallel};
+use super::variation::Variation;
+use crate::config::section::{Field, OPERATION, bytes, count};
+use crate::config::{Kind, Value, section};
+use serde::{Deserialize, Serialize};
+
+section! {
+    /// `[flash]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Flash {
+        /// Channels.
+        channels: u32 = "flash.channels", count(1, 1024), "1";
+        /// Chips on each channel.
+        chips_per_channel: u32 = "flash.chips_per_channel", count(1, 1024), "1";
+        /// Dies in each chip; unless flash.interleave, they add capacity alone.
+        dies_per_chip: u32 = "flash.dies_per_chip", count(1, 64), "1";
+        /// Planes in each die; unless flash.multi_plane, they add capacity alone.
+        planes_per_die: u32 = "flash.planes_per_die", count(1, 64), "1";
+        /// Erase blocks in each plane.
+        blocks_per_plane: u32 = "flash.blocks_per_plane", count(1, 1 << 24), "4096";
+        /// Pages in each erase block.
+        pages_per_block: u32 = "flash.pages_per_block", count(1, 65_536), "64";
+        /// Data bytes of a NAND page.
+        page_bytes: u32 = "flash.page", bytes(512, 1 << 24), "4KiB";
+        /// Bytes that the error correction protects together; a unit of msftl is no smaller.
+        ecc_unit_bytes: u32 = "flash.ecc_unit", bytes(1, 1 << 24), "1KiB";
+        /// Raw capacity; the geometry states it, and where this is given both must agree.
+        stated_bytes: Option<u64> = "flash.capacity", bytes(1, 1 << 60) not in state;
+        /// Time to read a page from the cells.
+        read_ns: u64 = "flash.read", OPERATION, "35us" not in state;
+        /// Time to program a page.
+        program_ns: u64 = "flash.program", OPERATION, "350us" not in state;
+        /// Time to erase a block.
+        erase_ns: u64 = "flash.erase", OPERATION, "1.5ms" not in state;
+        /// Time of one byte on the channel bus.
+        transfer_ps: u64 = "flash.transfer", PER_BYTE, "0ns" not in state;
+        /// Erases each block has behind it at time 0.
+        pe_cycles: u64 = "flash.pe_cycles", count(0, 1 << 30), "0";
+        /// Erases after which a block is retired; ecc: once its errors exceed flash.variation.ecc_limit at every step.
+        endurance: Endurance = "flash.endurance", count(1, 1 << 30) or "none" or "ecc", "none";
+        /// Time of a command and its address on the channel bus.
+        command_ns: u64 = "flash.command", OPERATION, "0ns" not in state;
+        /// What works side by side.
+        parallel: Parallel;
+        /// How blocks differ; `None`: they do not.
+        variation: Option<Variation>;
+    }
+}
+
+const PER_BYTE: Kind = Kind::TimePerByte;
+
+/// `flash.endurance`: when a block is retired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Endurance {
+    /// Never.
+    Unlimited,
+    /// After so many erases.
+    Cycles(u32),
+    /// When its errors exceed the ECC limit at the smallest ISPP step.
+    Ecc,
+}
+
+impl Field for Endurance {
+    fn of(value: Option<&Value>) -> Option<Endurance> {
+        match value? {
+            Value::Word("none") => Some(Endurance::Unlimited),
+            Value::Word("ecc") => Some(Endurance::Ecc),
+            cycles => u32::of(Some(cycles)).map(Endurance::Cycles),
+        }
+    }
+}
+
+impl Flash {
+    /// Chips in the device.
+    pub fn chips(&self) -> u32 {
+        self.channels * self.chips_per_channel
+    }
+
+    /// Erase blocks in one chip.
+    pub fn blocks_per_chip(&self) -> u64 {
+        u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
+    }
+
+    /// Units in one chip: what the FTL can direct a page to, see [`super::parallel`].
+    pub fn units_per_chip(&self) -> u32 {
+        match self.parallel {
+            Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => 1,
+            Parallel { multi_plane: MultiPlane::Off, .. } => self.dies_per_chip,
+            _ => self.dies_per_chip * self.planes_per_die,
+        }
+    }
+
+    /// Units in the device.
+    pub fn units(&self) -> u32 {
+        self.chips() * self.units_per_chip()
+    }
+
+    /// Erase blocks in one unit.
+    pub fn blocks_per_unit(&self) -> u64 {
+        self.blocks_per_chip() / u64::from(self.units_per_chip())
+    }
+
+    /// What a unit is, in words.
+    pub fn unit_name(&self) -> &'static str {
+        match self.parallel {
+            Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",
+            Parallel { multi_plane: MultiPlane::Off, .. } => "die",
+            _ => "plane",
+        }
+    }
+
+    /// NAND pages in the device.
+    pub fn pages(&self) -> u64 {
+        u64::from(self.chips()) * self.blocks_per_chip() * u64::from(self.pages_per_block)
+    }
+
+    /// Bytes in the device, before over-provisioning.
+    pub fn raw_bytes(&self) -> u64 {
+        self.pages() * u64::from(self.page_bytes)
+    }
+
+    /// Bus time of `bytes`, ns, rounded to the nearest (half up).
+    pub fn transfer_ns(&self, bytes: u64) -> u64 {
+        (bytes * self.transfer_ps + 500) / 1000
+    }
+}

@@ -1,0 +1,19 @@
+//! `[results]`: what a result holds beside its fixed fields.
+
+use crate::config::section;
+
+section! {
+    /// What is measured in addition; all of it off by default, when it costs nothing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Results {
+        /// Show the bins of every latency, wait and access distribution; --html sets all keys of [results].
+        histograms: bool = "results.histograms", "false";
+        /// Show flash operations by cause, requests, latencies and mapping hits over time, at most 256
+        /// intervals.
+        series: bool = "results.series", "false";
+        /// Show how often each block was erased, at most 4,096 cells.
+        erase_map: bool = "results.erase_map", "false";
+        /// Show the miss ratio that an LRU mapping cache of each size would have over the run's lookups.
+        miss_curve: bool = "results.miss_curve", "false";
+    }
+}
