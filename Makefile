@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench crash mutants fuzz fuzz-rust fuzz-python soak soak-ends audit docs site picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-ends audit docs site picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -38,7 +38,7 @@ help:
 	@echo 'make crash    lose power 10,000 times with every FTL (CI: a few hundred times)'
 	@echo 'make mutants  change the core in 200 places (N=...), one at a time: do its tests notice?'
 	@echo 'make fuzz     200,000 mutated inputs over every reader (CI: 2,000)'
-	@echo 'make soak     long campaigns: signals and full disks over every command that writes'
+	@echo 'make soak     long campaigns: 20,000 configurations; signals and full disks over every command that writes'
 	@echo 'make audit    licences and known advisories of all dependencies'
 	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
@@ -107,7 +107,10 @@ fuzz-rust: | require-cargo
 fuzz-python: $(VENV)/.built
 	FTLAB_CAMPAIGN=50000 $(BIN)/python -m pytest -q -s tests/python/test_mutated.py
 
-soak: soak-ends
+soak: soak-everything soak-ends
+
+soak-everything: | require-cargo
+	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture
 
 soak-ends: $(VENV)/.built
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_ends.py -k half_written

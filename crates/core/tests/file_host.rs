@@ -24,6 +24,37 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
     }
 }
 
+/// Keeps nothing, and wants all activity.
+struct Activity;
+
+impl sim::Observer for Activity {
+    fn complete(&mut self, _completion: &Completion) {}
+
+    fn wants_activity(&self) -> bool {
+        true
+    }
+}
+
+/// While activity is told each flash operation ends at an instant of its own. The host above acted at each of them
+/// once, so that samples of its memory, and when the flusher went on, depended on whether somebody looked.
+#[test]
+fn telling_activity_changes_nothing() {
+    for ftl in ["page", "bast"] {
+        for kind in KINDS {
+            let mut settings = phone(256);
+            settings.ftl.kind = ftl.into();
+            settings.flash.channels = 2;
+            settings.host.files.page_cache_bytes = 2 << 20;
+            let clients = benchmark(&mut settings, small(kind));
+            let (plain, _) = run(&settings, clients.clone(), false);
+            let prepared = Prepared::new(&settings, &mut (), false).unwrap();
+            let told = sim::run_clients(&settings, prepared, clients, &mut Activity).unwrap();
+            let texts = [&plain, &told].map(|report| serde_json::to_string(report).unwrap());
+            assert!(texts[0] == texts[1], "{ftl}, {}", kind.name());
+        }
+    }
+}
+
 /// Merges are counted for the measured stretch alone, too: what ageing caused is not among them, and their
 /// times are all merging of that stretch.
 #[test]

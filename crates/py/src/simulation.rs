@@ -144,7 +144,8 @@ const BUSY: &str = "this simulation is busy in another call; an object takes one
 impl Simulation {
     fn open(&self) -> Result<Taken<'_>, Fault> {
         let driven = self.driven.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let taken = Taken { home: &self.driven, driven: Some(driven.ok_or_else(|| Fault::User(BUSY.into()))?) };
+        let taken =
+            Taken { home: &self.driven, driven: Some(driven.ok_or_else(|| Fault::User(BUSY.into()))?) };
         match &taken.broken {
             Some(why) => Err(Fault::Internal(format!("the simulation ended early: {why}"))),
             None => Ok(taken),

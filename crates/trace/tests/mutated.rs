@@ -2,11 +2,11 @@
 //!
 //! None panics, each takes bounded memory and time, and a refusal has the form of one. The case's number is
 //! its seed. What once failed is kept in `tests/corpus`, a folder for each reader. `make fuzz` has the long
-//! form: `FTLAB_CAMPAIGN=N` goes on to the next multiple of N from out/campaigns/mutated, which
-//! `FTLAB_CAMPAIGN_SECONDS` may end earlier.
+//! form.
 
 mod common;
 
+use common::campaign::campaign;
 use common::seeds::{JOBS, SEEDS, TABLES, TOMLS};
 use common::{Folder, drain};
 use ftlab_config::{Base, Override, Resolved, resolve};
@@ -19,8 +19,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Bytes that a reader may hold.
@@ -341,72 +341,17 @@ fn judged(reader: Reader, input: &[u8], folder: &Folder, states: &States) -> Opt
     (start.elapsed() > MOST_TIME).then(|| format!("{:?}", start.elapsed()))
 }
 
-/// Ends the process where a case never ends; a thread cannot be stopped.
-fn watch(current: &'static AtomicU64) {
-    std::thread::spawn(move || {
-        let mut seen = (0, Instant::now());
-        loop {
-            std::thread::sleep(Duration::from_secs(1));
-            let now = current.load(Relaxed);
-            if now == u64::MAX {
-                return;
-            }
-            if now != seen.0 {
-                seen = (now, Instant::now());
-            } else if seen.1.elapsed() > 6 * MOST_TIME {
-                eprintln!("case {now} does not end");
-                std::process::abort();
-            }
-        }
-    });
-}
-
-fn environment(name: &str) -> Option<u64> {
-    std::env::var(name)
-        .ok()
-        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: a whole number")))
-}
-
-fn kept() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/campaigns")
-}
-
 #[test]
 fn mutated_inputs() {
-    static CURRENT: AtomicU64 = AtomicU64::new(0);
     let (folder, states) = (Folder::new(), States::new());
-    let state = kept().join("mutated");
-    let whole = environment("FTLAB_CAMPAIGN");
-    let first = whole
-        .and_then(|_| std::fs::read_to_string(&state).ok())
-        .map_or(0, |text| text.trim().parse().unwrap());
-    let last = whole.map_or(SHORT, |whole| (first / whole + 1) * whole);
-    let (start, seconds) = (Instant::now(), environment("FTLAB_CAMPAIGN_SECONDS").unwrap_or(u64::MAX));
-    watch(&CURRENT);
-    let (mut faults, mut number) = (Vec::new(), first);
-    while number < last && start.elapsed().as_secs() < seconds {
-        CURRENT.store(number, Relaxed);
-        if whole.is_some() {
-            // Before it is read: a stack that overflows ends the process.
-            std::fs::create_dir_all(kept()).unwrap();
-            std::fs::write(&state, number.to_string()).unwrap();
-        }
+    campaign("mutated", SHORT, 6 * MOST_TIME, |number, kept| {
         let (reader, input) = case(number, &states);
-        if let Some(fault) = judged(reader, &input, &folder, &states) {
-            let name = READERS.iter().find(|(each, _)| *each == reader).unwrap().1;
-            let path = kept().join(format!("{name}-{number}"));
-            std::fs::create_dir_all(kept()).unwrap();
-            std::fs::write(&path, &input).unwrap();
-            faults.push(format!("case {number}, reader {name}: {fault}; kept in {}", path.display()));
-        }
-        number += 1;
-    }
-    if whole.is_some() {
-        std::fs::write(&state, number.to_string()).unwrap();
-    }
-    CURRENT.store(u64::MAX, Relaxed);
-    println!("mutated: cases {first} to {number}, {} s, {} faults", start.elapsed().as_secs(), faults.len());
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+        let fault = judged(reader, &input, &folder, &states)?;
+        let name = READERS.iter().find(|(each, _)| *each == reader).unwrap().1;
+        let path = kept.join(format!("{name}-{number}"));
+        std::fs::write(&path, &input).unwrap();
+        Some(format!("reader {name}: {fault}; kept in {}", path.display()))
+    });
 }
 
 /// What once failed.

@@ -130,6 +130,8 @@ pub struct FileHost {
     /// number; none such is in front.
     outbox: VecDeque<(u32, u64)>,
     submitted: u64,
+    /// Some of the outbox has been taken since the flusher looked.
+    taken: bool,
     /// Of the outbox, writes of cached pages by their block, if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
@@ -173,6 +175,7 @@ impl FileHost {
             free_bio: NONE,
             outbox: VecDeque::new(),
             submitted: 0,
+            taken: false,
             waiting: cooperates.then(HashMap::new),
             in_flight: 0,
             directs: Vec::new(),
@@ -433,6 +436,10 @@ impl Arrivals for FileHost {
         if self.live == 0 { NEVER } else { self.clock.next().0 }
     }
 
+    fn goes_on(&self) -> bool {
+        self.taken && self.live > 0 && self.outbox.is_empty()
+    }
+
     fn ended(&self) -> bool {
         self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
     }
@@ -445,6 +452,7 @@ impl Arrivals for FileHost {
             self.steps = 0;
         }
         self.now_ns = now_ns;
+        self.taken = false;
         while self.live > 0 {
             let (due_ns, slot) = self.clock.next();
             if due_ns > now_ns {
@@ -477,6 +485,7 @@ impl Arrivals for FileHost {
 
     fn take(&mut self, _now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
         let Some((id, _)) = self.outbox.pop_front() else { return Ok(None) };
+        self.taken = true;
         Ok(Some(pool.insert(self.hand_over(id))))
     }
 
@@ -490,6 +499,7 @@ impl Arrivals for FileHost {
         self.flush_blocks(first, end);
         for block in first..end {
             let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
+            self.taken = true;
             let request = self.hand_over(id);
             match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
                 None => joined.push(request),

@@ -22,6 +22,11 @@ pub trait Arrivals {
         Ok(())
     }
 
+    /// Whether it has been waiting for its requests to be taken, and has more to do now that they are.
+    fn goes_on(&self) -> bool {
+        false
+    }
+
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;
 

@@ -54,6 +54,11 @@ impl Arrivals for Feed<'_> {
     }
 
     #[inline]
+    fn goes_on(&self) -> bool {
+        on!(self, it => it.goes_on())
+    }
+
+    #[inline]
     fn ended(&self) -> bool {
         on!(self, it => it.ended())
     }

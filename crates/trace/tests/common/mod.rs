@@ -1,6 +1,7 @@
 //! Files for tests, and short forms of what is read from them.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod campaign;
 pub mod seeds;
 
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};

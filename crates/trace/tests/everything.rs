@@ -1,0 +1,447 @@
+//! A campaign: everything with everything. Configurations drawn over the whole schema, so that a new key joins
+//! by itself, each with a few hundred requests, on a build with debug assertions and overflow checks.
+//!
+//! None panics, none hangs, no invariant breaks in check mode. And what must make no difference makes none:
+//! check mode, whether activity is reported, a device that was saved and loaded, requests submitted from
+//! outside instead of replayed. The case's number is its seed. `make soak` has the long form.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Duration;
+
+use common::campaign::campaign;
+use ftlab_config::{Base, Override, Resolved, presets, resolve, schema};
+use ftlab_core::Simulation;
+use ftlab_core::config::Replay;
+use ftlab_core::metrics::Preconditioning;
+use ftlab_core::sim::crash::{CrashError, Cuts, Options, Summary, crash};
+use ftlab_core::sim::{Activity, Completion, Observer, Prepared, RunError, run_clients, run_prepared};
+use ftlab_core::workload::bench::{Clients, fio};
+use ftlab_core::workload::{Generator, Op, Record, Source, SourceError};
+use rand::prelude::*;
+use rand_xoshiro::Xoshiro256PlusPlus as Draw;
+use serde_json::Value as Json;
+
+/// Pages of the largest device.
+const MOST_PAGES: u64 = 1 << 14;
+/// A run is stopped after so many requests, or looks at it; what it had done up to then was checked.
+const MOST_REQUESTS: u64 = 1500;
+const MOST_LOOKS: u32 = 24;
+/// A case that takes longer hangs. Generous, as the machine may be busy.
+const HANGS: Duration = Duration::from_secs(240);
+
+/// A key's path and its schema.
+type Key = (String, Json);
+
+fn keys() -> Vec<Key> {
+    fn walk(path: &str, properties: &Json, into: &mut Vec<Key>) {
+        for (name, property) in properties.as_object().unwrap() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match property.get("properties") {
+                Some(inner) => walk(&path, inner, into),
+                // A path names a file; the preset is the base.
+                None if property.get("minLength").is_some() || path == "preset" => {}
+                None => into.push((path, property.clone())),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk("", &schema()["properties"], &mut found);
+    assert!(found.len() > 100, "the schema has the keys");
+    found
+}
+
+/// About the default, or anything in what is allowed.
+fn number(draw: &mut Draw, property: &Json) -> u64 {
+    let min = property["minimum"].as_u64().unwrap_or(0);
+    let max = property["maximum"].as_u64().unwrap_or(u64::MAX);
+    let default = property["default"].as_u64().unwrap_or(min);
+    let drawn = match draw.random_range(0..8) {
+        0 => min,
+        1 => min.saturating_add(1),
+        2 => default / 2,
+        3 => default.saturating_mul(2),
+        4 => default.saturating_add(1),
+        5 if draw.random_range(0..8) == 0 => max,
+        _ => 1 << draw.random_range(0..12),
+    };
+    drawn.clamp(min, max)
+}
+
+/// A text with a unit. The unit's names tell which it is.
+fn quantity(draw: &mut Draw, pattern: &str) -> String {
+    let pick = |draw: &mut Draw, from: &[&str]| (*from.choose(draw).unwrap()).to_owned();
+    if pattern.contains("KiB") {
+        let whole = draw.random_range(1..=9);
+        match draw.random_range(0..4) {
+            0 => pick(draw, &["0B", "1B", "100B", "512B", "1000B", "4KiB", "6KiB"]),
+            1 => format!("{whole}KiB"),
+            _ => format!("{}B", 1u64 << draw.random_range(6..24)),
+        }
+    } else if pattern.contains('%') {
+        pick(draw, &["0%", "0.0001%", "1%", "7%", "10%", "25%", "33.3%", "50%", "90%", "99.9999%", "100%"])
+    } else if pattern.contains("ps|") {
+        pick(draw, &["0ns", "1ps", "1.25ns", "25ns", "1us"])
+    } else {
+        let most: &[&str] = &["0ns", "1ns", "999ns", "20us", "350us", "1ms", "10ms", "100ms", "1s", "30s"];
+        if draw.random_range(0..30) == 0 { "8760h".into() } else { pick(draw, most) }
+    }
+}
+
+fn value(draw: &mut Draw, property: &Json) -> String {
+    let texts = |list: &Json, draw: &mut Draw| {
+        list.as_array().unwrap().choose(draw).unwrap().as_str().unwrap().to_owned()
+    };
+    if let Some([words, other]) = property["anyOf"].as_array().map(Vec::as_slice) {
+        let mut other = other.clone();
+        other["default"] = property["default"].clone();
+        return if draw.random_range(0..3) == 0 { texts(&words["enum"], draw) } else { value(draw, &other) };
+    }
+    if property.get("enum").is_some() {
+        return texts(&property["enum"], draw);
+    }
+    match property["type"].as_str() {
+        Some("boolean") => draw.random::<bool>().to_string(),
+        Some("integer") => number(draw, property).to_string(),
+        Some("number") => {
+            let default = property["default"].as_f64().unwrap_or(1.0);
+            [0.0, 0.01, 0.5, 0.99, 1.0, 1.5, 4.0, default].choose(draw).unwrap().to_string()
+        }
+        _ => match property["pattern"].as_str().unwrap() {
+            pattern if pattern.starts_with("^[^/:]") => {
+                (*["4KiB", "512B/1:4KiB/2", "4KiB/60:64KiB/40"].choose(draw).unwrap()).into()
+            }
+            pattern => quantity(draw, pattern),
+        },
+    }
+}
+
+/// A case's configuration, grown a key at a time; what does not go with the rest is left out.
+struct Grown {
+    base: Base<'static>,
+    set: Vec<Override>,
+    resolved: Resolved,
+}
+
+impl Grown {
+    fn of_preset(name: &'static str) -> Grown {
+        let base = Base::Preset(name);
+        let small = [("flash.blocks_per_plane", "24"), ("flash.pages_per_block", "16")];
+        let small = small.map(|(key, value)| of_text(key, value)).to_vec();
+        let resolved = resolve(Base::Preset(name), &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut grown = Grown { base, set: Vec::new(), resolved };
+        // msftl and vios fix their translation blocks and free blocks for their own size.
+        let rest = [("ftl.translation_blocks", "auto"), ("device.precondition", "none")];
+        let chips =
+            [("flash.channels", "2"), ("flash.chips_per_channel", "2"), ("flash.planes_per_die", "1")];
+        for (key, value) in rest.into_iter().chain(chips) {
+            grown.try_set(vec![of_text(key, value)]);
+        }
+        grown.try_set(small);
+        grown
+    }
+
+    fn try_set(&mut self, more: Vec<Override>) -> bool {
+        let set: Vec<_> = self.set.iter().cloned().chain(more).collect();
+        let Ok(resolved) = resolve(self.base, &set) else { return false };
+        (self.set, self.resolved) = (set, resolved);
+        true
+    }
+
+    fn fits(&self) -> bool {
+        let settings = &self.resolved.settings;
+        settings.flash.pages() <= MOST_PAGES && settings.user_bytes() >= 16 << 10
+    }
+}
+
+fn of_text(key: &str, value: &str) -> Override {
+    Override { origin: format!("--set {key}={value}"), key: key.to_owned(), value: value.to_owned() }
+}
+
+fn grown(draw: &mut Draw, keys: &[Key]) -> Grown {
+    loop {
+        let names: Vec<_> = presets().iter().map(|preset| preset.name).collect();
+        let mut grown = Grown::of_preset(names.choose(draw).unwrap());
+        let parts: Vec<_> = keys.iter().filter(|(_, property)| property.get("enum").is_some()).collect();
+        for _ in 0..draw.random_range(3..16) {
+            // Half of them exchange a part.
+            let (path, property) =
+                if draw.random() { *parts.choose(draw).unwrap() } else { keys.choose(draw).unwrap() };
+            let before = grown.set.len();
+            if grown.try_set(vec![of_text(path, &value(draw, property))]) && !grown.fits() && before > 3 {
+                let shorter = grown.set[..before].to_vec();
+                grown.set.clear();
+                grown.try_set(shorter);
+            }
+        }
+        if draw.random_range(0..4) == 0 {
+            let kind = ["postmark", "sysbench", "filebench", "dbench"].choose(draw).unwrap();
+            let small = [("files", "9"), ("file_size", "64KiB"), ("clients", "3"), ("transactions", "100")]
+                .into_iter()
+                .chain([("duration", "300ms"), ("ageing", "100ms"), ("requests", "400"), ("kind", kind)]);
+            grown.try_set(
+                small.map(|(key, value)| of_text(&format!("workload.benchmark.{key}"), value)).collect(),
+            );
+        }
+        if grown.fits() {
+            return grown;
+        }
+    }
+}
+
+const JOBS: &[&str] = &[
+    "[a]\nrw=randrw\nbs=4k\nsize=256k\niodepth=4\ndirect=1\nnumjobs=2\n[b]\nrw=write\nsize=64k\ndirect=1\nfsync=8\n",
+    "[x]\nrw=randwrite\nrandom_distribution=zipf:1.1\nsize=128k\nruntime=2\ntime_based\n[y]\nrw=read\nsize=64k\n",
+];
+
+/// Requests, many next to each other and many at one time, over the whole device or a part of it.
+fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
+    let sectors = user_bytes / 512;
+    let most = (1 << draw.random_range(0..9)).min(sectors);
+    let hot = if draw.random() { sectors } else { (sectors / 8).max(most) };
+    let gap = 1 << draw.random_range(4..24);
+    let (count, mut time_ns, mut next) = (draw.random_range(50..400), 0, 0);
+    let record = |_| {
+        time_ns += if draw.random_range(0..3) == 0 { draw.random_range(0..gap) } else { 0 };
+        let op = match draw.random_range(0..20) {
+            0..7 => Op::Read,
+            7..17 => Op::Write,
+            17..19 => Op::Trim,
+            _ => Op::Flush,
+        };
+        let size = draw.random_range(1..=most);
+        let follows = draw.random_range(0..3) == 0 && next + size <= sectors;
+        let at = if follows { next } else { draw.random_range(0..=hot - size) };
+        next = at + size;
+        let flags = if op == Op::Write && draw.random_range(0..10) == 0 { Record::FUA } else { 0 };
+        let (offset, size) = if op == Op::Flush { (0, 0) } else { (at * 512, size * 512) };
+        Record { time_ns, op, offset, size, line: 0, flags }
+    };
+    (0..count).map(record).collect()
+}
+
+/// Looks at what is told, and ends a run that goes on too long.
+struct Watch {
+    seen: u64,
+    activity: bool,
+    looks: u32,
+    stopped: bool,
+}
+
+impl Watch {
+    fn new(activity: bool) -> Watch {
+        Watch { seen: 0, activity, looks: 0, stopped: false }
+    }
+
+    fn go_on(&mut self) -> bool {
+        self.looks += 1;
+        self.stopped |= self.seen > MOST_REQUESTS || self.looks > MOST_LOOKS;
+        !self.stopped
+    }
+}
+
+impl Observer for Watch {
+    fn complete(&mut self, done: &Completion) {
+        self.seen += 1;
+        assert!(done.arrival_ns <= done.dispatch_ns || done.failed, "{done:?}");
+        assert!(done.dispatch_ns <= done.complete_ns, "{done:?}");
+    }
+
+    fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
+        self.go_on()
+    }
+
+    fn progress(&mut self, _requests: u64) -> bool {
+        self.go_on()
+    }
+
+    fn wants_activity(&self) -> bool {
+        self.activity
+    }
+
+    fn activity(&mut self, activity: &Activity) {
+        assert!(activity.begin_ns <= activity.end_ns, "{activity:?}");
+    }
+}
+
+/// What feeds a case's runs.
+enum Load {
+    Benchmark,
+    Jobs(Vec<fio::Job>),
+    Synthetic,
+    Records(Vec<Record>),
+}
+
+impl Load {
+    fn of(grown: &mut Grown, draw: &mut Draw) -> Load {
+        let workload = &grown.resolved.settings.workload;
+        if workload.benchmark.is_some() {
+            return Load::Benchmark;
+        }
+        if workload.synthetic.is_some() {
+            return Load::Synthetic;
+        }
+        if draw.random_range(0..6) == 0 {
+            let text = JOBS.choose(draw).unwrap();
+            grown.try_set(vec![of_text("host.page_cache", "256KiB")]);
+            let jobs = fio::parse("jobs", text).expect("it is well formed");
+            if Clients::of_jobs(&jobs, &grown.resolved.settings).is_ok() {
+                return Load::Jobs(jobs);
+            }
+        }
+        Load::Records(records(draw, grown.resolved.settings.user_bytes()))
+    }
+
+    fn source(&self, resolved: &Resolved) -> Box<dyn Source + Send> {
+        let settings = &resolved.settings;
+        match (self, &settings.workload.synthetic) {
+            (Load::Records(records), _) => Box::new(records.clone().into_iter()),
+            (_, Some(synthetic)) => Box::new(Generator::new(synthetic, settings.user_bytes(), settings.seed)),
+            _ => Box::new(Vec::new().into_iter()),
+        }
+    }
+
+    fn run(&self, resolved: &Resolved, prepared: Prepared, watch: &mut Watch) -> Result<String, RunError> {
+        let settings = &resolved.settings;
+        let report = match self {
+            Load::Benchmark => {
+                let clients = Clients::of_benchmark(settings).expect("it is chosen");
+                run_clients(settings, prepared, clients, watch)
+            }
+            Load::Jobs(jobs) => {
+                run_clients(settings, prepared, Clients::of_jobs(jobs, settings).expect("they fit"), watch)
+            }
+            Load::Synthetic | Load::Records(_) => {
+                run_prepared(settings, prepared, &mut *self.source(resolved), watch)
+            }
+        };
+        report.map(|report| serde_json::to_string(&report).unwrap())
+    }
+}
+
+/// A run's report; `None` if it was stopped.
+fn outcome(result: Result<String, RunError>, watch: &Watch, what: &str) -> Result<Option<String>, String> {
+    match result {
+        Ok(report) => Ok(Some(report)),
+        Err(RunError::Source(SourceError::Interrupted)) if watch.stopped => Ok(None),
+        Err(error) => Err(format!("{what}: {error}")),
+    }
+}
+
+/// Saved, and loaded again.
+fn through_a_file(resolved: &Resolved, prepared: &Prepared) -> Result<Prepared, String> {
+    let (identity, mut bytes) = (resolved.state_identity(), Vec::new());
+    prepared.save(&identity, &mut bytes).map_err(|error| error.to_string())?;
+    Prepared::load(&resolved.settings, &identity, &mut &bytes[..], false).map_err(|error| error.to_string())
+}
+
+/// The requests submitted from outside, some time before they arrive.
+fn submitted(
+    resolved: &Resolved,
+    prepared: Prepared,
+    records: &[Record],
+    draw: &mut Draw,
+) -> Result<String, RunError> {
+    let mut simulation = Simulation::new(&resolved.settings, prepared);
+    let mut watch = Watch::new(false);
+    for record in records {
+        simulation.submit(*record).expect("it is within the device");
+        if record.time_ns > simulation.now_ns() && draw.random() {
+            let until_ns = draw.random_range(simulation.now_ns()..record.time_ns);
+            simulation.advance(until_ns, &mut watch)?;
+        }
+    }
+    simulation.run_until_idle(&mut watch)?;
+    Ok(serde_json::to_string(&simulation.report()).unwrap())
+}
+
+fn same(one: &Option<String>, other: &Option<String>, what: &str) -> Result<(), String> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => {
+            let at = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+            let around = |text: &str| text[at.saturating_sub(60)..(at + 60).min(text.len())].to_owned();
+            Err(format!("{what}: {} / {}", around(one), around(other)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), String> {
+    let settings = &resolved.settings;
+    let activity = draw.random();
+    let mut watch = Watch::new(activity);
+    let prepare = |check: bool| -> Result<Option<Prepared>, String> {
+        let mut watch = Watch::new(false);
+        match Prepared::new(settings, &mut watch, check) {
+            Ok(prepared) => Ok(Some(prepared)),
+            Err(RunError::Source(SourceError::Interrupted)) if watch.stopped => Ok(None),
+            Err(error) => Err(format!("preconditioning: {error}")),
+        }
+    };
+    let Some(prepared) = prepare(true)? else { return Ok(()) };
+    let checked = load.run(resolved, prepared, &mut watch);
+    let checked = outcome(checked, &watch, "checked")?;
+    let Some(mut plain) = prepare(false)? else { return Ok(()) };
+    if draw.random() {
+        plain = through_a_file(resolved, &plain)?;
+    }
+    let mut watch = Watch::new(!activity);
+    let other = load.run(resolved, plain, &mut watch);
+    same(&checked, &outcome(other, &watch, "not checked")?, "checked and not, activity shown and not")?;
+    if let Load::Records(records) = load
+        && settings.workload.replay == Replay::Open
+        && let Some(prepared) = prepare(false)?
+    {
+        let outside =
+            submitted(resolved, prepared, records, draw).map_err(|error| format!("submitted: {error}"))?;
+        same(&checked, &Some(outside), "replayed and submitted")?;
+    }
+    Ok(())
+}
+
+/// The power is lost a few times, if the FTL bears that.
+fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), String> {
+    let options =
+        Options { cuts: Cuts::Random { count: 3, mean: 100 }, seed: draw.random(), flaw: Default::default() };
+    let mut looks = 0;
+    let mut go_on = |_: &Summary| {
+        looks += 1;
+        looks <= MOST_LOOKS
+    };
+    match crash(&resolved.settings, &mut || Ok(load.source(resolved)), &options, &mut go_on) {
+        Ok(_) | Err(CrashError::Source(_)) => Ok(()),
+        Err(error @ CrashError::Fault { .. }) => Err(format!("power cuts: {error}")),
+    }
+}
+
+fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
+    let mut draw = Draw::seed_from_u64(number);
+    let mut grown = grown(&mut draw, keys);
+    let load = Load::of(&mut grown, &mut draw);
+    let judged = catch_unwind(AssertUnwindSafe(|| {
+        if matches!(load, Load::Records(_) | Load::Synthetic) && draw.random_range(0..4) == 0 {
+            cut_case(&grown.resolved, &load, &mut draw)?;
+        }
+        run_case(&grown.resolved, &load, &mut draw)
+    }));
+    let fault = match judged {
+        Ok(Ok(())) => return None,
+        Ok(Err(fault)) => fault,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            format!("panic: {}", text.or(payload.downcast_ref::<&str>().copied()).unwrap_or(""))
+        }
+    };
+    let path = folder.join(format!("everything-{number}.toml"));
+    std::fs::write(&path, grown.resolved.to_toml()).unwrap();
+    let set: Vec<_> = grown.set.iter().map(|set| set.origin.clone()).collect();
+    Some(format!("{fault}\n  {:?} {}\n  kept in {}", grown.base, set.join(" "), path.display()))
+}
+
+#[test]
+fn everything_with_everything() {
+    let keys = keys();
+    campaign("everything", 300, HANGS, |number, folder| judge(number, &keys, folder));
+}
