@@ -4,11 +4,16 @@
 //! of its own. A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was
 //! filled in order first; the fill is part of the process's time and not of the requests.
 //!
+//! `ftlab-bench limit [REQUESTS [GIB]]` runs the same random loads and stores as case `page`, on a device
+//! of as many GiB, without a model of time, then the case itself, and prints how many times as long that
+//! takes.
+//!
 //! `ftlab-bench msftl` writes 126.14 GiB to the device of the MSFTL paper, in order and at random, with
 //! each of its four FTLs, and compares mappings programmed with what must come out.
 //!
 //! `ftlab-bench theory` compares write amplification with its closed forms instead.
 
+mod limit;
 mod msftl;
 mod theory;
 
@@ -23,6 +28,7 @@ use ftlab_core::workload::{Op, Record, Source, SourceError};
 struct Case {
     name: &'static str,
     doc: &'static str,
+    common: &'static [(&'static str, &'static str)],
     keys: &'static [(&'static str, &'static str)],
 }
 
@@ -33,48 +39,81 @@ const COMMON: &[(&str, &str)] = &[("workload.replay", "closed"), ("device.precon
 const ROOMY: (&str, &str) = ("flash.blocks_per_plane", "16384");
 const QUARTER: (&str, &str) = ("ftl.over_provisioning", "75%");
 
+/// What the cases of the page map have.
+const PAGE: &[(&str, &str)] = &[
+    ("ftl.kind", "page"),
+    ("host.scheduler", "noop"),
+    ("device.queue_depth", "32"),
+    ("flash.channels", "8"),
+];
+
 const CASES: &[Case] = &[
     Case {
         name: "page",
         doc: "page map, 8 channels x 2 chips, queue depth 32, garbage collection (7 % withheld)",
-        keys: &[
-            ("ftl.kind", "page"),
-            ("host.scheduler", "noop"),
-            ("device.queue_depth", "32"),
-            ("flash.channels", "8"),
-            ("flash.chips_per_channel", "2"),
-            ("flash.blocks_per_plane", "256"),
-        ],
+        common: PAGE,
+        keys: &[("flash.chips_per_channel", "2"), ("flash.blocks_per_plane", "256")],
     },
     Case {
         name: "dftl",
         doc: "dftl, 16 KiB mapping cache, one chip served serially",
+        common: &[],
         keys: &[("host.scheduler", "noop"), ROOMY, QUARTER],
     },
     Case {
         name: "dftl-gc",
         doc: "as dftl, and garbage collection (7 % withheld)",
+        common: &[],
         keys: &[("host.scheduler", "noop"), ("flash.blocks_per_plane", "4096")],
     },
     Case {
         name: "map+",
         doc: "as dftl, scheduler map+ with 128 pending",
+        common: &[],
         keys: &[("host.scheduler", "map+"), ROOMY, QUARTER],
     },
     Case {
         name: "bast",
         doc: "one log block for one data block, one chip, 5 % log blocks: a merge for nearly every write",
+        common: &[],
         keys: &[("host.scheduler", "noop"), ("ftl.kind", "bast"), ("flash.blocks_per_plane", "4096")],
     },
     Case {
         name: "fast",
         doc: "as bast, log blocks shared by all data blocks",
+        common: &[],
         keys: &[("host.scheduler", "noop"), ("ftl.kind", "fast"), ("flash.blocks_per_plane", "4096")],
+    },
+    Case {
+        name: "page-bus",
+        doc: "as page, 8 channels x 1 chip, 25 ns a byte on the bus",
+        common: PAGE,
+        keys: &[("flash.transfer", "25ns"), ("flash.blocks_per_plane", "512")],
+    },
+    Case {
+        name: "page-shared-bus",
+        doc: "as page, 25 ns a byte on the bus",
+        common: PAGE,
+        keys: &[
+            ("flash.transfer", "25ns"),
+            ("flash.chips_per_channel", "2"),
+            ("flash.blocks_per_plane", "256"),
+        ],
+    },
+    Case {
+        name: "page-dies",
+        doc: "as page, 8 channels x 1 chip of two interleaved dies",
+        common: PAGE,
+        keys: &[
+            ("flash.dies_per_chip", "2"),
+            ("flash.interleave", "true"),
+            ("flash.blocks_per_plane", "256"),
+        ],
     },
 ];
 
 /// The preset map-plus with the keys that every case has and these.
-fn settings(name: &str, keys: &[(&str, &str)]) -> Settings {
+fn settings<'a>(name: &str, keys: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Settings {
     let set = |&(key, value): &(&str, &str)| Override {
         origin: format!("case {name}"),
         key: key.into(),
@@ -123,10 +162,32 @@ fn peak_bytes() -> u64 {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).expect("a number") * 1024
 }
 
+/// The requests of every case.
+fn uniform(settings: &Settings, requests: u64) -> Uniform {
+    Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages: settings.user_pages() }
+}
+
+fn measure_limit(requests: u64, gibibytes: u64) {
+    let blocks = (gibibytes * 256).to_string();
+    let larger = [("flash.blocks_per_plane", blocks.as_str())];
+    let settings = settings("limit", CASES[0].common.iter().chain(CASES[0].keys).chain(&larger));
+    let (least, waf) = limit::limit(&settings, &mut uniform(&settings, requests));
+    let began = cpu_seconds();
+    let report = run(&settings, &mut uniform(&settings, requests), &mut (), false).expect("a sound run");
+    let cpu = cpu_seconds() - began;
+    println!(
+        "{:8} {:10.0} requests/CPU-s  {least:6.3} CPU-s  WAF {waf:.3}; page with its model of time {:.2} times \
+         as long ({cpu:.3} CPU-s, WAF {:.3})  {gibibytes} GiB, no model of time",
+        "limit",
+        requests as f64 / least,
+        cpu / least,
+        report.waf.total.unwrap_or(0.0),
+    );
+}
+
 fn measure(case: &Case, requests: u64) {
-    let settings = settings(case.name, case.keys);
-    let pages = settings.user_pages();
-    let mut source = Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages };
+    let settings = settings(case.name, case.common.iter().chain(case.keys));
+    let mut source = uniform(&settings, requests);
     let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
     let cpu = cpu_seconds();
     let physical = settings.flash.pages();
@@ -161,8 +222,18 @@ fn main() -> ExitCode {
         let all = CASES
             .iter()
             .all(|case| Command::new(&program).arg(case.name).status().is_ok_and(|status| status.success()));
-        return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        let limit = Command::new(&program).arg("limit").status().is_ok_and(|status| status.success());
+        return if all && limit { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     };
+    if name == "limit" {
+        let gibibytes = arguments.get(2).map_or(Ok(1), |number| number.parse());
+        let Ok(gibibytes) = gibibytes else {
+            eprintln!("error: GIB must be a whole number");
+            return ExitCode::from(2);
+        };
+        measure_limit(requests, gibibytes);
+        return ExitCode::SUCCESS;
+    }
     if name == "theory" {
         return theory::theory();
     }
@@ -173,7 +244,7 @@ fn main() -> ExitCode {
         Some(case) => measure(case, requests),
         None => {
             let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
-            eprintln!("error: no case {name}; there are {}, msftl and theory", names.join(", "));
+            eprintln!("error: no case {name}; there are {}, limit, msftl and theory", names.join(", "));
             return ExitCode::from(2);
         }
     }

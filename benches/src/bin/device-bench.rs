@@ -1,9 +1,9 @@
 //! The device's schedulers on the preset vios: CPU time of 500,000 requests after the device was
 //! filled, and peak memory.
 //!
-//! `device-bench SCHEDULER WIDEST GAP [REQUESTS]` runs one case: requests of 1 to WIDEST pages at
-//! random places, 70 % writes, GAP ns apart; at 0 all wait at once. Without arguments it runs every
-//! case in a process of its own.
+//! `device-bench SCHEDULER WIDEST GAP [REQUESTS [CHIPS]]` runs one case: requests of 1 to WIDEST pages at
+//! random places, 70 % writes, GAP ns apart; at 0 all wait at once. CHIPS says over how many chips
+//! the same flash is spread, if not 64. Without arguments it runs every case in a process of its own.
 
 use std::process::{Command, ExitCode};
 
@@ -69,10 +69,14 @@ impl Source for Uniform {
     }
 }
 
-fn measure(scheduler: &str, widest: u64, gap_ns: u64, requests: u64) -> Result<(), String> {
-    let set =
-        Override { origin: "device-bench".into(), key: "device.scheduler".into(), value: scheduler.into() };
-    let settings = resolve(Base::Preset("vios"), &[set]).map_err(|error| error.to_string())?.settings;
+fn measure(scheduler: &str, widest: u64, gap_ns: u64, requests: u64, chips: u64) -> Result<(), String> {
+    let set = |key: &str, value: String| Override { origin: "device-bench".into(), key: key.into(), value };
+    let keys = [
+        set("device.scheduler", scheduler.into()),
+        set("flash.chips_per_channel", (chips / 8).to_string()),
+        set("flash.blocks_per_plane", (2048 * 64 / chips).to_string()),
+    ];
+    let settings = resolve(Base::Preset("vios"), &keys).map_err(|error| error.to_string())?.settings;
     let state = 0x9E37_79B9_7F4A_7C15;
     let pages = settings.user_pages();
     let mut source = Uniform { made: 0, requests, state, pages, widest, gap_ns, began_s: 0.0 };
@@ -106,11 +110,12 @@ fn main() -> ExitCode {
         return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let number = |at: usize| arguments.get(at).map_or(Some(500_000), |text| text.parse().ok());
-    let done = match (arguments.len(), number(1), number(2), number(3)) {
-        (3 | 4, Some(widest @ 1..=4096), Some(gap_ns), Some(requests)) => {
-            measure(&arguments[0], widest, gap_ns, requests)
+    let chips = arguments.get(4).map_or(Some(64), |text| text.parse().ok());
+    let done = match (arguments.len(), number(1), number(2), number(3), chips) {
+        (3..=5, Some(widest @ 1..=4096), Some(gap_ns), Some(requests), Some(chips @ 8..=1024)) => {
+            measure(&arguments[0], widest, gap_ns, requests, chips)
         }
-        _ => Err("usage: device-bench SCHEDULER WIDEST GAP [REQUESTS]".into()),
+        _ => Err("usage: device-bench SCHEDULER WIDEST GAP [REQUESTS [CHIPS]]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

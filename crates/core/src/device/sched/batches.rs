@@ -18,26 +18,29 @@
 //! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can
 //!   be behind it: with all chips idle any older write would issue first.
 //!
-//! **Cost.** Neither arrival nor choice looks at all requests. A request's chips are a window of
-//! consecutive chips, and requests with the same window conflict, so each window has a queue in
-//! which batches and arrivals ascend alike. Arrival: since sets only grow, the first batch that may
-//! have room for a window only moves on; a hint per window makes the search amortised
-//! O(batches x windows) over a whole run. Choice: only windows that begin at an idle chip with
-//! something waiting are looked at.
+//! **Cost.** Neither arrival nor choice looks at all requests. Requests with the same window of chips have
+//! one queue ([`super::windows`]), in which batches and arrivals ascend alike. Arrival: since sets only
+//! grow, the first batch that may have room for a window only moves on; while something waits in the
+//! window, a hint keeps the search from beginning anew. Choice: only windows that begin at an idle chip
+//! with something waiting are looked at. Memory is linear in chips and in requests held.
 
+use super::channels::ChannelBatches;
+use super::sets::{fill, join, meet};
+use super::windows::Windows;
 use crate::config::Settings;
 use crate::device::Engine;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
 
-/// Chips up to which the queues of all windows are kept: 16 MiB for each half.
+/// Most chips: every choice and every arrival looks at sets of them.
 pub(super) const MOST_CHIPS: u32 = 1024;
 
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    chips: Window,
+    /// Where the queue of its chips is kept.
+    window: u32,
     /// Next request with the same chips.
     behind: u32,
     /// Channel batch, from 1; 0 without channel batches.
@@ -47,15 +50,6 @@ struct Entry {
     /// Place of its batch in the half's list.
     batch: u64,
     arrival: u64,
-}
-
-/// The waiting requests with the same chips; its batch hint.
-#[derive(Clone, Copy, Debug)]
-struct Same {
-    head: u32,
-    tail: u32,
-    /// Every batch before this one has one of these chips, or is gone.
-    first_free: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,12 +65,7 @@ struct Batch {
 /// Reads, or everything else.
 #[derive(Clone, Debug)]
 struct HalfQueue {
-    /// By first chip and width; the last one for requests that touch no chip.
-    same: Vec<Same>,
-    /// Bit `width - 1` of the row of a first chip: something waits there.
-    widths: Vec<u64>,
-    /// First chips at which something waits.
-    starts: Bits,
+    windows: Windows,
     /// Live batches and the gone ones between and shortly before them, in order of creation.
     batches: Vec<Batch>,
     /// Chips of each of `batches`; all ones when it is gone.
@@ -86,22 +75,12 @@ struct HalfQueue {
     first: u64,
 }
 
-/// A channel batch; its channels stand in `channel_sets`.
-#[derive(Clone, Copy, Debug)]
-struct ChannelBatch {
-    next: u32,
-}
-
 /// The waiting requests of both halves, with channel batches or without.
 #[derive(Clone, Debug)]
 pub(super) struct Batches<const CHANNELS: bool> {
     chips: u32,
-    channels: u32,
-    /// Channel of each chip, where it is not chip mod channels.
-    channel_of: Option<Vec<u32>>,
-    /// Words of a set of chips, and of channels.
+    /// Words of a set of chips.
     words: usize,
-    channel_words: usize,
     halves: [HalfQueue; 2],
     entries: Vec<Entry>,
     ages: Ages,
@@ -112,47 +91,18 @@ pub(super) struct Batches<const CHANNELS: bool> {
     created: u64,
     /// Nothing could issue when chips had come to rest so many times, and nothing has arrived since.
     nothing_since: Option<u64>,
-    channel_batches: Vec<ChannelBatch>,
-    channel_sets: Vec<u64>,
-    channel_free: Vec<u32>,
-    /// Scratch: the chips of a request, its channels, and the chips that may not be taken.
+    channel_batches: ChannelBatches,
+    /// Scratch: the chips of a request.
     mask: Vec<u64>,
-    channel_mask: Vec<u64>,
+    /// The chips that may not be taken, at the last choice and at the one before.
     taken: Bits,
-}
-
-/// Makes `mask` the set of a window over `0..of`.
-#[inline]
-fn fill(mask: &mut [u64], window: Window, of: u32) {
-    mask.fill(0);
-    let end = window.first + window.width;
-    for (from, to) in [(window.first, end.min(of)), (0, end.saturating_sub(of))] {
-        let mut at = from;
-        while at < to {
-            let bits = (64 - at % 64).min(to - at);
-            mask[at as usize / 64] |= (u64::MAX >> (64 - bits)) << (at % 64);
-            at += bits;
-        }
-    }
-}
-
-#[inline]
-fn meet(set: &[u64], other: &[u64]) -> bool {
-    set.iter().zip(other).any(|(a, b)| a & b != 0)
-}
-
-#[inline]
-fn join(set: &mut [u64], other: &[u64]) {
-    set.iter_mut().zip(other).for_each(|(a, b)| *a |= b);
+    before: Bits,
 }
 
 impl HalfQueue {
     fn new(chips: u32, words: usize) -> HalfQueue {
-        let chips = chips as usize;
         HalfQueue {
-            same: vec![Same { head: NONE, tail: NONE, first_free: 0 }; chips * chips + 1],
-            widths: vec![0; chips * words],
-            starts: Bits::new(chips),
+            windows: Windows::new(chips),
             batches: Vec::with_capacity(256),
             sets: Vec::with_capacity(256 * words),
             base: 0,
@@ -188,16 +138,11 @@ impl HalfQueue {
 
 impl<const CHANNELS: bool> Batches<CHANNELS> {
     pub fn new(settings: &Settings) -> Batches<CHANNELS> {
-        let (chips, channels) = (settings.flash.units(), settings.flash.channels);
-        let (words, channel_words) = (chips.div_ceil(64) as usize, channels.div_ceil(64) as usize);
-        let channel_of: Vec<u32> = settings.spread().places().iter().map(|place| place.channel).collect();
-        let in_turn = channel_of.iter().enumerate().all(|(chip, &channel)| chip as u32 % channels == channel);
+        let chips = settings.flash.units();
+        let words = chips.div_ceil(64) as usize;
         Batches {
             chips,
-            channels,
-            channel_of: (!in_turn).then_some(channel_of),
             words,
-            channel_words,
             halves: [HalfQueue::new(chips, words), HalfQueue::new(chips, words)],
             entries: Vec::with_capacity(1024),
             ages: Ages::default(),
@@ -206,12 +151,10 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
             arrived: 0,
             created: 0,
             nothing_since: None,
-            channel_batches: Vec::with_capacity(256),
-            channel_sets: Vec::with_capacity(256 * channel_words),
-            channel_free: Vec::with_capacity(256),
+            channel_batches: ChannelBatches::new(settings),
             mask: vec![0; words],
-            channel_mask: vec![0; channel_words],
             taken: Bits::new(chips as usize),
+            before: Bits::new(chips as usize),
         }
     }
 
@@ -226,55 +169,40 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
         (number, channel)
     }
 
-    #[inline]
-    fn key(&self, window: Window) -> usize {
-        let chips = self.chips as usize;
-        match window.width {
-            0 => chips * chips,
-            width => window.first as usize * chips + width as usize - 1,
-        }
-    }
-
     /// A request that touches these chips enters.
     pub fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
         let half = pool[id].half() as usize;
-        let place = self.join_batch(half, chips);
-        let channel = if CHANNELS { self.join_channel_batch(half, place, chips) } else { 0 };
+        let window = self.halves[half].windows.slot(chips);
+        let place = self.join_batch(half, window, chips);
         let queue = &mut self.halves[half];
         let batch = &mut queue.batches[(place - queue.base) as usize];
+        let channel =
+            if CHANNELS { self.channel_batches.join(&mut batch.channels, chips, self.chips) } else { 0 };
         batch.waiting += 1;
         let number = batch.number;
         self.ages.push(id, pool);
         self.nothing_since = None;
-        let entry = Entry { chips, behind: NONE, channel, number, batch: place, arrival: self.arrived };
+        let entry = Entry { window, behind: NONE, channel, number, batch: place, arrival: self.arrived };
         self.arrived += 1;
         if id as usize >= self.entries.len() {
             self.entries.resize(id as usize + 1, entry);
         }
         self.entries[id as usize] = entry;
-        let key = self.key(chips);
-        let queue = &mut self.halves[half];
-        match std::mem::replace(&mut queue.same[key].tail, id) {
-            NONE => {
-                queue.same[key].head = id;
-                if chips.width > 0 {
-                    let width = chips.width as usize - 1;
-                    queue.widths[chips.first as usize * self.words + width / 64] |= 1 << (width % 64);
-                    queue.starts.set(chips.first);
-                }
-            }
+        let same = &mut queue.windows[window];
+        match std::mem::replace(&mut same.tail, id) {
+            NONE => same.head = id,
             tail => self.entries[tail as usize].behind = id,
         }
     }
 
     /// Place of the first batch without a chip conflict, which gets the chips; of a new one, if none.
-    fn join_batch(&mut self, half: usize, chips: Window) -> u64 {
+    fn join_batch(&mut self, half: usize, window: u32, chips: Window) -> u64 {
         fill(&mut self.mask, chips, self.chips);
-        let key = self.key(chips);
         let queue = &mut self.halves[half];
-        let place = queue.find(queue.same[key].first_free, &self.mask);
+        let place = queue.find(queue.windows[window].first_free, &self.mask);
+        // Where no chip is touched, any batch has room, an earlier one too.
         if chips.width > 0 {
-            queue.same[key].first_free = place;
+            queue.windows[window].first_free = place;
         }
         let at = (place - queue.base) as usize;
         if at == queue.batches.len() {
@@ -285,60 +213,6 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
             join(&mut queue.sets[at * self.words..(at + 1) * self.words], &self.mask);
         }
         place
-    }
-
-    /// Number of the first channel batch without a channel conflict in a chip batch, which gets the
-    /// channels; of a new one, if none.
-    fn join_channel_batch(&mut self, half: usize, place: u64, chips: Window) -> u32 {
-        match &self.channel_of {
-            None => {
-                let width = chips.width.min(self.channels);
-                fill(
-                    &mut self.channel_mask,
-                    Window { first: chips.first % self.channels, width },
-                    self.channels,
-                );
-            }
-            Some(channel_of) => {
-                self.channel_mask.fill(0);
-                for chip in chips.members(self.chips) {
-                    let channel = channel_of[chip as usize];
-                    self.channel_mask[channel as usize / 64] |= 1 << (channel % 64);
-                }
-            }
-        }
-        let words = self.channel_words;
-        let queue = &mut self.halves[half];
-        let batch = &mut queue.batches[(place - queue.base) as usize];
-        let (mut at, mut last, mut number) = (batch.channels, NONE, 1);
-        while at != NONE {
-            let set = &mut self.channel_sets[at as usize * words..(at as usize + 1) * words];
-            if !meet(set, &self.channel_mask) {
-                join(set, &self.channel_mask);
-                return number;
-            }
-            (last, at, number) = (at, self.channel_batches[at as usize].next, number + 1);
-        }
-        let new = match self.channel_free.pop() {
-            Some(free) => {
-                let from = free as usize * words;
-                self.channel_sets[from..from + words].copy_from_slice(&self.channel_mask);
-                self.channel_batches[free as usize].next = NONE;
-                free
-            }
-            None => {
-                self.channel_batches.push(ChannelBatch { next: NONE });
-                self.channel_sets.extend_from_slice(&self.channel_mask);
-                // Giving them back must not allocate.
-                self.channel_free.reserve(self.channel_batches.len());
-                self.channel_batches.len() as u32 - 1
-            }
-        };
-        match last {
-            NONE => batch.channels = new,
-            last => self.channel_batches[last as usize].next = new,
-        }
-        number
     }
 
     /// Takes out the request that issues now, if one may.
@@ -358,83 +232,65 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
         if oldest == NONE {
             return None;
         }
+        std::mem::swap(&mut self.taken, &mut self.before);
         self.taken.copy_from(busy);
-        if self.passed >= self.most_passed || pool[oldest].op == Op::Flush {
-            let mut chips = self.entries[oldest as usize].chips.members(self.chips);
-            if chips.all(|chip| !busy.get(chip)) {
-                return Some(oldest);
-            }
-            for chip in self.entries[oldest as usize].chips.members(self.chips) {
-                self.taken.set(chip);
+        let due = self.passed >= self.most_passed || pool[oldest].op == Op::Flush;
+        let mut goes = None;
+        if due {
+            let window = self.entries[oldest as usize].window;
+            let chips = self.halves[pool[oldest].half() as usize].windows[window].chips;
+            if chips.members(self.chips).all(|chip| !busy.get(chip)) {
+                goes = Some(oldest);
+            } else {
+                chips.members(self.chips).for_each(|chip| self.taken.set(chip));
             }
         }
-        self.first(0).or_else(|| self.first(1))
+        self.note_free();
+        goes.or_else(|| self.first(0)).or_else(|| self.first(1))
+    }
+
+    /// Tells the windows which chips have come free since the last choice.
+    #[inline]
+    fn note_free(&mut self) {
+        let mut from = 0;
+        while let Some(chip) = self.before.next_clear_of(&self.taken, from, self.chips) {
+            from = chip + 1;
+            self.halves.iter_mut().for_each(|half| half.windows.came_free(chip, &self.taken));
+        }
     }
 
     /// The first request of a half, in the order of batch, channel batch and arrival, none of whose
     /// chips is taken.
     #[inline]
-    fn first(&self, half: usize) -> Option<u32> {
-        let queue = &self.halves[half];
-        let mut best = queue.same[self.chips as usize * self.chips as usize].head;
+    fn first(&mut self, half: usize) -> Option<u32> {
+        let mut best = NONE;
         let order = |id: u32| {
             let Entry { batch, channel, arrival, .. } = self.entries[id as usize];
             (batch, channel, arrival)
         };
-        let mut from = 0;
-        while let Some(start) = queue.starts.next_clear_of(&self.taken, from, self.chips) {
-            from = start + 1;
-            let row = &queue.widths[start as usize * self.words..(start as usize + 1) * self.words];
-            // Chips from `start` on known not to be taken.
-            let mut reach = 1;
-            'widths: for (word, &bits) in row.iter().enumerate() {
-                let mut bits = bits;
-                while bits != 0 {
-                    let width = word as u32 * 64 + bits.trailing_zeros() + 1;
-                    bits &= bits - 1;
-                    while reach < width {
-                        if self.taken.get(Window { first: start, width }.member(reach, self.chips)) {
-                            break 'widths;
-                        }
-                        reach += 1;
-                    }
-                    let head = queue.same[self.key(Window { first: start, width })].head;
-                    if best == NONE || order(head) < order(best) {
-                        best = head;
-                    }
-                }
+        self.halves[half].windows.each_free(&self.taken, |head| {
+            if best == NONE || order(head) < order(best) {
+                best = head;
             }
-        }
+        });
         (best != NONE).then_some(best)
     }
 
     /// Takes a request out that is the oldest with its chips.
     fn take(&mut self, id: u32, pool: &mut Pool) -> u32 {
         let half = pool[id].half() as usize;
-        let Entry { chips, behind, batch: place, .. } = self.entries[id as usize];
-        let key = self.key(chips);
+        let Entry { window, behind, batch: place, .. } = self.entries[id as usize];
         let queue = &mut self.halves[half];
-        debug_assert_eq!(queue.same[key].head, id);
-        queue.same[key].head = behind;
+        let same = &mut queue.windows[window];
+        debug_assert_eq!(same.head, id);
+        same.head = behind;
         if behind == NONE {
-            queue.same[key].tail = NONE;
-            if chips.width > 0 {
-                let width = chips.width as usize - 1;
-                let row = chips.first as usize * self.words;
-                queue.widths[row + width / 64] &= !(1 << (width % 64));
-                if queue.widths[row..row + self.words].iter().all(|&bits| bits == 0) {
-                    queue.starts.clear(chips.first);
-                }
-            }
+            queue.windows.remove(window);
         }
         let batch = &mut queue.batches[(place - queue.base) as usize];
         batch.waiting -= 1;
         if batch.waiting == 0 {
-            let mut channel = batch.channels;
-            while channel != NONE {
-                self.channel_free.push(channel);
-                channel = self.channel_batches[channel as usize].next;
-            }
+            self.channel_batches.release(batch.channels);
             queue.remove(place, self.words);
         }
         self.passed = if self.ages.head() == id { 0 } else { self.passed.saturating_add(1) };

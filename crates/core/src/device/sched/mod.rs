@@ -9,6 +9,9 @@
 //! flush, which every scheduler issues only when the writes before it have completed.
 
 mod batches;
+mod channels;
+mod sets;
+mod windows;
 
 use super::Engine;
 use crate::config::{Choice, Contradiction, Settings};

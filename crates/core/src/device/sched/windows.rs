@@ -1,0 +1,175 @@
+//! Waiting requests by the chips they touch.
+//!
+//! A request's chips are a [`Window`] of consecutive chips. Requests with the same window conflict, so
+//! that only the first of them can issue. Only windows in which something waits are kept: for each first
+//! chip a list of them, the narrowest first. Memory grows with chips and waiting requests, and finding a
+//! window costs at most a look at each narrower one.
+//!
+//! A first chip at which all windows met a taken chip is not looked at again before a chip of one of them
+//! has come free, or something new waits there.
+
+use crate::request::Window;
+use crate::util::{Bits, NONE};
+
+/// The waiting requests with the same chips, in the order of arrival.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Same {
+    pub chips: Window,
+    /// First and last request.
+    pub head: u32,
+    pub tail: u32,
+    /// Every batch before this one has one of these chips, or is gone. Forgotten with the window.
+    pub first_free: u64,
+    /// The next narrower and the next wider window with the same first chip, or [`NONE`].
+    narrower: u32,
+    wider: u32,
+}
+
+/// The windows in which something waits.
+#[derive(Clone, Debug)]
+pub(super) struct Windows {
+    slots: Vec<Same>,
+    free: Vec<u32>,
+    /// Narrowest window of each first chip; behind them that of requests that touch no chip.
+    narrowest: Vec<u32>,
+    /// First chips at which something waits, and those of them at which it may be free to go.
+    starts: Bits,
+    hopeful: Bits,
+    /// The widest window so far.
+    widest: u32,
+}
+
+impl Windows {
+    pub fn new(chips: u32) -> Windows {
+        Windows {
+            slots: Vec::with_capacity(256),
+            free: Vec::with_capacity(256),
+            narrowest: vec![NONE; chips as usize + 1],
+            starts: Bits::new(chips as usize),
+            hopeful: Bits::new(chips as usize),
+            widest: 0,
+        }
+    }
+
+    /// Number of chips, which is also where requests that touch none are kept.
+    fn chips(&self) -> u32 {
+        self.narrowest.len() as u32 - 1
+    }
+
+    /// The slot of a window, which gets a request at once.
+    pub fn slot(&mut self, chips: Window) -> u32 {
+        let row = if chips.width == 0 { self.chips() } else { chips.first };
+        if chips.width > 0 {
+            self.starts.set(row);
+            self.hopeful.set(row);
+            self.widest = self.widest.max(chips.width);
+        }
+        let (mut narrower, mut wider) = (NONE, self.narrowest[row as usize]);
+        while wider != NONE && self.slots[wider as usize].chips.width < chips.width {
+            (narrower, wider) = (wider, self.slots[wider as usize].wider);
+        }
+        if wider != NONE && self.slots[wider as usize].chips.width == chips.width {
+            return wider;
+        }
+        let chips = Window { first: row, ..chips };
+        let slot = self.store(Same { chips, head: NONE, tail: NONE, first_free: 0, narrower, wider });
+        match narrower {
+            NONE => self.narrowest[row as usize] = slot,
+            narrower => self.slots[narrower as usize].wider = slot,
+        }
+        if wider != NONE {
+            self.slots[wider as usize].narrower = slot;
+        }
+        slot
+    }
+
+    fn store(&mut self, same: Same) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = same;
+            return slot;
+        }
+        self.slots.push(same);
+        // Giving it back must not allocate.
+        self.free.reserve(self.slots.len());
+        self.slots.len() as u32 - 1
+    }
+
+    /// Forgets a window in which nothing waits any more.
+    pub fn remove(&mut self, slot: u32) {
+        let Same { chips, narrower, wider, .. } = self.slots[slot as usize];
+        match narrower {
+            NONE => self.narrowest[chips.first as usize] = wider,
+            narrower => self.slots[narrower as usize].wider = wider,
+        }
+        if wider != NONE {
+            self.slots[wider as usize].narrower = narrower;
+        }
+        if narrower == NONE && wider == NONE && chips.width > 0 {
+            self.starts.clear(chips.first);
+            self.hopeful.clear(chips.first);
+        }
+        self.free.push(slot);
+    }
+
+    /// A chip is no longer taken.
+    #[inline]
+    pub fn came_free(&mut self, chip: u32, taken: &Bits) {
+        let mut start = chip;
+        for _ in 0..self.widest {
+            if self.starts.get(start) {
+                self.hopeful.set(start);
+            }
+            start = if start == 0 { self.chips() - 1 } else { start - 1 };
+            if taken.get(start) {
+                break;
+            }
+        }
+    }
+
+    /// Calls with the first request of each window none of whose chips is taken.
+    #[inline]
+    pub fn each_free(&mut self, taken: &Bits, mut found: impl FnMut(u32)) {
+        let chips = self.chips();
+        if let Some(none) = self.slots.get(self.narrowest[chips as usize] as usize) {
+            found(none.head);
+        }
+        let mut from = 0;
+        while let Some(start) = self.hopeful.next_clear_of(taken, from, chips) {
+            from = start + 1;
+            let mut any = false;
+            // Chips from `start` on known not to be taken.
+            let mut reach = 1;
+            let mut slot = self.narrowest[start as usize];
+            while let Some(same) = self.slots.get(slot as usize) {
+                while reach < same.chips.width && !taken.get(same.chips.member(reach, chips)) {
+                    reach += 1;
+                }
+                if reach < same.chips.width {
+                    break;
+                }
+                found(same.head);
+                any = true;
+                slot = same.wider;
+            }
+            if !any {
+                self.hopeful.clear(start);
+            }
+        }
+    }
+}
+
+impl std::ops::Index<u32> for Windows {
+    type Output = Same;
+
+    #[inline]
+    fn index(&self, slot: u32) -> &Same {
+        &self.slots[slot as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Windows {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut Same {
+        &mut self.slots[slot as usize]
+    }
+}
