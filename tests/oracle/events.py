@@ -1,0 +1,168 @@
+"""An event model of the flash array: when each page operation runs, and nothing else.
+
+It knows static allocation, dies that serve their operations in the order of arrival, and channel buses.
+It has no garbage collection and no mapping: page numbers decide where an operation goes. Written from
+model.md and docs/flash-parallelism.md, not from the core; `tests/python/test_events.py` compares the two
+request by request, with `device.scheduler = "direct"`.
+
+A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus
+for command and data together, then the cells. What takes no time is left out.
+
+At one instant dies go before buses and buses before arrivals; dies and buses in the order of their
+numbers, arrivals in the order of the trace. A die's number is its rank in the order of allocation.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Request = tuple[int, str, int, int]
+"""Arrival in ns, "R" or "W", first page, pages."""
+
+Stage = tuple[bool, int, bool]
+"""Whether it needs the bus, its time in ns, whether it is a lone command."""
+
+ARBITRATIONS = ["fcfs", "commands-first", "reads-first"]
+"""Who gets a bus that several dies wait for: the one that asked first; a read's command before any
+transfer; what belongs to a read before what belongs to a program, and of these the lowest die."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """Geometry, times in ns, and the order on the bus."""
+
+    channels: int = 1
+    ways: int = 1
+    dies: int = 1
+    planes: int = 1
+    interleave: bool = False
+    allocation: str = "cwdp"
+    page_bytes: int = 4096
+    read_ns: int = 20_000
+    program_ns: int = 200_000
+    byte_ns: float = 25.0
+    command_ns: int = 175
+    arbitration: str = "fcfs"
+
+    def place(self, page: int) -> tuple[int, int, int]:
+        """Channel, way and die of a page; without interleaving a chip is one die."""
+        sizes = {"c": self.channels, "w": self.ways, "d": self.dies, "p": self.planes}
+        at = {}
+        for level in self.allocation:
+            page, at[level] = divmod(page, sizes[level])
+        return at["c"], at["w"], at["d"] if self.interleave else 0
+
+    def stages(self, op: str) -> list[Stage]:
+        """What a page operation does, one after the other."""
+        data_ns = round(self.page_bytes * self.byte_ns)
+        if op == "R":
+            stages = [(True, self.command_ns, True), (False, self.read_ns, False), (True, data_ns, False)]
+        else:
+            stages = [(True, self.command_ns + data_ns, False), (False, self.program_ns, False)]
+        return [stage for stage in stages if stage[1] > 0]
+
+
+@dataclass
+class Operation:
+    """A page operation at its die."""
+
+    request: int
+    op: str
+    rest: list[Stage]
+
+
+class Model:
+    """Dies and buses, and when each is done with what it does."""
+
+    def __init__(self, array: Array, requests: Sequence[Request]) -> None:
+        self.array = array
+        self.requests = requests
+        cycle = array.channels * array.ways * array.dies * array.planes
+        places = [array.place(page) for page in range(cycle)]
+        numbers = {place: number for number, place in enumerate(dict.fromkeys(places))}
+        self.die_of_page = [numbers[place] for place in places]
+        self.channel_of_die = [channel for channel, *_ in numbers]
+        self.queues: list[deque[Operation]] = [deque() for _ in numbers]
+        self.waiting: list[list[tuple[int, int, int, int]]] = [[] for _ in range(array.channels)]
+        self.users: list[int | None] = [None] * array.channels
+        self.asked = 0
+        self.pages_left = [pages for *_, pages in requests]
+        self.completions = [0] * len(requests)
+        # Time, resource (dies, then buses, then arrivals), index of an arrival.
+        self.arrivals = len(numbers) + array.channels
+        self.due = [(at, self.arrivals, index) for index, (at, *_) in enumerate(requests)]
+        heapq.heapify(self.due)
+
+    def run(self) -> list[int]:
+        while self.due:
+            now, resource, index = heapq.heappop(self.due)
+            channel = resource - len(self.queues)
+            if resource == self.arrivals:
+                self.arrive(index, now)
+            elif channel < 0:
+                self.end(resource, now)
+            else:
+                die = self.users[channel]
+                assert die is not None
+                # Who waited is served before the die that had the bus asks again.
+                self.users[channel] = None
+                self.grant(channel, now)
+                self.end(die, now)
+        return self.completions
+
+    def arrive(self, index: int, now: int) -> None:
+        """A request's pages go to their dies."""
+        _, op, first, pages = self.requests[index]
+        for page in range(first, first + pages):
+            die = self.die_of_page[page % len(self.die_of_page)]
+            self.queues[die].append(Operation(index, op, self.array.stages(op)))
+            if len(self.queues[die]) == 1:
+                self.begin(die, now)
+
+    def begin(self, die: int, now: int) -> None:
+        """The next stage of the operation at the head of a die's queue."""
+        needs_bus, ns, _ = self.queues[die][0].rest[0]
+        if not needs_bus:
+            heapq.heappush(self.due, (now + ns, die, 0))
+            return
+        channel = self.channel_of_die[die]
+        self.asked += 1
+        heapq.heappush(self.waiting[channel], (*self.rank(die), self.asked, die))
+        self.grant(channel, now)
+
+    def rank(self, die: int) -> tuple[int, int]:
+        """What goes before the order of asking; the least is served."""
+        operation = self.queues[die][0]
+        if self.array.arbitration == "commands-first":
+            return int(not operation.rest[0][2]), 0
+        if self.array.arbitration == "reads-first":
+            return int(operation.op != "R"), die
+        return 0, 0
+
+    def grant(self, channel: int, now: int) -> None:
+        """A free bus serves the first of those who wait."""
+        if self.users[channel] is None and self.waiting[channel]:
+            *_, die = heapq.heappop(self.waiting[channel])
+            self.users[channel] = die
+            _, ns, _ = self.queues[die][0].rest[0]
+            heapq.heappush(self.due, (now + ns, len(self.queues) + channel, 0))
+
+    def end(self, die: int, now: int) -> None:
+        """A die's stage has ended."""
+        operation = self.queues[die][0]
+        operation.rest.pop(0)
+        if not operation.rest:
+            self.queues[die].popleft()
+            self.pages_left[operation.request] -= 1
+            if self.pages_left[operation.request] == 0:
+                self.completions[operation.request] = now
+        if self.queues[die]:
+            self.begin(die, now)
+
+
+def simulate(array: Array, requests: Sequence[Request]) -> list[int]:
+    """The completion of each request, ns. Requests are in the order of arrival."""
+    return Model(array, requests).run()

@@ -1,0 +1,86 @@
+"""ftlab's array against the event model (``tests/oracle/events.py``), request by request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from oracle import arrays, engine, events
+
+pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
+
+REQUESTS = {1: 2000, 16: 600}
+"""By the most pages of a request."""
+
+
+def orders_on_the_bus() -> list[str]:
+    """Those that ftlab has, too."""
+    if not engine.available():
+        return []
+    import ftlab
+
+    choices = ftlab.components().get("flash.bus", [{"name": "fcfs"}])
+    return [name for name in events.ARBITRATIONS if name in {choice["name"] for choice in choices}]
+
+
+def unequal(array: events.Array, share: float, most_pages: int, seed: int) -> list[str]:
+    """Requests that ftlab completes at another time, the first first."""
+    requests = arrays.load(array, share, most_pages, REQUESTS[most_pages], seed)
+    pairs = zip(requests, events.simulate(array, requests), arrays.run(array, requests), strict=True)
+    late = [(at, request, model, ours) for (at, *request), model, ours in pairs if model != ours]
+    return [f"{request} of {at}: {ours} in ftlab, {model} in the model" for at, request, model, ours in late]
+
+
+@pytest.mark.parametrize("most_pages", REQUESTS)
+@pytest.mark.parametrize("load", arrays.LOADS)
+@pytest.mark.parametrize("geometry", arrays.GEOMETRIES)
+@pytest.mark.parametrize("order", orders_on_the_bus())
+def test_every_request_completes_when_the_model_says(
+    geometry: str, load: str, most_pages: int, order: str
+) -> None:
+    array = replace(arrays.GEOMETRIES[geometry], arbitration=order)
+    found = unequal(array, arrays.LOADS[load], most_pages, seed=13)
+    assert not found, f"{len(found)} unequal\n" + "\n".join(found[:5])
+
+
+@pytest.mark.parametrize("interleave", [False, True])
+@pytest.mark.parametrize("allocation", ["wdpc", "pcwd", "dpwc"])
+def test_other_orders_of_allocation(allocation: str, interleave: bool) -> None:
+    array = replace(arrays.GEOMETRIES["8x2x2x2"], allocation=allocation, interleave=interleave)
+    found = unequal(array, 0.5, 16, seed=14)
+    assert not found, f"{len(found)} unequal\n" + "\n".join(found[:5])
+
+
+def test_without_a_bus() -> None:
+    array = events.Array(channels=3, ways=2, byte_ns=0.0, command_ns=0)
+    assert not unequal(array, 2.0, 16, seed=15)
+
+
+def test_a_request_alone_takes_the_sum_of_its_timings() -> None:
+    assert events.simulate(events.Array(), [(0, "R", 0, 1)]) == [175 + 20_000 + 102_400]
+    assert events.simulate(events.Array(), [(0, "W", 0, 1)]) == [175 + 102_400 + 200_000]
+
+
+def test_two_reads_of_one_channel_share_its_bus() -> None:
+    """Commands one after the other; the second page's data go out behind the first's."""
+    two = [(0, "R", 0, 1), (0, "R", 1, 1)]
+    assert events.simulate(events.Array(ways=2), two) == [122_575, 122_575 + 102_400]
+    assert events.simulate(events.Array(channels=2), two) == [122_575, 122_575]
+
+
+def test_commands_first_lets_a_command_pass_a_transfer() -> None:
+    """Three reads; the third's command comes while a page is on the bus and another waits."""
+    requests = [(0, "R", 0, 1), (0, "R", 1, 1), (30_000, "R", 2, 1)]
+    behind = events.simulate(events.Array(ways=3), requests)
+    passing = events.simulate(events.Array(ways=3, arbitration="commands-first"), requests)
+    assert behind == [122_575, 224_975, 224_975 + 175 + 20_000 + 102_400]
+    assert passing == [122_575, 225_150, 225_150 + 102_400]
+
+
+def test_the_comparison_would_notice_another_order_on_the_bus() -> None:
+    array = arrays.GEOMETRIES["1x8"]
+    requests = arrays.load(array, 2.0, 1, 500, seed=13)
+    ours = arrays.run(array, requests)
+    for other in events.ARBITRATIONS[1:]:
+        assert events.simulate(replace(array, arbitration=other), requests) != ours
