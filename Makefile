@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-ends audit docs site picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-ends audit docs validation site picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -41,6 +41,7 @@ help:
 	@echo 'make soak     long campaigns: 20,000 configurations; signals and full disks over every command that writes'
 	@echo 'make audit    licences and known advisories of all dependencies'
 	@echo 'make docs     write docs/configuration.md again, from the code'
+	@echo 'make validation  compare ftlab with plain models and public simulators; writes docs/validation.md'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
 	@echo 'make picture  draw the picture of README.md again'
 	@echo 'make workloads        fit the generators of workloads/ anew (minutes)'
@@ -121,6 +122,10 @@ audit: $(VENV)/.deps
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
+
+# Rows of recorded traces need them; a figure out of its bound is an error.
+validation: $(VENV)/.built
+	FTLAB_TRACES=$(TRACES) $(BIN)/python scripts/validation.py --write docs/validation.md
 
 site: $(VENV)/.docs $(VENV)/.built
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet --fresh-env --write-all \

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .engine import trace_csv
-from .events import Array, Request
+from .events import Array, Request, simulate
 
 GEOMETRIES = {
     "1x1": Array(),
@@ -101,3 +101,10 @@ def run(array: Array, requests: Sequence[Request], more: Mapping[str, Any] | Non
         raise ValueError(f"the event model knows no garbage collection: {moved}")
     completed = dict(zip(result.column("id").tolist(), result.column("complete_ns").tolist(), strict=True))
     return [completed[number] for number in sorted(completed)]
+
+
+def unequal(array: Array, requests: Sequence[Request]) -> list[str]:
+    """Requests that ftlab completes at another time than the model, in words."""
+    pairs = zip(requests, simulate(array, requests), run(array, requests), strict=True)
+    late = [(at, request, model, ours) for (at, *request), model, ours in pairs if model != ours]
+    return [f"{request} of {at}: {ours} in ftlab, {model} in the model" for at, request, model, ours in late]

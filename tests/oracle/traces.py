@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .engine import trace_csv
+from . import plain
+from .engine import shared_traces, trace_csv
 from .plain import Access
 
 SHIPPED = Path(__file__).resolve().parents[2] / "traces" / "phone-mix.csv.gz"
@@ -27,12 +28,29 @@ def shipped(page_bytes: int = 4096) -> list[Access]:
 
 
 def sectors(path: Path, page_bytes: int = 4096) -> list[Access]:
-    """A trace of MQSim's or SSDSim's: time, device, sector, sectors, 1 for a read."""
+    """A trace of MQSim's or SSDSim's: time, device, sector, sectors, 1 for a read. Devices lie apart."""
     with path.open() as file:
         rows = [[int(part) for part in line.split()] for line in file]
     # Not all of them are in the order of time.
     rows.sort(key=lambda row: row[0])
-    return [access("R" if row[4] else "W", row[2] * 512, row[3] * 512, page_bytes) for row in rows]
+    return [
+        access("R" if is_read else "W", (device << 50) + sector * 512, count * 512, page_bytes)
+        for _, device, sector, count, is_read in rows
+    ]
+
+
+RECORDED = {
+    "financial1": "financial1-first10000.ssdsim.txt",
+    "tpcc": "tpcc-small.mqsim.txt",
+}
+"""Recorded traces that do not come with ftlab."""
+
+
+def recorded(name: str) -> list[Access]:
+    """A recorded trace by name."""
+    if name == "phone-mix":
+        return shipped()
+    return packed(sectors(shared_traces() / RECORDED[name]))
 
 
 def access(op: str, offset: int, size: int, page_bytes: int) -> Access:
@@ -79,3 +97,58 @@ def run(settings: Mapping[str, Any], accesses: Sequence[Access], page_bytes: int
             {"flash.page": f"{page_bytes}B", **alone, **settings}, trace=str(path), collect=False
         )
     return result.to_dict()
+
+
+def lookups(accesses: Sequence[Access], policy: str, kib: int = 16) -> tuple[list[int], list[int]]:
+    """Hits, misses and map programs of dftl: ftlab's, and the plain count."""
+    settings = {
+        "ftl.kind": "dftl",
+        "ftl.mapping_cache": f"{kib}KiB",
+        "ftl.cache_policy": policy,
+        "ftl.entry": "8B",
+        "flash.blocks_per_plane": 8192,
+    }
+    mapping = run(settings, accesses)["mapping"]
+    counted = plain.dftl(accesses, entries=kib * 128, per_page=512, policy=policy)
+    have = [mapping[key] for key in ("hits", "misses", "translation_programs")]
+    return have, [counted.hits, counted.misses, counted.programs]
+
+
+BLOCKS = 4096
+"""Erase blocks of the device on which merges are counted."""
+
+KINDS = ("full", "partial", "switch")
+
+
+def merges(
+    ftl: str, block_pages: int, log_blocks: int, filled: bool, accesses: Sequence[Access]
+) -> tuple[list[int], list[int]]:
+    """Merges and copies of each kind and erases: ftlab's, and the plain count."""
+    settings = {
+        "ftl.kind": ftl,
+        # Rounded down here, up to whole blocks there.
+        "ftl.log_blocks": f"{log_blocks * 1_000_000 // BLOCKS / 10_000}%",
+        "ftl.over_provisioning": "10%",
+        "flash.blocks_per_plane": BLOCKS,
+        "flash.pages_per_block": block_pages,
+        "device.precondition": "fill" if filled else "none",
+    }
+    result = run(settings, accesses)
+    model = plain.FTLS[ftl](block_pages, log_blocks, BLOCKS * block_pages * 9 // 10 if filled else 0)
+    for _, first, pages in accesses:
+        model.write(first, pages)
+    have = [result["merges"][kind][key] for kind in KINDS for key in ("count", "pages_copied")]
+    wanted = [count for kind in KINDS for count in getattr(model.merges, kind)]
+    return [*have, sum(result["flash"]["erases"].values())], [*wanted, model.merges.erases]
+
+
+def written(name: str) -> tuple[int, list[Access]]:
+    """Writes that lead to merges of all kinds, and the pages of a block for them."""
+    if name == "phone-mix":
+        return 64, [each for each in shipped() if each[0] == "W"]
+    if name == "mixed, blocks of 64":
+        return 64, mixed(250 * 64, 64, 3000, seed=5)
+    return 8, mixed(300 * 8, 8, 8000, seed=6)
+
+
+WRITTEN = ("phone-mix", "mixed, blocks of 64", "mixed, blocks of 8")

@@ -25,11 +25,7 @@ def orders_on_the_bus() -> list[str]:
 
 
 def unequal(array: events.Array, share: float, most_pages: int, seed: int) -> list[str]:
-    """Requests that ftlab completes at another time, the first first."""
-    requests = arrays.load(array, share, most_pages, REQUESTS[most_pages], seed)
-    pairs = zip(requests, events.simulate(array, requests), arrays.run(array, requests), strict=True)
-    late = [(at, request, model, ours) for (at, *request), model, ours in pairs if model != ours]
-    return [f"{request} of {at}: {ours} in ftlab, {model} in the model" for at, request, model, ours in late]
+    return arrays.unequal(array, arrays.load(array, share, most_pages, REQUESTS[most_pages], seed))
 
 
 @pytest.mark.parametrize("most_pages", REQUESTS)

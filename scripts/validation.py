@@ -1,0 +1,308 @@
+"""Measures ftlab against models of its own and against public simulators' figures: docs/validation.md.
+
+    python scripts/validation.py                       # print the page
+    python scripts/validation.py --write FILE          # write it (`make validation`)
+    python scripts/validation.py --only ssdsim-waf-1.28
+
+The models and the facts are those of tests/oracle. Exit status 1 if a figure differs from its model's or is
+out of its bound; the page is written all the same, and its rows say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from oracle import arrays, engine, events, facts, plain, timings, traces  # noqa: E402
+
+HEAD = """<!-- Written by scripts/validation.py (`make validation`); not edited by hand. -->
+
+# Validation
+
+What ftlab is compared with, and how well it agrees. `make validation` measures ftlab's side anew, writes
+this page and fails if a figure differs from its model's or leaves its bound; the tests named here run the
+same comparisons in CI. The papers' own figures are on the page [reproduction](reproduction.md).
+"""
+
+EQUAL = """
+## Equal to plain models
+
+The models are plain Python in `tests/oracle`, written from the rules and not from the core. Unequal is
+counted exactly: to the nanosecond, to the single merge.
+
+"""
+
+TIMES = """
+## Sums of timings
+
+A request of one page alone in the device takes the sum of its timings; {limit} of them at once take what the
+busiest die or bus needs for all their operations, and at most one page operation more. Sums and bounds are
+computed from the times that the papers give. A write of `map-plus` and `crash` reads a translation page
+first. Command: `python -m pytest tests/python/test_timing.py`.
+
+"""
+
+AGAINST = """
+## Against public simulators
+
+Figures that SSDSim, MQSim and FlashSim gave once for the same question. Their commits were not recorded, nor
+were all traces. Where ftlab's side can be run again as the note of the measurement describes it, the row says
+"again" and its bound is checked; where it cannot, the row says what was not kept, and ftlab's figure is the
+one of that time. The difference is ftlab's from theirs. One row again:
+`python scripts/validation.py --only NAME`; all, in CI: `python -m pytest tests/python/test_validation.py`.
+
+"""
+
+PURPOSE = """
+## Where we differ on purpose
+
+As the sources of SSDSim 2.1 (`flash.c`) and MQSim (`NVM_PHY_ONFI_NVDDR2.cpp` and its data cache) read.
+
+- **Acknowledgement of writes.** A write completes when the cells have been programmed, one of several pages
+  when the last of them has. SSDSim's response time of a write ends when its data are in the chip, MQSim's in
+  its write cache, where that is on. Where the NAND page is larger than the logical page, ftlab too
+  acknowledges what does not fill the page yet ([MSFTL](msftl.md)).
+- **Reads after writes.** ftlab's device has no data cache: a read of a page that is being written waits for
+  its program and reads the cells. SSDSim's buffer and MQSim's cache answer it, where they are on; SSDSim also
+  ends a read after 1 us if another read of the same page waits.
+- **Independent dies.** Dies and planes of a chip add capacity alone unless `flash.interleave` and
+  `flash.multi_plane` say otherwise. MQSim's dies always work side by side, SSDSim's with its interleave
+  command.
+- **Order on the bus.** First come, first served, commands among transfers. SSDSim serves reads before writes,
+  and the data of the lowest chip first; MQSim sends the data of reads that wait, in their order, then
+  asks its scheduler. The event model has `commands-first` and `reads-first` beside `fcfs`: below is what the
+  order alone changes.
+- **Whole-page transfers.** Every touched logical page crosses the bus whole. With both others a transfer is
+  as long as the sectors are many. Requests of whole aligned pages are not concerned.
+
+With `flash.out_of_order` a die's reads go before its programs and erasures that wait, as in the queues of
+SSDSim and MQSim. "As in SSDSim and MQSim" holds only with `device.scheduler = "direct"`,
+`flash.out_of_order = true` and `flash.max_passed = "unlimited"`, and only as far as a read waits for nothing
+but the program of its own page and erasures of its block. ftlab's present rule is stricter: a read waits for
+every program and erasure queued to its block.
+
+### What the order on the bus alone changes
+
+The event model alone: mean latencies of {count:,} requests of one page, 60 % of them reads, on one channel
+with eight chips (20 / 200 us, 25 ns a byte, 175 ns a command), seed 13.
+
+"""
+
+TAIL = """
+## What this does not show
+
+- Collection in time: the event model knows none. Its counts are held by the closed forms
+  (`tests/python/test_laws.py`), its effect on latencies by nothing outside.
+- Multi-plane, cached and suspended operations: exact cases of our own alone
+  (`crates/core/tests/die_timing.rs`).
+- Real devices: no figure here was measured on one.
+"""
+
+
+def table(header: str, rows: Iterable[str]) -> str:
+    """A table in Markdown; its columns are parted by commas in the header."""
+    names = header.split(", ")
+    return "\n".join([line(names), line(["---"] * len(names)), *rows]) + "\n"
+
+
+def line(cells: Iterable[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+@dataclass
+class Equality:
+    """A comparison with a plain model."""
+
+    what: str
+    on: str
+    compared: int
+    unequal: int
+    test: str
+
+    def row(self) -> str:
+        """Its line."""
+        command = f"`python -m pytest {self.test}`"
+        return line([self.what, self.on, f"{self.compared:,}", str(self.unequal), command])
+
+
+MODEL_REQUESTS = {1: 8000, 16: 2000}
+"""Compared with the event model, by the most pages of a request."""
+
+
+def completions() -> Iterator[Equality]:
+    """Requests against the event model."""
+    for geometry, array in arrays.GEOMETRIES.items():
+        for load, share in arrays.LOADS.items():
+            compared = unequal = 0
+            for most, count in MODEL_REQUESTS.items():
+                requests = arrays.load(array, share, most, count, seed=17)
+                unequal += len(arrays.unequal(array, requests))
+                compared += count
+            on = f"{geometry}, {load}; 1 page and 1 to 16; random, seed 17"
+            yield Equality("completion of each request", on, compared, unequal, "tests/python/test_events.py")
+
+
+def counters() -> Iterator[Equality]:
+    """Counters against plain counts."""
+    test = "tests/python/test_counts.py"
+    for name in ("phone-mix", *traces.RECORDED):
+        if name in traces.RECORDED and not (engine.shared_traces() / traces.RECORDED[name]).is_file():
+            continue
+        accesses = traces.recorded(name)
+        for policy in ("lru", "slru"):
+            have, wanted = traces.lookups(accesses, policy)
+            on = f"`{name}`: {wanted[0]:,} hits, {wanted[1]:,} misses, {wanted[2]:,} programs"
+            what = f"{policy.upper()} of 2,048 entries: hits, misses, map programs"
+            yield Equality(what, on, len(wanted), differ(have, wanted), test)
+    for ftl in plain.FTLS:
+        for load in traces.WRITTEN:
+            block_pages, accesses = traces.written(load)
+            have, wanted = traces.merges(ftl, block_pages, 80, True, accesses)
+            on = f"{load}: {wanted[0]:,} full, {wanted[2]:,} partial, {wanted[4]:,} switch merges"
+            what = f"{ftl.upper()}: merges and copies by kind, erases"
+            yield Equality(what, on, len(wanted), differ(have, wanted), test)
+
+
+def differ(have: list[int], wanted: list[int]) -> int:
+    """How many of these are not the same."""
+    return sum(one != other for one, other in zip(have, wanted, strict=True))
+
+
+def timing_rows() -> Iterator[tuple[str, bool]]:
+    """A line for each preset, and whether it is as it should be."""
+    for preset, timing in timings.PRESETS.items():
+        have, wanted = timings.alone(preset)
+        cells, good = [preset], have == wanted
+        for op in "RW":
+            for found in (wanted, have):
+                cells.append(", ".join(f"{ns / 1000:.2f}" for name, ns in sorted(found) if name == op))
+        for op in "RW":
+            elapsed, bound = timings.at_limit(preset, op)
+            cells += [f"{bound / 1e6:.3f}", f"{elapsed / 1e6:.3f}"]
+            good &= bound <= elapsed <= bound + timing.of(op)
+        yield line(cells), good
+
+
+def shown(value: float, digits: int) -> str:
+    """A figure with its digits."""
+    return f"{value:,.{digits}f}"
+
+
+def fact_row(fact: facts.Fact) -> tuple[str, bool]:
+    """A fact's line, and whether ftlab is within its bound."""
+    again = fact.rerun is not None and fact.available()
+    value = fact.rerun() if fact.rerun is not None and again else fact.then
+    away = (round(value, fact.digits) - fact.theirs) / fact.theirs if fact.theirs else value
+    difference = f"{away:+.2%}" if away else "0"
+    trace = facts.digest(fact.needs) if fact.needs and again else fact.trace
+    good = not again or fact.within(value)
+    if again:
+        run = "again" if good else "again: out of its bound"
+    else:
+        run = f"not kept: {fact.missing}" if fact.missing else "not again: the trace is not here"
+    cells = [
+        fact.name,
+        f"{fact.simulator}: {fact.settings}",
+        fact.ours or "not kept",
+        trace,
+        fact.metric,
+        shown(fact.theirs, fact.digits),
+        shown(value, fact.digits),
+        difference,
+        f"{fact.bound:.0%}" if fact.bound else "equal",
+        run,
+        fact.cause,
+        fact.right,
+    ]
+    return line(cells), good
+
+
+BUS_REQUESTS = 5000
+
+
+def order_rows() -> Iterator[str]:
+    """Means under each order on the bus, from the model alone."""
+    array = arrays.GEOMETRIES["1x8"]
+    for load, share in [("half loaded", 0.5), ("nine tenths", 0.9)]:
+        requests = arrays.load(array, share, 1, BUS_REQUESTS, seed=13)
+        for order in events.ARBITRATIONS:
+            ends = events.simulate(replace(array, arbitration=order), requests)
+            means = []
+            for wanted in "RW":
+                each = [end - at for (at, op, *_), end in zip(requests, ends, strict=True) if op == wanted]
+                means.append(f"{sum(each) / len(each) / 1000:.1f}")
+            yield line([load, order, *means])
+
+
+def page() -> tuple[str, list[str]]:
+    """The page, and what is not as it should be."""
+    equalities = [*completions(), *counters()]
+    times = list(timing_rows())
+    rows = [fact_row(fact) for fact in facts.FACTS]
+    wrong = [each.row() for each in equalities if each.unequal]
+    wrong += [row for row, good in [*times, *rows] if not good]
+    limit = timings.AT_LIMIT
+    parts = [
+        HEAD,
+        EQUAL,
+        table("what, on, compared, unequal, command", (each.row() for each in equalities)),
+        TIMES.format(limit=limit),
+        table(
+            "preset, read (us): sum, ftlab, write (us): sum, ftlab, "
+            f"{limit} reads (ms): bound, ftlab, {limit} writes (ms): bound, ftlab",
+            (row for row, _ in times),
+        ),
+        AGAINST,
+        table(
+            "name, simulator and settings, ftlab's own, trace, metric, theirs, ftlab, difference, bound, "
+            "run, cause, who is right",
+            (row for row, _ in rows),
+        ),
+        PURPOSE.format(count=BUS_REQUESTS),
+        table("load, order, read (us), write (us)", order_rows()),
+        TAIL,
+    ]
+    return "".join(parts), wrong
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page there")
+    parser.add_argument("--only", metavar="NAME", help="one fact alone")
+    arguments = parser.parse_args()
+    if arguments.only:
+        rows = [fact_row(fact) for fact in facts.FACTS if fact.name == arguments.only]
+        if not rows:
+            parser.error(
+                f"no fact {arguments.only}; there are {', '.join(fact.name for fact in facts.FACTS)}"
+            )
+        print(rows[0][0])
+        return 0 if rows[0][1] else 1
+    began = time.process_time()
+    text, wrong = page()
+    if arguments.write:
+        arguments.write.write_text(text)
+    else:
+        sys.stdout.write(text)
+    for file in traces.RECORDED.values():
+        if not (engine.shared_traces() / file).is_file():
+            print(f"validation: no {file}, whose rows are not run (FTLAB_TRACES)", file=sys.stderr)
+    for row in wrong:
+        print(f"validation: wrong: {row}", file=sys.stderr)
+    print(f"validation: {len(wrong)} wrong, {time.process_time() - began:.0f} CPU-seconds", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

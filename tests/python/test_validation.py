@@ -1,0 +1,73 @@
+"""docs/validation.md: its rows of public simulators hold, and say what is measured today."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from oracle import engine, facts, theory, traces
+
+pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "validation.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("validation_script", ROOT / "scripts" / "validation.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("fact", facts.FACTS, ids=lambda fact: fact.name)
+def test_a_fact_is_within_its_bound_and_on_the_page(fact: facts.Fact, script: ModuleType) -> None:
+    if not fact.available():
+        engine.shared_trace(fact.needs or "")
+    row, good = script.fact_row(fact)
+    assert good, row
+    assert row in PAGE.splitlines(), "run `make validation`"
+
+
+def test_a_fact_is_run_again_or_says_why_not() -> None:
+    names = [fact.name for fact in facts.FACTS]
+    assert len(set(names)) == len(names)
+    for fact in facts.FACTS:
+        assert (fact.rerun is None) == bool(fact.missing), fact.name
+        assert fact.within(fact.then), fact.name
+        assert fact.needs is None or fact.needs in traces.RECORDED.values()
+
+
+def test_a_figure_out_of_its_bound_is_noticed() -> None:
+    for fact in facts.FACTS:
+        step = 10.0**-fact.digits
+        assert fact.within(fact.theirs)
+        assert not fact.within(fact.theirs * (1 + 1.01 * fact.bound) + step), fact.name
+
+
+def test_the_page_is_all_equal() -> None:
+    rows = [line.split(" | ") for line in PAGE.splitlines() if "| `python -m pytest" in line]
+    assert len(rows) > 20
+    assert {row[3] for row in rows} == {"0"}
+
+
+@pytest.mark.parametrize("spare", facts.WAF)
+def test_write_amplification_follows_the_closed_form(spare: float) -> None:
+    """To 1 %, like the row of SSDSim's beside it."""
+    measured = facts.WAF[spare]()
+    expected = theory.greedy_device(
+        facts.BLOCKS,
+        facts.BLOCK_PAGES,
+        facts.BLOCKS * facts.BLOCK_PAGES / spare,
+        reserve=1,
+        frontiers=1,
+    )
+    assert measured == pytest.approx(expected, rel=0.01)
