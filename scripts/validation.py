@@ -35,7 +35,8 @@ EQUAL = """
 ## Equal to plain models
 
 The models are plain Python in `tests/oracle`, written from the rules and not from the core. Unequal is
-counted exactly: to the nanosecond, to the single merge.
+counted exactly: to the nanosecond, to the single merge. The figures are those of `make validation`; the
+command beside them runs the same in CI, the event model (`events.py`) on fewer requests.
 
 """
 
@@ -203,6 +204,9 @@ def fact_row(fact: facts.Fact) -> tuple[str, bool]:
     away = (round(value, fact.digits) - fact.theirs) / fact.theirs if fact.theirs else value
     difference = f"{away:+.2%}" if away else "0"
     trace = facts.digest(fact.needs) if fact.needs and again else fact.trace
+    simulator = fact.simulator
+    if fact.commit != facts.UNKNOWN:
+        simulator += f" {fact.commit}"
     good = not again or fact.within(value)
     if again:
         run = "again" if good else "again: out of its bound"
@@ -210,7 +214,7 @@ def fact_row(fact: facts.Fact) -> tuple[str, bool]:
         run = f"not kept: {fact.missing}" if fact.missing else "not again: the trace is not here"
     cells = [
         fact.name,
-        f"{fact.simulator}: {fact.settings}",
+        f"{simulator}: {fact.settings}",
         fact.ours or "not kept",
         trace,
         fact.metric,

@@ -17,7 +17,7 @@ from typing import Any
 from . import arrays, engine, plain, theory, traces
 
 UNKNOWN = "not recorded"
-"""The commit of each public simulator: the notes do not name it."""
+"""What the notes of the measurements do not name."""
 
 SSDSIM_TIMES = "20 / 200 / 1500 us, 25 ns a byte, 175 ns a command"
 FLASHSIM_CACHE = "2,048 entries, LRU, pages of 4 KiB"
@@ -44,6 +44,8 @@ class Fact:
     right: str
     rerun: Callable[[], float] | None = None
     missing: str = ""
+    commit: str = UNKNOWN
+    """Of the simulator."""
     needs: str | None = None
     """A recorded trace that does not come with ftlab."""
 
