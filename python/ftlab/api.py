@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
-from ftlab._core import Config
 from ftlab.configs import ConfigLike, Scalar, load, overrides_of
 from ftlab.result import Result
+from ftlab.running import RunOptions, run_config
 
 if TYPE_CHECKING:
     from ftlab._core import Preconditioning, Progress
@@ -56,18 +56,17 @@ def run(
         UserError: the configuration or the trace is at fault; the text says where.
         InternalError: a fault of ftlab.
     """
-    resolved = load(config, overrides_of(set, overrides))
-    return run_config(
-        resolved,
-        timeline=timeline,
-        timeline_window=timeline_window,
+    options = RunOptions(
         collect=collect,
         check=check,
+        timeline=timeline,
+        timeline_window=timeline_window,
         progress=progress,
         preconditioning=preconditioning,
         save_state=save_state,
         load_state=load_state,
     )
+    return run_config(load(config, overrides_of(set, overrides)), options)
 
 
 def compare(
@@ -105,42 +104,8 @@ def compare(
 
     plan = prepare(config, vary, overrides_of(set, overrides), "vary")
     with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:
-        return plan.run(reporter, jobs=jobs, collect=collect, check=check, load_state=load_state)
-
-
-def run_config(
-    config: Config,
-    *,
-    requests_csv: str | os.PathLike[str] | None = None,
-    timeline: str | os.PathLike[str] | None = None,
-    timeline_window: str | None = None,
-    collect: bool = False,
-    check: bool = False,
-    progress: Progress | None = None,
-    preconditioning: Preconditioning | None = None,
-    save_state: str | os.PathLike[str] | None = None,
-    load_state: str | os.PathLike[str] | None = None,
-) -> Result:
-    """Runs a resolved configuration; Parquet traces are fed in from here."""
-    chunks = None
-    if config.trace is not None:
-        from ftlab.traces import parquet_chunks
-
-        chunks = parquet_chunks(config.trace, config.format)
-    finished = _core.run(
-        config,
-        chunks=chunks,
-        requests_csv=requests_csv,
-        timeline=timeline,
-        timeline_window=timeline_window,
-        collect=collect,
-        check=check,
-        progress=progress,
-        preconditioning=preconditioning,
-        save_state=save_state,
-        load_state=load_state,
-    )
-    return Result.of_run(finished)
+        options = RunOptions(collect=collect, check=check, load_state=load_state)
+        return plan.run(reporter, options, jobs=jobs)
 
 
 def presets() -> dict[str, str]:

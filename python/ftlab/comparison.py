@@ -6,16 +6,16 @@ import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ftlab._core import Config, InternalError, UserError
-from ftlab.api import run_config
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
 from ftlab.outputs import json_text
+from ftlab.pool import run_all
 from ftlab.progress import Reporter
 from ftlab.result import Result
+from ftlab.running import RunOptions, run_config
 
 MOST_VARIANTS = 1000
 """More are refused: a slip of the keyboard, or a study that wants a loop of its own."""
@@ -57,79 +57,42 @@ class Plan:
     def run(
         self,
         reporter: Reporter,
+        options: RunOptions,
         *,
         jobs: int | None = None,
-        collect: bool = False,
-        check: bool = False,
-        load_state: str | os.PathLike[str] | None = None,
         for_fio: bool = False,
     ) -> Comparison:
         """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
 
-        ``load_state`` is the file that every variant's device comes from. ``for_fio`` keeps what
-        `Comparison.to_fio` needs of the requests, without keeping them.
+        ``options`` hold for each, the callbacks apart. ``for_fio`` keeps what `Comparison.to_fio` needs
+        of the requests, without keeping them.
 
         Raises:
             UserError, InternalError: of the first variant (in order) that failed.
         """
 
         def work(planned: _Planned) -> Result:
-            progress = reporter.callback(planned.label)
+            own = replace(
+                options,
+                collect=options.collect or for_fio,
+                progress=reporter.callback(planned.label),
+                preconditioning=reporter.preconditioning(planned.label),
+            )
             try:
-                result = run_config(
-                    planned.config,
-                    collect=collect or for_fio,
-                    check=check,
-                    progress=progress,
-                    preconditioning=reporter.preconditioning(planned.label),
-                    load_state=load_state,
-                )
+                result = run_config(planned.config, own)
                 if for_fio:
-                    result.fio_digest(drop_requests=not collect)
+                    result.fio_digest(drop_requests=not options.collect)
             except (UserError, InternalError) as error:
                 raise type(error)(f"{error}\n  in the variant {planned.label}") from error
             reporter.finish(planned.label)
             return result
 
-        pool = ThreadPoolExecutor(max_workers=jobs or cores(), thread_name_prefix="ftlab")
-        try:
-            futures = [pool.submit(work, planned) for planned in self.variants]
-            _wait(futures)
-        finally:
-            # Ends what still runs, after a failure or an interrupt.
-            reporter.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-        _raise_first(futures)
+        results = run_all(work, self.variants, jobs=jobs, stop=reporter.stop)
         variants = [
-            Variant(planned.label, planned.set, future.result())
-            for planned, future in zip(self.variants, futures, strict=True)
+            Variant(planned.label, planned.set, result)
+            for planned, result in zip(self.variants, results, strict=True)
         ]
         return Comparison(json.loads(self.base.json()), self.vary, variants)
-
-
-def cores() -> int:
-    """The cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        return os.cpu_count() or 1
-
-
-def _wait(futures: Sequence[Future[Result]]) -> None:
-    # In short turns, so that the main thread notices an interrupt.
-    pending: set[Future[Result]] = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-        if any(future.exception() is not None for future in done):
-            return
-
-
-def _raise_first(futures: Sequence[Future[Result]]) -> None:
-    """Raises the first variant's own error; those stopped because of it only say so."""
-    errors = [future.exception() for future in futures if not future.cancelled()]
-    own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
-    for error in own or [error for error in errors if error is not None]:
-        raise error
 
 
 class Comparison:

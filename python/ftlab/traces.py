@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from ftlab._core import Columns, MakeChunks, Progress
     from ftlab.result import Result
+    from ftlab.running import RunOptions
 
 SUFFIXES = (".csv", ".parquet")
 """What `convert_trace` and `generate_trace` can write."""
@@ -326,25 +328,16 @@ def _interruptibly(work: Callable[[], None]) -> None:
         pool.shutdown(wait=False)
 
 
-def run_with_outputs(
-    config: Config,
-    requests: Output | None,
-    timeline: Output | None = None,
-    **options: Any,
-) -> Result:
+def run_with_outputs(config: Config, requests: Output | None, options: RunOptions) -> Result:
     """Runs a configuration and writes its per-request file, .csv or .parquet, and its timeline.
-
-    ``options`` are those of `run_config`.
 
     Raises:
         UserError: the configuration or the trace is at fault, or a file cannot be written.
     """
-    from ftlab.api import run_config
+    from ftlab.running import run_config
 
     def run(requests_csv: str | Path | None) -> Result:
-        return run_config(
-            config, requests_csv=requests_csv, timeline=timeline.name if timeline else None, **options
-        )
+        return run_config(config, replace(options, requests_csv=requests_csv))
 
     try:
         if requests is None or requests.suffix != ".parquet":
@@ -355,7 +348,7 @@ def run_with_outputs(
         return result
     except OutputError as error:
         number, text, which = error.args
-        output = timeline if which == "timeline" else requests
+        output = Output("--timeline", options.timeline or "") if which == "timeline" else requests
         assert output is not None, "only files that were asked for are written"
         raise output.fail(f"cannot write: {os.strerror(number)}" if number else text) from None
 

@@ -209,6 +209,18 @@ def test_quick_is_shorter_and_says_so(tiny: Path) -> None:
     assert "quick run" in outcome.index.read_text()
 
 
+def test_a_long_figure_is_in_a_quick_run_only_where_it_is_named(tiny: Path) -> None:
+    declared = tiny / "papers" / "tiny" / "table1.toml"
+    declared.write_text("long = true\n" + declared.read_text())
+
+    def made(*figures: str, quick: bool) -> set[str]:
+        return set(run(tiny, *figures, quick=quick).parts[0].studies)
+
+    assert "table1" in made(quick=False)
+    assert made(quick=True) == {"fig1", "fig1-recorded"}
+    assert made("table1", quick=True) == {"table1"}
+
+
 def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
     path = tiny / "papers" / "tiny" / "fig1.toml"
     path.write_text("report = true\n" + path.read_text())

@@ -60,26 +60,24 @@ def compare(
     overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
     plan = prepare(config, _values(vary), overrides, "--vary")
     for_fio = options.check_output_format(output_format, json_path)
-    json_output = Output("--json", json_path) if json_path not in (None, "-") else None
+    json_output = options.json_output(json_path)
     pictures = [Output("--plot", plot) for plot in plots]
-    if json_output:
-        json_output.check()
     if pictures:
         from ftlab.plot import SUFFIXES
 
         for picture in pictures:
             picture.check(SUFFIXES)
-    html = Output("--html", html_path) if html_path is not None else None
-    if html:
-        html.check()
+    html = options.output("--html", html_path)
     inputs = [*plan.traces, *([load_state] if load_state else [])]
     outputs = [output for output in (json_output, html, *pictures) if output]
     check_distinct(outputs, inputs)
 
     from ftlab.progress import Reporter
+    from ftlab.running import RunOptions
 
     with Reporter(tasks=len(plan.variants)) as reporter:
-        comparison = plan.run(reporter, jobs=jobs, check=check, load_state=load_state, for_fio=for_fio)
+        told = RunOptions(check=check, load_state=load_state)
+        comparison = plan.run(reporter, told, jobs=jobs, for_fio=for_fio)
     text = ""
     if json_path is not None:
         plus = output_format == "fio+"

@@ -13,7 +13,7 @@ from ftlab import _core
 from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
-from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.outputs import check_distinct, write_stdout
 from ftlab.units import count, duration
 
 FAULT = 1
@@ -73,22 +73,20 @@ def crash(
         if at and context.get_parameter_source(option) is not click.core.ParameterSource.DEFAULT:
             raise UserError(f"--at and --{option} exclude each other: --at says when each cut is")
     resolved = load(config, options.overrides(settings, flags))
-    output = Output("--json", json_path) if json_path not in (None, "-") else None
+    output = options.json_output(json_path)
     if output:
-        output.check()
         check_distinct([output], [resolved.trace] if resolved.trace else [])
 
     from ftlab.progress import Reporter
-    from ftlab.traces import parquet_chunks
+    from ftlab.traces import chunks_of
 
-    chunks = parquet_chunks(resolved.trace, resolved.format) if resolved.trace else None
     with Reporter(unit="power cuts") as reporter:
         text = _core.crash(
             resolved,
             cuts=cuts,
             operations=operations,
             at=sorted(at) or None,
-            chunks=chunks,
+            chunks=chunks_of(resolved),
             progress=reporter.callback(config),
         )
     result = json.loads(text)

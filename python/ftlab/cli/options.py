@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from ftlab._core import UserError
 from ftlab.configs import SHORTHANDS, Override
+from ftlab.outputs import Output
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _BY_NAME = {shorthand.name: shorthand for shorthand in SHORTHANDS}
@@ -50,6 +51,24 @@ def json_option(command: Decorated) -> Decorated:
         callback=lambda _context, _option, path: "-" if path == "/dev/stdout" else path,
         help="Write the result as JSON to a file, or to standard output instead of the text.",
     )(command)
+
+
+def output(option: str, path: str | None, suffixes: Sequence[str] = ()) -> Output | None:
+    """The file that an option asks for, found to be writable; None where it is not given.
+
+    Raises:
+        UserError: it cannot be written, or its name does not end in one of ``suffixes``.
+    """
+    if path is None:
+        return None
+    asked = Output(option, path)
+    asked.check(suffixes)
+    return asked
+
+
+def json_output(path: str | None) -> Output | None:
+    """That of ``--json``; standard output (``-``) is none."""
+    return output("--json", None if path == "-" else path)
 
 
 OUTPUT_FORMATS = ("json", "fio", "fio+")

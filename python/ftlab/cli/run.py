@@ -70,43 +70,33 @@ def run(
     """
     resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, flags)])
     for_fio = options.check_output_format(output_format, json_path)
-    json_output = Output("--json", json_path) if json_path not in (None, "-") else None
-    requests = Output("--requests", requests_path) if requests_path is not None else None
-    timeline = Output("--timeline", timeline_path) if timeline_path is not None else None
-    if timeline_window is not None and timeline is None:
+    if timeline_window is not None and timeline_path is None:
         raise UserError("--timeline-window needs --timeline FILE")
-    if json_output:
-        json_output.check()
-    if requests:
-        requests.check(REQUESTS_SUFFIXES)
-    state = Output("--save-state", state_path) if state_path is not None else None
-    if state:
-        state.check()
-    if timeline:
-        timeline.check()
-    html = Output("--html", html_path) if html_path is not None else None
-    if html:
-        html.check()
+    json_output = options.json_output(json_path)
+    requests = options.output("--requests", requests_path, REQUESTS_SUFFIXES)
+    state = options.output("--save-state", state_path)
+    timeline = options.output("--timeline", timeline_path)
+    html = options.output("--html", html_path)
     outputs = [output for output in (json_output, requests, state, timeline, html) if output]
     check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
 
     from ftlab.progress import Reporter
+    from ftlab.running import RunOptions
     from ftlab.traces import run_with_outputs
 
     with saying_what_is_written(outputs):
         with Reporter() as reporter:
-            result = run_with_outputs(
-                resolved,
-                requests,
-                timeline,
-                timeline_window=timeline_window,
+            told = RunOptions(
+                collect=for_fio,
                 check=check,
                 progress=reporter.callback(config),
                 preconditioning=reporter.preconditioning(config),
+                timeline=timeline_path,
+                timeline_window=timeline_window,
                 save_state=state_path,
                 load_state=load_state,
-                collect=for_fio,
             )
+            result = run_with_outputs(resolved, requests, told)
         if timeline and result.timeline:
             _note(timeline, result.timeline, timeline_window)
         if for_fio:

@@ -28,9 +28,8 @@ def info(file: str, settings: tuple[str, ...], json_path: str | None, **flags: s
     from ftlab import traces
 
     config = traces.trace_config(file, options.overrides(settings, flags))
-    output = Output("--json", json_path) if json_path not in (None, "-") else None
+    output = options.json_output(json_path)
     if output:
-        output.check()
         check_distinct([output], [file])
     found = traces.info(config)
     text = json.dumps(found, indent=2) + "\n"
@@ -127,9 +126,8 @@ def fit(
         load_state=load_state,
         preset=preset,
     )
-    output = Output("--json", json_path) if json_path not in (None, "-") else None
+    output = options.json_output(json_path)
     if output:
-        output.check()
         check_distinct([output], [source])
     done: list[tuple[fitting.Fit, str]] = []
     for fitted, path in command.run(request):

@@ -6,10 +6,14 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import Override, load_text
+
+if TYPE_CHECKING:
+    from ftlab._core import Progress
 
 MAPPING_CACHE = "16KiB"
 """Mapping cache under which the miss ratio is taken."""
@@ -141,7 +145,7 @@ def miss_ratio(config: Config, space: int) -> float:
     The device is a little larger than ``space`` bytes and full at time 0; requests come one at a time,
     so that their order is the workload's. A trace's touched pages are packed densely.
     """
-    from ftlab.api import run_config
+    from ftlab.running import run_config
 
     text = config.toml()
     blocks = math.ceil(max(space, _BLOCK) / 0.93 / _BLOCK) + 16
@@ -178,9 +182,9 @@ def miss_ratio(config: Config, space: int) -> float:
 
 def updated_ratio(config: Config, device: _core.Device | None) -> float:
     """Updated entries over mapping entries programmed in a run."""
-    from ftlab.traces import chunks_of
+    from ftlab.running import RunOptions, run_core
 
-    done = _core.run(config, chunks=chunks_of(config), device=device)
+    done = run_core(config, RunOptions(device=device))
     found = json.loads(done.json)["mapping"]["updated_ratio"]
     if found is None:
         raise UserError(
@@ -189,10 +193,12 @@ def updated_ratio(config: Config, device: _core.Device | None) -> float:
     return float(found)
 
 
-def conflicts(config: Config, device: _core.Device | None, **options: object) -> tuple[int, int]:
+def conflicts(
+    config: Config, device: _core.Device | None, progress: Progress | None = None
+) -> tuple[int, int]:
     """Conflicts of reads and of writes in a run."""
-    from ftlab.traces import chunks_of
+    from ftlab.running import RunOptions, run_core
 
-    done = _core.run(config, chunks=chunks_of(config), device=device, **options)  # type: ignore[arg-type]
+    done = run_core(config, RunOptions(device=device, progress=progress))
     found = json.loads(done.json)["conflicts"]
     return found["read"], found["write"]

@@ -54,7 +54,7 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
     """
     base = papers.root(options.root)
     chosen = _papers(base, which)
-    selected = papers.choose(chosen, wanted)
+    selected = papers.choose(chosen, wanted, quick=options.quick)
     out = Path(options.out)
     _writable(out)
     planner = Planner(base, papers.load_traces(base), trace_folder(base, options.traces), options.quick)
@@ -136,7 +136,7 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
         if figures.drawn(each):
             pictures[name] = figures.svg(each)
             Output("--out", folder / f"{name}.svg").write(pictures[name].encode())
-            Output("--out", folder / f"{name}.png").write(figures.png(each))
+            Output("--out", folder / f"{name}.png").write(figures.png(pictures[name]))
     Output("--out", folder / "claims.csv").write(claims.to_csv(judged).encode())
     left_out = [figure.id for figure in paper.figures if figure.id not in studies]
     return page.Part(paper, judged, studies, pictures, left_out)

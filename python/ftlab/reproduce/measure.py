@@ -12,6 +12,7 @@ import numpy as np
 from ftlab import _core
 from ftlab._core import Config
 from ftlab.result import OPS
+from ftlab.running import RunOptions, run_core
 
 if TYPE_CHECKING:
     from ftlab._core import Columns, Device, Progress
@@ -31,17 +32,15 @@ def measure(how: str, run: Run, *, device: Device | None, progress: Progress) ->
 
 
 def _run(run: Run, device: Device | None, progress: Progress) -> dict[str, Any]:
-    from ftlab.traces import chunks_of
-
     config, collect = run.config, run.collect
-    done = _core.run(
-        config,
-        chunks=(lambda: _in_sequence(run.sequence)) if run.sequence else chunks_of(config),
+    options = RunOptions(
+        chunks=(lambda: _in_sequence(run.sequence)) if run.sequence else None,
         device=device,
         collect=collect,
         progress=progress,
         preconditioning=lambda *_: progress(0),
     )
+    done = run_core(config, options)
     result: dict[str, Any] = json.loads(done.json)
     columns = done.take_columns() if collect else None
     if columns is not None:

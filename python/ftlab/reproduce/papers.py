@@ -133,6 +133,8 @@ class Figure:
     """Of requests: the first ones, which only warm up."""
     report: bool
     """Whether its runs are in the interactive report."""
+    long: bool
+    """Whether a quick run leaves it out, unless it is named."""
     seconds: float
     """Roughly what a run takes, for the estimate of the time left."""
 
@@ -266,8 +268,10 @@ def _check(paper: Paper, folder: Path) -> None:
             raise UserError(f"{folder / 'published.toml'}: {number.figure} has no value {number.value!r}")
 
 
-def choose(papers: Iterable[Paper], wanted: Iterable[str]) -> dict[str, list[Figure]]:
-    """The figures asked for, by paper; all of them if none is named. A recorded one comes with its own.
+def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = False) -> dict[str, list[Figure]]:
+    """The figures asked for, by paper; all of them if none is named. Those like another come with it.
+
+    A quick run has the long ones only where they are named.
 
     Raises:
         UserError: a name that no paper has.
@@ -284,12 +288,12 @@ def choose(papers: Iterable[Paper], wanted: Iterable[str]) -> dict[str, list[Fig
             )
             raise UserError(f"no figure or table {text!r}{hint}\n  there are: {there}")
     chosen = set(keys.values())
-    return {
-        paper.name: [
-            figure for figure in paper.figures if not chosen or figure.id in chosen or figure.of in chosen
-        ]
-        for paper in papers
-    }
+
+    def asked(figure: Figure) -> bool:
+        alike = not chosen or figure.of in chosen
+        return figure.id in chosen or (alike and not (quick and figure.long))
+
+    return {paper.name: [figure for figure in paper.figures if asked(figure)] for paper in papers}
 
 
 def normal(text: str) -> str:
@@ -417,6 +421,7 @@ def _figure(folder: Path, paper: str, name: str) -> Figure:
         measure=table.text("measure", "run"),
         skip=table.get("skip", int, 0),
         report=table.flag("report"),
+        long=table.flag("long"),
         seconds=table.number("seconds", 1),
     )
     table.done()

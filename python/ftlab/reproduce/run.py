@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
 from ftlab import _core
 from ftlab._core import InternalError, UserError
-from ftlab.comparison import cores
+from ftlab.pool import run_all
 from ftlab.progress import Reporter
 from ftlab.reproduce.cache import Cache
 from ftlab.reproduce.measure import measure
@@ -63,15 +62,7 @@ def run(runs: Iterable[Run], cache: Cache, reporter: Reporter, *, jobs: int | No
             results[each.key] = result
             reporter.finish(each.name)
 
-    pool = ThreadPoolExecutor(max_workers=jobs or cores(), thread_name_prefix="ftlab")
-    try:
-        futures = [pool.submit(work, group) for group in _groups(missing.values())]
-        _wait(futures)
-    finally:
-        # Ends what still runs, after a failure or an interrupt.
-        reporter.stop()
-        pool.shutdown(wait=True, cancel_futures=True)
-    _raise_first(futures)
+    run_all(work, _groups(missing.values()), jobs=jobs, stop=reporter.stop)
     return Done(results, reused, len(missing))
 
 
@@ -86,19 +77,3 @@ def _groups(runs: Iterable[Run]) -> list[list[Run]]:
         parts += [group[at : at + MOST_OF_A_DEVICE] for at in range(0, len(group), MOST_OF_A_DEVICE)]
     # The longest first, so that no core is left alone with it at the end.
     return sorted(parts, key=lambda group: -sum(each.figure.seconds for each in group))
-
-
-def _wait(futures: Sequence[Future[None]]) -> None:
-    # In short turns, so that the main thread notices an interrupt.
-    pending: set[Future[None]] = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-        if any(future.exception() is not None for future in done):
-            return
-
-
-def _raise_first(futures: Sequence[Future[None]]) -> None:
-    errors = [future.exception() for future in futures if not future.cancelled()]
-    own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
-    for error in own or [error for error in errors if error is not None]:
-        raise error

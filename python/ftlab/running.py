@@ -1,0 +1,47 @@
+"""What a run is told beside its configuration, and the one place that starts it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ftlab import _core
+from ftlab.result import Result
+
+if TYPE_CHECKING:
+    from ftlab._core import Config, Device, MakeChunks, Preconditioning, Progress, RunResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The keywords of the core's `run`, declared once; what they do stands at `ftlab.run`."""
+
+    collect: bool = False
+    check: bool = False
+    progress: Progress | None = None
+    preconditioning: Preconditioning | None = None
+    requests_csv: str | os.PathLike[str] | None = None
+    timeline: str | os.PathLike[str] | None = None
+    timeline_window: str | None = None
+    save_state: str | os.PathLike[str] | None = None
+    load_state: str | os.PathLike[str] | None = None
+    device: Device | None = None
+    """The state at time 0, from memory."""
+    chunks: MakeChunks | None = None
+    """The workload, in place of the configuration's trace."""
+
+
+PLAIN = RunOptions()
+
+
+def run_core(config: Config, options: RunOptions = PLAIN) -> RunResult:
+    """Runs a resolved configuration; Parquet traces are fed in from here."""
+    from ftlab.traces import chunks_of
+
+    return _core.run(config, **{**vars(options), "chunks": options.chunks or chunks_of(config)})
+
+
+def run_config(config: Config, options: RunOptions = PLAIN) -> Result:
+    """The same, as what `ftlab.run` gives."""
+    return Result.of_run(run_core(config, options))
