@@ -261,6 +261,26 @@ def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None
     assert run(tiny, "fig1", traces=str(elsewhere)).run == 0
 
 
+def test_traces_on_end_are_each_read_by_their_own_keys(tiny: Path, tmp_path: Path) -> None:
+    # Regression: what drops doubled requests of the first trace dropped those of all, and a sequence that
+    # is repeated repeated each of its traces as well.
+    folder = tiny / "papers"
+    (folder / "traces.toml").write_text(
+        '[trace.logged-twice]\nfile = "one.csv"\nset = { workload = { dedup = "50ms" } }\n'
+        '[trace.plain]\nfile = "two.csv"\n'
+    )
+    recorded = 'like = "fig1"\nkind = "recorded"\nset = { workload = { repeat = 2 } }\n'
+    recorded += '[axis.workload]\nsequences = { both = ["logged-twice", "plain"] }\n'
+    recorded += '[value.mean]\nis = "trace.requests"\n'
+    (folder / "tiny" / "fig1-recorded.toml").write_text(recorded)
+    twice = "time_ns,op,offset,size\n" + "0,W,4096,4096\n" * 2
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text(twice)
+    run(tiny, "fig1-recorded", traces=str(tmp_path))
+    found = rows(tiny.parent / "out" / "tiny" / "fig1-recorded.csv")
+    assert {row["measured"] for row in found if row["measured"]} == {"6"}
+
+
 def test_the_key_knows_content_configuration_and_measure(tiny: Path) -> None:
     paper = papers.load_paper(tiny, "tiny")
     planner = Planner(tiny, {}, None, quick=False)

@@ -21,6 +21,9 @@ from ftlab.reproduce.papers import Figure, Paper, Trace
 FORMAT = 2
 """Of what the cache holds; another number makes all of it stale."""
 
+OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
+"""Keys that make sense within a trace alone: the times of one say nothing of another."""
+
 Labels = tuple[str, ...]
 
 
@@ -118,6 +121,9 @@ class Planner:
             base = str(self.base / base)
         # What a trace needs to be read comes first, so that an axis may vary it.
         first = self._trace_keys(traces[0]) if traces else {}
+        if len(traces) > 1:
+            # Each is read by its own keys, and the whole of them is left as it is.
+            first = {key: value for key, value in first.items() if key not in OF_ONE_TRACE}
         if traces:
             # A recorded trace stands in place of a generator and of how long that runs.
             keys = {key: value for key, value in keys.items() if not key.startswith("workload.synthetic.")}
@@ -129,8 +135,9 @@ class Planner:
             keys = {**keys, **dict.fromkeys(KEYS, "true")}
         try:
             config = load(base, _overrides({**first, **keys}))
+            once = {key: value for key, value in keys.items() if key != "workload.repeat"}
             sequence = tuple(
-                load(base, _overrides({**self._trace_keys(name), **keys}))
+                load(base, _overrides({**self._trace_keys(name), **once}))
                 for name in traces
                 if len(traces) > 1
             )
