@@ -35,6 +35,12 @@ impl<'a> DeviceView<'a> {
         with_ftl!(self.0, ftl => ftl.cached(lpn))
     }
 
+    /// A request with this LPN is on its way, so its mapping will be needed, and soon that of `earlier`.
+    #[inline]
+    pub fn expect(self, lpn: u32, earlier: u32) {
+        with_ftl!(self.0, ftl => ftl.expect(lpn, earlier));
+    }
+
     /// Are mappings updated without being fetched, so that no write waits for one?
     pub fn updates_free(self) -> bool {
         with_ftl!(self.0, ftl => ftl.updates_free())

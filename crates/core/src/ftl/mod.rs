@@ -167,6 +167,9 @@ pub trait FlashTranslation {
     fn life(&self) -> endurance::Life;
     /// Whether an LPN has data.
     fn has_data(&self, lpn: u32) -> bool;
+    /// A request with this LPN is on its way: begins to load its mapping, and what a write of `earlier`,
+    /// which was announced so before, will invalidate.
+    fn expect(&self, _lpn: u32, _earlier: u32) {}
     /// Whether an LPN's mapping is cached.
     fn cached(&self, lpn: u32) -> bool;
     /// Calls back with every LPN whose mapping is cached.

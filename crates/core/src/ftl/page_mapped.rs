@@ -400,6 +400,12 @@ impl<T: Translation + Serialize> FlashTranslation for PageMapped<T> {
     }
 
     #[inline]
+    fn expect(&self, lpn: u32, earlier: u32) {
+        self.data.fetch(lpn);
+        self.data.fetch_slot(earlier);
+    }
+
+    #[inline]
     fn cached(&self, lpn: u32) -> bool {
         self.translation.cached(lpn, &self.pages)
     }

@@ -32,6 +32,9 @@ enum Feed {
     Expired(Queue),
 }
 
+/// Requests admitted between the announcement of one and its second announcement.
+const ANNOUNCED: usize = 8;
+
 /// The scheduler and its pending queue.
 pub struct Host {
     /// Requests in flight.
@@ -52,6 +55,8 @@ pub struct Host {
     merging: Option<Merging>,
     /// For a scheduler by flash blocks.
     blocks: Option<Blocks>,
+    /// First LPNs of the requests admitted last, and the oldest of them ([`DeviceView::expect`]).
+    announced: ([u32; ANNOUNCED], usize),
 }
 
 impl Host {
@@ -79,6 +84,7 @@ impl Host {
             deadlines_due: false,
             merging,
             blocks,
+            announced: ([NONE; ANNOUNCED], 0),
         }
     }
 
@@ -203,6 +209,7 @@ impl Host {
                 }
                 merging.enter(id, &self.pool);
             }
+            self.announce(id, device);
             let request = &mut self.pool[id];
             if self.by_translation_page && request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
@@ -218,6 +225,15 @@ impl Host {
             self.sched.admit(id, &mut self.pool);
         }
         Ok(())
+    }
+
+    /// Tells the device of a request that is taken in, so that memory is read ahead of it.
+    #[inline]
+    fn announce(&mut self, id: u32, device: DeviceView) {
+        let (lpns, oldest) = &mut self.announced;
+        let first = self.pool[id].pages.first;
+        device.expect(first, std::mem::replace(&mut lpns[*oldest], first));
+        *oldest = (*oldest + 1) % ANNOUNCED;
     }
 
     /// Admits the parts of a write that lies in several flash blocks; whether it was one. None of them merges.

@@ -1,5 +1,6 @@
 //! A fixed set of small integers, one bit each.
 
+use super::memory;
 use serde::{Deserialize, Serialize};
 
 /// A set over `0..len`.
@@ -18,6 +19,12 @@ impl Bits {
     #[inline]
     pub fn get(&self, index: u32) -> bool {
         self.words[index as usize / 64] >> (index % 64) & 1 != 0
+    }
+
+    /// Begins to load the word of `index`, if there is one.
+    #[inline]
+    pub fn fetch(&self, index: u32) {
+        memory::fetch(&self.words, index as usize / 64);
     }
 
     /// Adds `index`.
@@ -92,6 +99,26 @@ impl Bits {
         taken
     }
 
+    /// Adds all of `from..end`, none of which is a member.
+    pub fn fill(&mut self, from: u32, end: u32) {
+        let mut at = from;
+        while at < end {
+            let stop = end.min((at / 64 + 1) * 64);
+            self.words[at as usize / 64] |= (u64::MAX >> (64 - (stop - at))) << (at % 64);
+            at = stop;
+        }
+    }
+
+    /// The members in `from..end`, ascending.
+    pub fn members(&self, from: u32, end: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut next = from;
+        std::iter::from_fn(move || {
+            let member = self.next_set(next, end)?;
+            next = member + 1;
+            Some(member)
+        })
+    }
+
     /// Number of members.
     pub fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
@@ -134,6 +161,15 @@ mod tests {
         assert_eq!(bits.next_clear_of(&other, 200, 200), None);
         bits.clear(64);
         assert!(!bits.get(64) && bits.get(130));
+    }
+
+    #[test]
+    fn fill_adds_a_range_and_nothing_beside_it() {
+        for (from, end) in [(0, 0), (5, 5), (0, 64), (3, 64), (63, 65), (10, 190), (128, 200), (199, 200)] {
+            let mut bits = Bits::new(200);
+            bits.fill(from, end);
+            assert!(bits.members(0, 200).eq(from..end), "{from}..{end}");
+        }
     }
 
     #[test]

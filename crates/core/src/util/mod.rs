@@ -5,6 +5,7 @@ pub mod codec;
 mod divider;
 mod heap;
 mod lru;
+pub mod memory;
 mod random;
 mod ring;
 mod stack_distance;

@@ -5,7 +5,7 @@ use super::{Block, Log, State};
 use crate::flash::{Cause, Work};
 use crate::ftl::gc::Need;
 use crate::ftl::pool::BlockPool;
-use crate::util::NONE;
+use crate::util::{NONE, memory};
 
 impl Log {
     pub(super) fn open_frontier(
@@ -91,40 +91,26 @@ impl Log {
         self.copied.clear();
         let stated = self.trims.is_some() && self.state_trims(chip, victim, &mut here, pool, work);
         let blocks = &self.blocks;
-        let copies = blocks[victim as usize].valid;
         if blocks[victim as usize].state == State::Closed {
             self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
         }
-        let end = (victim + 1) * self.slots_per_block;
-        let mut slot = victim * self.slots_per_block;
-        let mut pages_read = 0;
-        let mut last_page = NONE;
+        let leaving = self.take_live(victim);
+        let pages_read = self.name_sources(&leaving, work);
         self.choose_frontier(chip, Speed::Slowest, false, pool);
-        while let Some(live) = self.valid.next_set(slot, end) {
-            let owner = self.spare[live as usize];
-            if let Some(audit) = &mut self.audit {
-                audit.copy(live, owner);
-            }
-            self.valid.clear(live);
+        let mut rest = &leaving[..];
+        while !rest.is_empty() {
             if self.chips[chip as usize].next == self.chips[chip as usize].end {
                 self.note_copies(chip, &mut here, pool, work);
                 self.next_for_copies(chip, pool);
             }
-            self.place(chip, owner);
-            here += 1;
+            let at = &self.chips[chip as usize];
+            let (run, later) = rest.split_at(rest.len().min((at.end - at.next) as usize));
+            self.place_copies(chip, run, moved);
+            here += run.len() as u32;
             self.close_if_full(chip);
-            if owner < self.pages() {
-                moved(owner);
-            }
-            let page = self.by_page.div(live);
-            if page != last_page {
-                pages_read += 1;
-                work.source(page);
-            }
-            last_page = page;
-            slot = live + 1;
+            rest = later;
         }
-        self.chips[chip as usize].live -= copies;
+        self.leaving = leaving;
         self.note_copies(chip, &mut here, pool, work);
         // Copies are programmed before the block they come from is erased. Where there are none, a page
         // that the host has begun in the background's way stays begun.
@@ -141,6 +127,56 @@ impl Log {
         }
         if let Some(trims) = &mut self.trims {
             trims.erased(victim);
+        }
+    }
+
+    /// Takes the live slots of a block, with their owners, whose entries of the map begin to load.
+    fn take_live(&mut self, victim: u32) -> Vec<(u32, u32)> {
+        let first = victim * self.slots_per_block;
+        let end = first + self.slots_per_block;
+        let mut leaving = std::mem::take(&mut self.leaving);
+        leaving.clear();
+        for live in self.valid.members(first, end) {
+            let owner = self.spare[live as usize];
+            memory::fetch(&self.map, owner as usize);
+            leaving.push((live, owner));
+        }
+        self.valid.take(first, end);
+        leaving
+    }
+
+    /// Names the pages that copies of these slots read; how many they are.
+    fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) -> u32 {
+        let (mut pages, mut last) = (0, NONE);
+        for &(live, _) in leaving {
+            let page = self.by_page.div(live);
+            if page != last {
+                work.source(page);
+                pages += 1;
+            }
+            last = page;
+        }
+        pages
+    }
+
+    /// Copies slots, which the frontier has room for; their chip has as many live slots as before.
+    fn place_copies(&mut self, chip: u32, run: &[(u32, u32)], moved: &mut impl FnMut(u32)) {
+        let at = &mut self.chips[chip as usize];
+        let first = at.next;
+        at.next += run.len() as u32;
+        self.valid.fill(first, at.next);
+        self.blocks[self.by_block.div(first) as usize].valid += run.len() as u32;
+        let pages = self.pages();
+        for (slot, &(live, owner)) in (first..).zip(run) {
+            if let Some(audit) = &mut self.audit {
+                audit.copy(live, owner);
+                audit.program(slot, owner);
+            }
+            self.spare[slot as usize] = owner;
+            self.map[owner as usize] = slot;
+            if owner < pages {
+                moved(owner);
+            }
         }
     }
 

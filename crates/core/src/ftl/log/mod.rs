@@ -51,7 +51,7 @@ use super::pool::BlockPool;
 use crate::config::Settings;
 use crate::flash::parallel::Allocation;
 use crate::flash::{Cause, Work};
-use crate::util::{Bits, Divider, NONE};
+use crate::util::{Bits, Divider, NONE, memory};
 use serde::{Deserialize, Serialize};
 
 /// Size and behaviour of a log.
@@ -211,6 +211,9 @@ pub struct Log {
     /// Pages programmed by a collection, and their time, block by block.
     #[serde(skip)]
     copied: Vec<(u32, u64)>,
+    /// The live slots of the block that is collected, with their owners.
+    #[serde(skip)]
+    leaving: Vec<(u32, u32)>,
     /// Blocks with a slot whose owner has a newer version in a page buffer, on another chip maybe.
     #[serde(skip)]
     superseded: Vec<u32>,
@@ -255,7 +258,7 @@ impl Log {
             chip_of: Divider::new(shape.chips),
             cycle_of: Divider::new(cycle.len().max(1) as u32),
             cycle,
-            map: vec![NONE; shape.owners as usize],
+            map: memory::filled(NONE, shape.owners as usize),
             spare: vec![0; slots as usize],
             valid: Bits::new(slots as usize),
             blocks: vec![Block::new(State::Absent); blocks as usize],
@@ -269,6 +272,7 @@ impl Log {
             by_speed: None,
             background: None,
             copied: Vec::with_capacity(COPIED),
+            leaving: Vec::with_capacity(slots_per_block as usize),
             superseded: Vec::with_capacity(COPIED),
             trims: None,
             audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
@@ -301,6 +305,23 @@ impl Log {
     #[inline]
     pub fn slot(&self, owner: u32) -> u32 {
         self.map[owner as usize]
+    }
+
+    /// Begins to load the map's entry of an owner.
+    #[inline]
+    pub fn fetch(&self, owner: u32) {
+        memory::fetch(&self.map, owner as usize);
+    }
+
+    /// Begins to load what a new version of an owner will invalidate. Its entry of the map is at hand.
+    #[inline]
+    pub fn fetch_slot(&self, owner: u32) {
+        if let Some(&slot) = self.map.get(owner as usize)
+            && slot != NONE
+        {
+            self.valid.fetch(slot);
+            memory::fetch(&self.blocks, self.by_block.div(slot) as usize);
+        }
     }
 
     /// Chip of a slot.

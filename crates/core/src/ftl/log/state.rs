@@ -8,7 +8,7 @@ use std::io;
 use super::audit::Audit;
 use super::{COPIED, Log, Shape};
 use crate::util::codec::{Damage, Decoder, Encoder};
-use crate::util::{Bits, NONE};
+use crate::util::{Bits, NONE, memory};
 
 fn corrupt<T>(what: String) -> Result<T, Damage> {
     Err(Damage::Corrupt(what))
@@ -39,7 +39,7 @@ impl Log {
             return corrupt("it holds a log of another shape".into());
         }
         let slots = blocks * self.slots_per_block;
-        self.map = vec![0; shape.owners as usize];
+        self.map = memory::filled(0, shape.owners as usize);
         from.words(&mut self.map)?;
         self.spare = vec![0; slots as usize];
         self.valid = Bits::new(slots as usize);
@@ -54,6 +54,7 @@ impl Log {
             self.spare[slot as usize] = owner as u32;
         }
         self.copied = Vec::with_capacity(COPIED);
+        self.leaving = Vec::with_capacity(self.slots_per_block as usize);
         if check {
             self.audit = Some(Box::new(Audit::of(self, slots)));
         }
