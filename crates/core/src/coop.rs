@@ -4,8 +4,7 @@
 //! mappings; begin and end of a block issue, [`crate::ftl::Mark`]) travels with the request. An opaque device is `awareness = "none"` or `"lru"`.
 
 use crate::config::Choice;
-use crate::ftl::with_ftl;
-use crate::ftl::{BlockSize, FlashTranslation, Ftl, Request};
+use crate::ftl::{BlockSize, Cooperate, Ftl, LookUp, Request};
 use crate::util::{Bits, List, Lru, NONE};
 
 /// Names for `host.awareness`.
@@ -32,55 +31,55 @@ impl<'a> DeviceView<'a> {
     /// Is this LPN's mapping cached?
     #[inline]
     pub fn cached(self, lpn: u32) -> bool {
-        with_ftl!(self.0, ftl => ftl.cached(lpn))
+        self.0.cached(lpn)
     }
 
     /// A request with this LPN is on its way, so its mapping will be needed, and soon that of `earlier`.
     #[inline]
     pub fn expect(self, lpn: u32, earlier: u32) {
-        with_ftl!(self.0, ftl => ftl.expect(lpn, earlier));
+        self.0.expect(lpn, earlier);
     }
 
     /// Are mappings updated without being fetched, so that no write waits for one?
     pub fn updates_free(self) -> bool {
-        with_ftl!(self.0, ftl => ftl.updates_free())
+        self.0.updates_free()
     }
 
     /// Which translation page holds this LPN's mapping?
     #[inline]
     pub fn translation_page(self, lpn: u32) -> u32 {
-        with_ftl!(self.0, ftl => ftl.translation_page(lpn))
+        self.0.translation_page(lpn)
     }
 
     /// Which LPNs are cached?
     pub fn each_cached(self, visit: &mut dyn FnMut(u32)) {
-        with_ftl!(self.0, ftl => ftl.each_cached(visit));
+        self.0.each_cached(visit);
     }
 
     /// How many mappings can be cached?
     pub fn cache_capacity(self) -> Option<u32> {
-        with_ftl!(self.0, ftl => ftl.cache_capacity())
+        self.0.cache_capacity()
     }
 
     /// Is the map in RAM whole, so that every mapping counts as cached?
     pub fn map_complete(self) -> bool {
-        with_ftl!(self.0, ftl => ftl.map_complete())
+        self.0.map_complete()
     }
 
     /// COOP_Query (Shim et al., TC 2014, Table 1): which logical blocks would a block issue of so many
     /// pages from an LPN on have merged, fully or partially? `set` holds them afterwards, ascending.
     pub fn coop_query(self, first: u32, pages: u32, set: &mut Vec<u32>) {
-        with_ftl!(self.0, ftl => ftl.coop_query(first, pages, set));
+        self.0.coop_query(first, pages, set);
     }
 
     /// COOP_GetSize: how large are logical blocks and pages? `None` if data is not mapped by blocks.
     pub fn coop_size(self) -> Option<BlockSize> {
-        with_ftl!(self.0, ftl => ftl.block_size())
+        self.0.block_size()
     }
 
     /// How many LPNs are there?
     pub fn logical_pages(self) -> u32 {
-        with_ftl!(self.0, ftl => ftl.logical_pages())
+        self.0.logical_pages()
     }
 }
 

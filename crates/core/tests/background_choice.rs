@@ -5,7 +5,8 @@ mod common;
 use common::settings;
 use ftlab_core::config::{GcBackground, Settings};
 use ftlab_core::flash::{Timing, Work};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::{Ftl, Request, check};
 
 /// One chip, its collections in the background begun as early as the blocks allow.
 fn device(gc: &str, seed: u64) -> Settings {

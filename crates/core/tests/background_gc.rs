@@ -11,8 +11,9 @@ use common::{Log, checked, pages, settings};
 use devices::device;
 use ftlab_core::config::{GcBackground, Precondition, Settings};
 use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, Request, check};
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Activity, Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -20,20 +21,6 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-macro_rules! each {
-    ($ftl:expr, $name:ident => $body:expr) => {
-        match $ftl {
-            Ftl::Page($name) => $body,
-            Ftl::Dftl($name) => $body,
-            Ftl::Cdftl($name) => $body,
-            Ftl::Tpftl($name) => $body,
-            Ftl::Minipage($name) => $body,
-            Ftl::Msftl($name) => $body,
-            _ => unreachable!("hybrid FTLs collect no garbage"),
-        }
-    };
-}
 
 /// Gives a device enough blocks to collect in the background.
 fn with_background(mut settings: Settings, above: u32, step_pages: u32) -> Settings {
@@ -257,23 +244,21 @@ impl Driven {
         let mut work =
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
         let mut ftl = Ftl::new(settings, true, &mut work);
-        each!(&mut ftl, ftl => {
-            if settings.allocates_by_speed() {
-                ftl.choose_by_speed();
-            }
-            ftl.collect_in_background(settings.ftl.gc_background.unwrap());
-        });
+        if settings.allocates_by_speed() {
+            ftl.choose_by_speed();
+        }
+        ftl.collect_in_background(settings.ftl.gc_background.unwrap());
         Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }
 
     fn write(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
         let request = Request { first, pages, head_partial: false, tail_partial: false };
-        each!(&mut self.ftl, ftl => if op == Op::Write {
-            ftl.write(request, &mut self.work)
+        if op == Op::Write {
+            self.ftl.write(request, &mut self.work)
         } else {
-            ftl.trim(request, &mut self.work)
-        });
+            self.ftl.trim(request, &mut self.work)
+        };
         for lpn in first..first + pages {
             let version = self.writes.entry(lpn).or_insert(0);
             *version += 1;
@@ -282,12 +267,10 @@ impl Driven {
     }
 
     fn verify(&self) {
-        each!(&self.ftl, ftl => {
-            ftl.verify().expect("every invariant holds");
-            for lpn in 0..ftl.logical_pages() {
-                assert_eq!(ftl.version(lpn), self.versions.get(&lpn).copied().flatten(), "LPN {lpn}");
-            }
-        });
+        self.ftl.verify().expect("every invariant holds");
+        for lpn in 0..self.ftl.logical_pages() {
+            assert_eq!(self.ftl.version(lpn), self.versions.get(&lpn).copied().flatten(), "LPN {lpn}");
+        }
     }
 }
 
@@ -308,7 +291,7 @@ proptest! {
         let settings = with_background(settings, above, step);
         let chips = settings.flash.chips();
         let mut driven = Driven::new(&settings);
-        let lpns = each!(&driven.ftl, ftl => ftl.logical_pages());
+        let lpns = driven.ftl.logical_pages();
         for lpn in 0..lpns {
             driven.write(Op::Write, lpn, 1);
         }
@@ -317,14 +300,14 @@ proptest! {
             let first = at % (lpns - pages + 1);
             match op {
                 0 => driven.write(Op::Trim, first, pages),
-                1 => each!(&mut driven.ftl, ftl => ftl.flush(&mut driven.work)),
+                1 => driven.ftl.flush(&mut driven.work),
                 2 => {
-                    each!(&mut driven.ftl, ftl => ftl.write_back(&mut driven.work));
+                    driven.ftl.write_back(&mut driven.work);
                 }
                 3..8 => {
                     for _ in 0..pages {
                         driven.work.clear();
-                        each!(&mut driven.ftl, ftl => ftl.background_step(at % chips, &mut driven.work));
+                        driven.ftl.background_step(at % chips, &mut driven.work);
                     }
                 }
                 _ => driven.write(Op::Write, first, pages),

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use common::settings;
 use ftlab_core::config::Settings;
 use ftlab_core::flash::{Cause, Operation, Timing, Work};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request};
+use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::{Ftl, Request};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -52,7 +53,7 @@ enum Step {
 
 /// An FTL driven step by step, and where each LPN's data was seen to lie.
 struct Device {
-    ftl: Box<dyn FlashTranslation>,
+    ftl: Ftl,
     work: Work,
     slots: Vec<u32>,
 }
@@ -61,16 +62,7 @@ impl Device {
     fn new(settings: &Settings) -> Device {
         let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
         let mut work = Work::new(timing, settings.flash.chips());
-        let ftl: Box<dyn FlashTranslation> = match Ftl::new(settings, true, &mut work) {
-            Ftl::Page(ftl) => Box::new(ftl),
-            Ftl::Dftl(ftl) => Box::new(ftl),
-            Ftl::Cdftl(ftl) => Box::new(ftl),
-            Ftl::Tpftl(ftl) => Box::new(ftl),
-            Ftl::Minipage(ftl) => Box::new(ftl),
-            Ftl::Msftl(ftl) => Box::new(ftl),
-            Ftl::Bast(ftl) => Box::new(ftl),
-            Ftl::Fast(ftl) => Box::new(ftl),
-        };
+        let ftl = Ftl::new(settings, true, &mut work);
         work.label();
         let slots = vec![u32::MAX; settings.user_pages() as usize];
         Device { ftl, work, slots }

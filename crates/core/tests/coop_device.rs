@@ -9,7 +9,8 @@ use ftlab_core::config::Settings;
 use ftlab_core::coop::DeviceView;
 use ftlab_core::device::Device;
 use ftlab_core::flash::Cause;
-use ftlab_core::ftl::{self, FlashTranslation, Ftl, Mark};
+use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::{self, Ftl, Mark};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::Op;
 use hybrids::{Driver, KINDS, device};
@@ -230,7 +231,8 @@ fn a_page_mapped_ftl_ignores_marks() {
 #[test]
 fn padding_of_page_mapped_ftls_is_padding() {
     use ftlab_core::flash::{Cause, Timing, Work};
-    use ftlab_core::ftl::{FlashTranslation, Ftl, Mark, Request};
+    use ftlab_core::ftl::faces::*;
+    use ftlab_core::ftl::{Ftl, Mark, Request};
     let mut settings = common::settings();
     settings.ftl.kind = "page".into();
     let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), 1);

@@ -11,7 +11,8 @@ use common::settings;
 use devices::{POLICIES, device};
 use ftlab_core::config::Settings;
 use ftlab_core::flash::{Timing, Work};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request};
+use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::{Ftl, Request};
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -32,27 +33,13 @@ struct Oracle {
     writes: HashMap<u32, u32>,
 }
 
-macro_rules! each {
-    ($ftl:expr, $name:ident => $body:expr) => {
-        match $ftl {
-            Ftl::Page($name) => $body,
-            Ftl::Dftl($name) => $body,
-            Ftl::Cdftl($name) => $body,
-            Ftl::Tpftl($name) => $body,
-            Ftl::Minipage($name) => $body,
-            Ftl::Msftl($name) => $body,
-            _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),
-        }
-    };
-}
-
 impl Oracle {
     fn new(settings: &Settings) -> Oracle {
         let mut work =
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
-            each!(&mut ftl, ftl => ftl.choose_by_speed());
+            ftl.choose_by_speed();
         }
         Oracle { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }
@@ -63,12 +50,15 @@ impl Oracle {
         // Where blocks are chosen by speed: some chips are waited for, some are not.
         (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
         let work = &mut self.work;
-        each!(&mut self.ftl, ftl => match op {
-            Op::Read => ftl.read(request, work),
-            Op::Write => ftl.write(request, work),
-            Op::Trim => ftl.trim(request, work),
-            Op::Flush => { ftl.flush(work); 0 }
-        });
+        match op {
+            Op::Read => self.ftl.read(request, work),
+            Op::Write => self.ftl.write(request, work),
+            Op::Trim => self.ftl.trim(request, work),
+            Op::Flush => {
+                self.ftl.flush(work);
+                0
+            }
+        };
         if matches!(op, Op::Write | Op::Trim) {
             for lpn in first..first + pages {
                 let version = self.writes.entry(lpn).or_insert(0);
@@ -79,13 +69,11 @@ impl Oracle {
     }
 
     fn verify(&self) {
-        each!(&self.ftl, ftl => {
-            ftl.verify().expect("every invariant holds");
-            for lpn in 0..ftl.logical_pages() {
-                let expected = self.versions.get(&lpn).copied().flatten();
-                assert_eq!(ftl.version(lpn), expected, "LPN {lpn}");
-            }
-        });
+        self.ftl.verify().expect("every invariant holds");
+        for lpn in 0..self.ftl.logical_pages() {
+            let expected = self.versions.get(&lpn).copied().flatten();
+            assert_eq!(self.ftl.version(lpn), expected, "LPN {lpn}");
+        }
     }
 }
 
@@ -102,7 +90,7 @@ proptest! {
         steps in proptest::collection::vec((0u8..16, any::<u32>(), 1u32..8), 1..400),
     ) {
         let mut oracle = Oracle::new(&settings);
-        let lpns = each!(&oracle.ftl, ftl => ftl.logical_pages());
+        let lpns = oracle.ftl.logical_pages();
         for (op, at, pages) in steps {
             let pages = pages.min(lpns);
             let first = at % (lpns - pages + 1);
@@ -111,14 +99,12 @@ proptest! {
                 4 => oracle.operate(Op::Trim, first, pages),
                 5 => oracle.operate(Op::Flush, 0, 0),
                 6 => {
-                    each!(&mut oracle.ftl, ftl => ftl.write_back(&mut oracle.work));
+                    oracle.ftl.write_back(&mut oracle.work);
                 }
                 7 => {
                     let need = Request { first, pages, head_partial: false, tail_partial: false };
-                    each!(&mut oracle.ftl, ftl => {
-                        let page = ftl.translation_page(first);
-                        ftl.prefetch(page, &mut [need, need].into_iter(), &mut oracle.work);
-                    });
+                    let page = oracle.ftl.translation_page(first);
+                    oracle.ftl.prefetch(page, &mut [need, need].into_iter(), &mut oracle.work);
                 }
                 _ => oracle.operate(Op::Write, first, pages),
             }
@@ -130,7 +116,7 @@ proptest! {
     #[test]
     fn a_full_device_runs_on_for_ten_overwrites(settings in device(), seed: u64, skewed: bool) {
         let mut oracle = Oracle::new(&settings);
-        let lpns = each!(&oracle.ftl, ftl => ftl.logical_pages());
+        let lpns = oracle.ftl.logical_pages();
         for lpn in 0..lpns {
             oracle.operate(Op::Write, lpn, 1);
         }

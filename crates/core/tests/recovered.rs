@@ -9,21 +9,10 @@ use common::settings;
 use ftlab_core::config::Settings;
 use ftlab_core::flash::media::{Change, Kind, Media, Spare, Tape};
 use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::recovery::{Flaw, Recovery};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, Request, check};
 use hybrids::Driver;
-
-macro_rules! each {
-    ($ftl:expr, $name:ident => $body:expr) => {
-        match $ftl {
-            Ftl::Page($name) => $body,
-            Ftl::Dftl($name) => $body,
-            Ftl::Minipage($name) => $body,
-            Ftl::Msftl($name) => $body,
-            _ => unreachable!("not used here"),
-        }
-    };
-}
 
 fn page_mapped(blocks: u32, slots_per_page: u32) -> Settings {
     let mut settings = settings();
@@ -58,7 +47,7 @@ fn program(page: u32, kind: Kind, owner: u32, seq: u64) -> Change {
 
 fn write(ftl: &mut Ftl, first: u32, pages: u32, work: &mut Work) {
     let request = Request { first, pages, head_partial: false, tail_partial: false };
-    each!(ftl, ftl => ftl.write(request, work));
+    ftl.write(request, work);
 }
 
 /// Pages programmed since the tape was last looked at, in order.
@@ -84,7 +73,7 @@ fn erased_blocks_are_used_in_the_order_of_their_erasure() {
     assert_eq!((recovery.erases, recovery.torn_pages), (1, 1));
     assert_eq!(tape.take_changes(), [Change::Erase { block: 3 }]);
     // Eight blocks' worth on a device of nine.
-    let lpns = each!(&ftl, ftl => ftl.logical_pages());
+    let lpns = ftl.logical_pages();
     (0..32).for_each(|at| write(&mut ftl, at % lpns, 1, &mut work));
     let mut blocks: Vec<u32> = programmed(&tape).into_iter().map(|page| page / 4).collect();
     blocks.dedup();
@@ -117,18 +106,16 @@ fn stale_translation_units_are_not_read_twice() {
         let mut work = work(&settings);
         let mut ftl = Ftl::new(&settings, true, &mut work);
         let mut media = media(&settings);
-        each!(&mut ftl, ftl => {
-            let tape = Tape::new(ftl.engrave(&mut media));
-            ftl.record(&tape, &media);
-            let request = Request { first: 0, pages: 8, head_partial: false, tail_partial: false };
-            ftl.write(request, &mut work);
-            ftl.flush(&mut work);
-            ftl.write(request, &mut work);
-            tape.take_changes().into_iter().for_each(|change| media.apply(change));
-            let (_, recovery, _) = recover(&settings, &media, &tape);
-            assert!(recovery.programs > 0, "{kind}: a unit is stale: {recovery:?}");
-            assert_eq!((recovery.map_reads, recovery.gc_reads, recovery.erases), (1, 0, 0), "{kind}");
-        });
+        let tape = Tape::new(ftl.engrave(&mut media));
+        ftl.record(&tape, &media);
+        let request = Request { first: 0, pages: 8, head_partial: false, tail_partial: false };
+        ftl.write(request, &mut work);
+        ftl.flush(&mut work);
+        ftl.write(request, &mut work);
+        tape.take_changes().into_iter().for_each(|change| media.apply(change));
+        let (_, recovery, _) = recover(&settings, &media, &tape);
+        assert!(recovery.programs > 0, "{kind}: a unit is stale: {recovery:?}");
+        assert_eq!((recovery.map_reads, recovery.gc_reads, recovery.erases), (1, 0, 0), "{kind}");
     }
 }
 
@@ -184,18 +171,10 @@ fn what_was_laid_is_engraved() {
         driver.lay(0..40);
         let mut media = media(&settings);
         media.allow_gaps();
-        let last = match &driver.ftl {
-            Ftl::Bast(ftl) => ftl.engrave(&mut media),
-            Ftl::Fast(ftl) => ftl.engrave(&mut media),
-            _ => unreachable!("hybrid"),
-        };
+        let last = driver.ftl.engrave(&mut media);
         assert_eq!(media.fault(), None);
         let (ftl, _, _) = recover(&settings, &media, &Tape::new(last));
-        let version = |lpn| match &ftl {
-            Ftl::Bast(ftl) => ftl.version_on(lpn, &media),
-            Ftl::Fast(ftl) => ftl.version_on(lpn, &media),
-            _ => unreachable!("hybrid"),
-        };
+        let version = |lpn| ftl.version_on(lpn, &media);
         for lpn in 0..40 {
             let version = version(lpn).expect("it resolves").expect("it was laid");
             assert!(version > 0 && version <= last, "{kind}: {version} of {last}");

@@ -6,8 +6,9 @@ mod common;
 use common::settings;
 use ftlab_core::config::Settings;
 use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request};
+use ftlab_core::ftl::{Ftl, Request};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

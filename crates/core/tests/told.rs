@@ -9,22 +9,9 @@ use std::collections::BTreeSet;
 use common::settings;
 use ftlab_core::config::{Endurance, Settings};
 use ftlab_core::flash::{Timing, Work};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::{Ftl, Request, check};
 use hybrids::Driver;
-
-macro_rules! each {
-    ($ftl:expr, $name:ident => $body:expr) => {
-        match $ftl {
-            Ftl::Page($name) => $body,
-            Ftl::Dftl($name) => $body,
-            Ftl::Cdftl($name) => $body,
-            Ftl::Tpftl($name) => $body,
-            Ftl::Minipage($name) => $body,
-            Ftl::Msftl($name) => $body,
-            _ => unreachable!("not used here"),
-        }
-    };
-}
 
 const fn request(first: u32, pages: u32) -> Request {
     Request { first, pages, head_partial: false, tail_partial: false }
@@ -48,23 +35,21 @@ fn cached_mappings_are_listed() {
         let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
         let mut work = Work::new(timing, 1);
         let mut ftl = Ftl::new(&settings, true, &mut work);
-        each!(&mut ftl, ftl => {
-            let mut most = 0;
-            for at in 0..400 {
-                let first = at * 7919 % (ftl.logical_pages() - 8);
-                ftl.write(request(first, 1 + at % 8), &mut work);
-                ftl.read(request(first / 3, 1), &mut work);
-                let mut listed = BTreeSet::new();
-                ftl.each_cached(&mut |lpn| _ = listed.insert(lpn));
-                let cached: BTreeSet<u32> = (0..ftl.logical_pages()).filter(|&lpn| ftl.cached(lpn)).collect();
-                assert!(listed == cached, "{kind}: {} listed, {} cached", listed.len(), cached.len());
-                most = most.max(cached.len());
-            }
-            assert_eq!(ftl.map_complete(), kind == "page", "{kind}");
-            let capacity = ftl.cache_capacity();
-            assert_eq!(capacity.is_some(), kind != "page", "{kind}");
-            assert!(capacity.is_none_or(|most_ever| most <= most_ever as usize && most > 50), "{kind}: {most}");
-        });
+        let mut most = 0;
+        for at in 0..400 {
+            let first = at * 7919 % (ftl.logical_pages() - 8);
+            ftl.write(request(first, 1 + at % 8), &mut work);
+            ftl.read(request(first / 3, 1), &mut work);
+            let mut listed = BTreeSet::new();
+            ftl.each_cached(&mut |lpn| _ = listed.insert(lpn));
+            let cached: BTreeSet<u32> = (0..ftl.logical_pages()).filter(|&lpn| ftl.cached(lpn)).collect();
+            assert!(listed == cached, "{kind}: {} listed, {} cached", listed.len(), cached.len());
+            most = most.max(cached.len());
+        }
+        assert_eq!(ftl.map_complete(), kind == "page", "{kind}");
+        let capacity = ftl.cache_capacity();
+        assert_eq!(capacity.is_some(), kind != "page", "{kind}");
+        assert!(capacity.is_none_or(|most_ever| most <= most_ever as usize && most > 50), "{kind}: {most}");
     }
 }
 
@@ -75,11 +60,7 @@ fn what_a_worn_hybrid_ftl_refuses_is_counted() {
         let mut settings = hybrids::device(kind, 4, 20, 5);
         settings.flash.endurance = Endurance::Cycles(3);
         let mut driver = Driver::new(&settings);
-        let refused = |driver: &Driver| match &driver.ftl {
-            Ftl::Bast(ftl) => (ftl.is_read_only(), ftl.refused()),
-            Ftl::Fast(ftl) => (ftl.is_read_only(), ftl.refused()),
-            _ => unreachable!("hybrid"),
-        };
+        let refused = |driver: &Driver| (driver.ftl.is_read_only(), driver.ftl.refused());
         let mut at = 0;
         while !refused(&driver).0 {
             driver.write(at * 29 % 80, 1);
@@ -106,11 +87,7 @@ fn hybrid_ftls_read_what_is_covered_in_part() {
         for (head_partial, pages) in [(true, 3), (false, 3)] {
             driver.work.reset();
             let request = Request { first: 8, pages, head_partial, tail_partial: false };
-            match &mut driver.ftl {
-                Ftl::Bast(ftl) => ftl.write(request, &mut driver.work),
-                Ftl::Fast(ftl) => ftl.write(request, &mut driver.work),
-                _ => unreachable!("hybrid"),
-            };
+            driver.ftl.write(request, &mut driver.work);
             let host = driver.work.counts().reads[ftlab_core::flash::Cause::Host as usize];
             assert_eq!(host, u64::from(reads && head_partial), "{kind}");
         }

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use common::settings;
 use ftlab_core::config::Settings;
 use ftlab_core::flash::{Cause, Operation, Timing, Work};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::{Ftl, Request, check};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -31,7 +32,7 @@ fn small(bytes: Option<u64>) -> Settings {
 }
 
 struct Device {
-    ftl: Box<dyn FlashTranslation>,
+    ftl: Ftl,
     work: Work,
     slots: Vec<u32>,
 }
@@ -41,9 +42,9 @@ impl Device {
         check(settings).expect("a device that is accepted");
         let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
         let mut work = Work::new(timing, settings.flash.chips());
-        let Ftl::Tpftl(ftl) = Ftl::new(settings, true, &mut work) else { panic!("tpftl is asked for") };
+        let ftl = Ftl::new(settings, true, &mut work);
         work.label();
-        Device { ftl: Box::new(ftl), work, slots: vec![u32::MAX; settings.user_pages() as usize] }
+        Device { ftl, work, slots: vec![u32::MAX; settings.user_pages() as usize] }
     }
 
     /// Reads or writes; mapping reads, mapping programs and misses.

@@ -11,7 +11,8 @@ use common::{Log, checked, pages, settings};
 use devices::device;
 use ftlab_core::config::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
 use ftlab_core::flash::{Timing, Work};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Request, check};
+use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::{Ftl, Request, check};
 use ftlab_core::metrics::{Report, State};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};
@@ -19,20 +20,6 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-macro_rules! each {
-    ($ftl:expr, $name:ident => $body:expr) => {
-        match $ftl {
-            Ftl::Page($name) => $body,
-            Ftl::Dftl($name) => $body,
-            Ftl::Cdftl($name) => $body,
-            Ftl::Tpftl($name) => $body,
-            Ftl::Minipage($name) => $body,
-            Ftl::Msftl($name) => $body,
-            _ => unreachable!("hybrid FTLs have hybrid_properties.rs"),
-        }
-    };
-}
 
 fn ageing(kind: &str, cycles: u32, spare: u32) -> Settings {
     let mut settings = settings();
@@ -291,14 +278,12 @@ impl Driven {
         let mut work =
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
         let mut ftl = Ftl::new(settings, true, &mut work);
-        each!(&mut ftl, ftl => {
-            if settings.allocates_by_speed() {
-                ftl.choose_by_speed();
-            }
-            if let Some(how) = settings.ftl.gc_background {
-                ftl.collect_in_background(how);
-            }
-        });
+        if settings.allocates_by_speed() {
+            ftl.choose_by_speed();
+        }
+        if let Some(how) = settings.ftl.gc_background {
+            ftl.collect_in_background(how);
+        }
         Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }
 
@@ -306,16 +291,19 @@ impl Driven {
         self.work.clear();
         let request = Request { first, pages, head_partial: false, tail_partial: false };
         let work = &mut self.work;
-        let (before, after) = each!(&mut self.ftl, ftl => {
-            let before = ftl.refused();
+        let (before, after) = {
+            let before = self.ftl.refused();
             match op {
-                Op::Read => ftl.read(request, work),
-                Op::Write => ftl.write(request, work),
-                Op::Trim => ftl.trim(request, work),
-                Op::Flush => { ftl.flush(work); 0 }
+                Op::Read => self.ftl.read(request, work),
+                Op::Write => self.ftl.write(request, work),
+                Op::Trim => self.ftl.trim(request, work),
+                Op::Flush => {
+                    self.ftl.flush(work);
+                    0
+                }
             };
-            (before, ftl.refused())
-        });
+            (before, self.ftl.refused())
+        };
         assert!(op != Op::Read || before == after);
         if !matches!(op, Op::Write | Op::Trim) {
             return;
@@ -326,7 +314,7 @@ impl Driven {
             let expected = (op == Op::Write).then_some(count);
             if before != after {
                 // The first pages of a write may have been served, a trim is refused whole.
-                let found = each!(&self.ftl, ftl => ftl.version(lpn));
+                let found = self.ftl.version(lpn);
                 served &= op == Op::Write && found == expected;
             }
             if served {
@@ -338,14 +326,12 @@ impl Driven {
     }
 
     fn verify(&self) {
-        each!(&self.ftl, ftl => {
-            ftl.verify().expect("every invariant holds");
-            for lpn in 0..ftl.logical_pages() {
-                assert_eq!(ftl.version(lpn), self.versions.get(&lpn).copied().flatten(), "LPN {lpn}");
-            }
-            let life = ftl.life();
-            assert_eq!(life.retired, life.spares.0 - life.spares.1);
-        });
+        self.ftl.verify().expect("every invariant holds");
+        for lpn in 0..self.ftl.logical_pages() {
+            assert_eq!(self.ftl.version(lpn), self.versions.get(&lpn).copied().flatten(), "LPN {lpn}");
+        }
+        let life = self.ftl.life();
+        assert_eq!(life.retired, life.spares.0 - life.spares.1);
     }
 }
 
@@ -394,7 +380,7 @@ proptest! {
     ) {
         let chips = settings.flash.chips();
         let mut driven = Driven::new(&settings);
-        let lpns = each!(&driven.ftl, ftl => ftl.logical_pages());
+        let lpns = driven.ftl.logical_pages();
         for lpn in 0..lpns {
             driven.operate(Op::Write, lpn, 1);
         }
@@ -410,18 +396,18 @@ proptest! {
                 2 => driven.operate(Op::Flush, 0, 0),
                 3 => {
                     driven.work.clear();
-                    each!(&mut driven.ftl, ftl => ftl.write_back(&mut driven.work));
+                    driven.ftl.write_back(&mut driven.work);
                 }
                 4..7 => {
                     driven.work.clear();
-                    each!(&mut driven.ftl, ftl => ftl.background_step(at % chips, &mut driven.work));
+                    driven.ftl.background_step(at % chips, &mut driven.work);
                 }
                 _ => driven.operate(Op::Write, first, pages),
             }
             if index % 16 == 0 {
                 driven.verify();
             }
-            died += u32::from(each!(&driven.ftl, ftl => ftl.is_read_only()));
+            died += u32::from(driven.ftl.is_read_only());
             if died > 100 {
                 break;
             }
@@ -434,10 +420,8 @@ proptest! {
                 driven.operate(Op::Read, lpn, 1);
                 driven.operate(Op::Write, lpn, 1);
             }
-            each!(&mut driven.ftl, ftl => {
-                assert!(!ftl.write_back(&mut driven.work));
-                assert!((0..chips).all(|chip| !ftl.background_step(chip, &mut driven.work)));
-            });
+            assert!(!driven.ftl.write_back(&mut driven.work));
+            assert!((0..chips).all(|chip| !driven.ftl.background_step(chip, &mut driven.work)));
             let counts = driven.work.counts();
             prop_assert_eq!(counts.programs.iter().chain(&counts.erases).sum::<u64>(), 0);
             driven.verify();

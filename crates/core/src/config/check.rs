@@ -140,7 +140,7 @@ fn mapping_cache(settings: &Settings) -> Result<(), Contradiction> {
     let Some(cache) = settings.ftl.mapping_cache_bytes else { return Ok(()) };
     let entry = u64::from(settings.ftl.entry_bytes);
     // A kind without a cache ignores the key, except for a zero that nobody can mean.
-    let has_cache = crate::ftl::maps_on_flash(&settings.ftl.kind);
+    let has_cache = crate::ftl::maps_on_flash(settings);
     if cache == 0 || (has_cache && cache < entry) {
         let message = format!(
             "{} holds no mapping entry of {} (ftl.entry); give at least {}, or \"unlimited\"",
@@ -173,7 +173,7 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
 
 /// Padding spares a merge its copies; without merges it would only write more.
 fn padding(settings: &Settings) -> Result<(), Contradiction> {
-    if settings.host.scheduler == "padding" && !crate::ftl::is_hybrid(&settings.ftl.kind) {
+    if settings.host.scheduler == "padding" && !crate::ftl::is_hybrid(settings) {
         let message = format!(
             "\"padding\" makes flash blocks whole for the FTL's merges, and ftl.kind = \"{}\" has none; \
              choose \"bast\" or \"fast\" there, or another scheduler",

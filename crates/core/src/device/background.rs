@@ -12,8 +12,7 @@
 
 use super::{COLLECTION, Device, Touch};
 use crate::flash::Work;
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{Ftl, Idle, Serve};
 use crate::workload::Op;
 
 impl Device {
@@ -29,14 +28,14 @@ impl Device {
                 continue;
             }
             work.clear();
-            if !with_ftl!(ftl, ftl => ftl.background_step(chip, work)) {
+            if !ftl.background_step(chip, work) {
                 continue;
             }
             self.array.start(COLLECTION, work.steps(), false, now_ns);
             if self.array.keeps_spans() {
                 self.array.label(work.labels());
             }
-            if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+            if ftl.is_read_only() {
                 self.turned_read_only(now_ns, ftl);
             }
         }
@@ -59,7 +58,7 @@ impl Device {
     #[cold]
     pub(super) fn turned_read_only(&mut self, now_ns: u64, ftl: &Ftl) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
-        let refused = with_ftl!(ftl, ftl => ftl.refused());
+        let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused
     }
 }

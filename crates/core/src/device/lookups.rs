@@ -1,6 +1,6 @@
 //! What requests look up in the mapping, if a result is to show how a cache of another size had done.
 
-use crate::ftl::{FlashTranslation, Ftl, Request, with_ftl};
+use crate::ftl::{Ftl, Inspect, LookUp, Request};
 use crate::util::StackDistances;
 
 /// Entries, or units, that are all followed; of more a sample is.
@@ -18,8 +18,8 @@ pub struct Lookups {
 impl Lookups {
     /// No lookups yet; `None` where the map is in RAM whole.
     pub fn new(ftl: &Ftl) -> Option<Lookups> {
-        let (lpns, on_flash) = with_ftl!(ftl, ftl => (ftl.logical_pages(), ftl.units().unit_bytes > 0));
-        let units = || with_ftl!(ftl, ftl => ftl.translation_page(lpns - 1)) + 1;
+        let (lpns, on_flash) = (ftl.logical_pages(), ftl.units().unit_bytes > 0);
+        let units = || ftl.translation_page(lpns - 1) + 1;
         on_flash.then(|| Lookups {
             entries: StackDistances::new(lpns, EXACT),
             units: StackDistances::new(units(), EXACT),
@@ -31,7 +31,7 @@ impl Lookups {
     pub fn request(&mut self, pages: Request, ftl: &Ftl) {
         for lpn in pages.first..pages.first + pages.pages {
             self.entries.reference(lpn);
-            self.units.reference(with_ftl!(ftl, ftl => ftl.translation_page(lpn)));
+            self.units.reference(ftl.translation_page(lpn));
         }
     }
 }

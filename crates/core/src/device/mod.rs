@@ -25,8 +25,7 @@ use crate::config::Settings;
 use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::flash::parallel::{Allocation, Place};
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl, Mark};
+use crate::ftl::{Cooperate, Ftl, Idle, Locate, LookUp, Mark, Serve};
 use crate::request::{Pool, Request, Window};
 use crate::util::{Divider, NONE};
 use crate::workload::Op;
@@ -100,7 +99,7 @@ impl Device {
     pub fn new(settings: &Settings) -> Device {
         let chips = settings.flash.units();
         let touch = match settings.ftl.allocation {
-            _ if crate::ftl::is_hybrid(&settings.ftl.kind) => Touch::Window,
+            _ if crate::ftl::is_hybrid(settings) => Touch::Window,
             Allocation::Dynamic => Touch::Unknown,
             _ if settings.spread().in_turn() => Touch::Window,
             _ => Touch::Each,
@@ -177,7 +176,7 @@ impl Device {
         if pages.pages == 0 || self.touch != Touch::Window {
             return Window { first: 0, width: 0 };
         }
-        let first = with_ftl!(ftl, ftl => ftl.home_chip(pages.first));
+        let first = ftl.home_chip(pages.first);
         if pages.pages == 1 {
             return Window { first, width: 1 };
         }
@@ -251,11 +250,11 @@ impl Device {
         let pages = request.pages.first..request.pages.first + request.pages.pages;
         if self.touch == Touch::Unknown {
             let reads = request.op == Op::Read;
-            let busy = |lpn| !self.array.is_idle(with_ftl!(ftl, ftl => ftl.read_chip(lpn)));
+            let busy = |lpn| !self.array.is_idle(ftl.read_chip(lpn));
             let all = || self.array.busy().count() == self.wanted.len() as u64;
             return !pages.is_empty() && if reads { pages.into_iter().any(busy) } else { all() };
         }
-        let home = |lpn| with_ftl!(ftl, ftl => ftl.home_chip(lpn));
+        let home = |lpn| ftl.home_chip(lpn);
         let meets = |chip: u32| self.wanted[chip as usize] > 0 || !self.array.is_idle(chip);
         let conflict = pages.clone().any(|lpn| meets(home(lpn)));
         pages.for_each(|lpn| self.wanted[home(lpn) as usize] += 1);
@@ -269,7 +268,7 @@ impl Device {
             return work.set_busy(self.array.busy());
         }
         for lpn in pages.first..pages.first + pages.pages {
-            self.wanted[with_ftl!(ftl, ftl => ftl.home_chip(lpn)) as usize] -= 1;
+            self.wanted[ftl.home_chip(lpn) as usize] -= 1;
         }
     }
 
@@ -329,7 +328,7 @@ impl Device {
         if self.touch != Touch::Window {
             self.begin_elsewhere(pages, ftl, work);
         }
-        if prefetch && (op == Op::Read || !with_ftl!(ftl, ftl => ftl.updates_free())) {
+        if prefetch && (op == Op::Read || !ftl.updates_free()) {
             let Request { batch, translation_page, .. } = pool[id];
             let mut at = id;
             // A scheduler of the device may have let later members of the batch pass this one; the
@@ -339,9 +338,9 @@ impl Device {
                 at = pool.behind(at);
                 Some(member)
             });
-            with_ftl!(ftl, ftl => ftl.prefetch(translation_page, &mut needs, work));
+            ftl.prefetch(translation_page, &mut needs, work);
         }
-        let (misses, read_only) = with_ftl!(ftl, ftl => {
+        let (misses, read_only) = {
             let misses = match op {
                 _ if mark.any() => marked(ftl, op, pages, mark, work),
                 Op::Read => ftl.read(pages, work),
@@ -353,7 +352,7 @@ impl Device {
                 }
             };
             (misses, ftl.is_read_only())
-        });
+        };
         if read_only {
             pool[id].failed = self.turned_read_only(now_ns, ftl);
         }
@@ -376,7 +375,7 @@ impl Device {
         debug_assert!(self.is_idle());
         work.clear();
         work.chain();
-        if !with_ftl!(ftl, ftl => ftl.write_back(work)) {
+        if !ftl.write_back(work) {
             return false;
         }
         self.held += 1;
@@ -386,7 +385,7 @@ impl Device {
             self.array.label(work.labels());
         }
         self.array.settle(now_ns);
-        if with_ftl!(ftl, ftl => ftl.is_read_only()) {
+        if ftl.is_read_only() {
             self.turned_read_only(now_ns, ftl);
         }
         true
@@ -418,7 +417,7 @@ impl Device {
 /// Runs a request that the host has marked, between the commands of cooperation that go with it.
 #[cold]
 fn marked(
-    ftl: &mut impl FlashTranslation,
+    ftl: &mut (impl Cooperate + Serve),
     op: Op,
     pages: crate::ftl::Request,
     mark: Mark,

@@ -124,7 +124,7 @@ impl Tape {
     }
 
     /// The next sequence number; for a logical page, its write or trim is noted.
-    pub fn next(&self, lpn: Option<u32>, trim: bool) -> u64 {
+    pub(crate) fn next(&self, lpn: Option<u32>, trim: bool) -> u64 {
         let mut tape = self.open();
         tape.seq += 1;
         let seq = tape.seq;
@@ -146,7 +146,7 @@ impl Tape {
     }
 
     /// What the version `seq` of an owner holds. Only for whoever has found that version on flash.
-    pub fn content(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
+    pub(crate) fn content(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
         self.open().contents.get(&(kind, owner, seq)).cloned()
     }
 
@@ -156,13 +156,13 @@ impl Tape {
     }
 
     /// Takes the requests that issued and the writes and trims noted, in order.
-    pub fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
+    pub(crate) fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
         let mut tape = self.open();
         (std::mem::take(&mut tape.issues), std::mem::take(&mut tape.events))
     }
 
     /// Forgets contents whose version is nowhere on the media.
-    pub fn prune(&self, media: &Media) {
+    pub(crate) fn prune(&self, media: &Media) {
         let there: HashSet<(Kind, u32, u64)> = media.holders().collect();
         self.open().contents.retain(|key, _| there.contains(key));
     }
@@ -235,17 +235,17 @@ impl Media {
     }
 
     /// Pages of a block.
-    pub fn pages_per_block(&self) -> u32 {
+    pub(crate) fn pages_per_block(&self) -> u32 {
         self.pages_per_block
     }
 
     /// Chips.
-    pub fn chips(&self) -> u32 {
+    pub(crate) fn chips(&self) -> u32 {
         self.blocks() / self.blocks_per_chip
     }
 
     /// Blocks of a chip.
-    pub fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
+    pub(crate) fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
         chip * self.blocks_per_chip..(chip + 1) * self.blocks_per_chip
     }
 
@@ -260,27 +260,27 @@ impl Media {
     }
 
     /// A page.
-    pub fn page(&self, page: u32) -> &Page {
+    pub(crate) fn page(&self, page: u32) -> &Page {
         &self.pages[page as usize]
     }
 
     /// First page of a block that can be programmed: those before it are not erased, or left out.
-    pub fn used(&self, block: u32) -> u32 {
+    pub(crate) fn used(&self, block: u32) -> u32 {
         self.blocks[block as usize].next
     }
 
     /// Erasures of a block.
-    pub fn erases(&self, block: u32) -> u32 {
+    pub(crate) fn erases(&self, block: u32) -> u32 {
         self.blocks[block as usize].erases
     }
 
     /// Number of a block's last erase.
-    pub fn erased(&self, block: u32) -> u64 {
+    pub(crate) fn erased(&self, block: u32) -> u64 {
         self.blocks[block as usize].erased
     }
 
     /// Sets a block's erase count: before time 0.
-    pub fn set_erases(&mut self, block: u32, erases: u32) {
+    pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {
         self.blocks[block as usize].erases = erases;
     }
 

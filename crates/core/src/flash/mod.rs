@@ -298,12 +298,12 @@ impl Work {
     }
 
     /// Whether requests behind the current one wait for a chip.
-    pub fn hurries(&self, chip: u32) -> bool {
+    pub(crate) fn hurries(&self, chip: u32) -> bool {
         self.hurry.get(chip as usize) == Some(&self.current)
     }
 
     /// Says which chips are at work, for dynamic allocation.
-    pub fn set_busy(&mut self, busy: &Bits) {
+    pub(crate) fn set_busy(&mut self, busy: &Bits) {
         match &mut self.busy {
             Some(known) => known.copy_from(busy),
             None => self.busy = Some(busy.clone()),
@@ -312,13 +312,13 @@ impl Work {
 
     /// Whether a chip is at work, as far as that is known.
     #[inline]
-    pub fn is_busy(&self, chip: u32) -> bool {
+    pub(crate) fn is_busy(&self, chip: u32) -> bool {
         self.busy.as_ref().is_some_and(|busy| busy.get(chip))
     }
 
     /// The current request has work for a chip.
     #[inline]
-    pub fn occupy(&mut self, chip: u32) {
+    pub(crate) fn occupy(&mut self, chip: u32) {
         if let Some(busy) = &mut self.busy {
             busy.set(chip);
         }
@@ -333,7 +333,7 @@ impl Work {
 
     /// As [`Work::at`], for a page that has to be worked out.
     #[inline]
-    pub fn at_slot(&mut self, page: impl FnOnce() -> u32) -> &mut Work {
+    pub(crate) fn at_slot(&mut self, page: impl FnOnce() -> u32) -> &mut Work {
         if self.each {
             self.page = page();
         }
@@ -350,7 +350,7 @@ impl Work {
 
     /// Names consecutive NAND pages that the next [`Work::copy`] programs; in order.
     #[inline]
-    pub fn targets(&mut self, first: u32, pages: u32) {
+    pub(crate) fn targets(&mut self, first: u32, pages: u32) {
         if self.each {
             self.targets.extend(first..first + pages);
         }
@@ -363,12 +363,12 @@ impl Work {
     }
 
     /// Number of the last load; entries of the mapping cache hold such numbers.
-    pub fn last_load(&self) -> u32 {
+    pub(crate) fn last_load(&self) -> u32 {
         self.loads.unwrap_or(0)
     }
 
     /// Numbers loads on from `last`.
-    pub fn number_loads_from(&mut self, last: u32) {
+    pub(crate) fn number_loads_from(&mut self, last: u32) {
         self.loads = self.loads.map(|_| last);
     }
 
@@ -380,14 +380,14 @@ impl Work {
 
     /// Begins a chain for a logical page; it waits for nothing but the last fence.
     #[inline]
-    pub fn chain_for(&mut self, lpn: u32) {
+    pub(crate) fn chain_for(&mut self, lpn: u32) {
         self.last = self.fence;
         self.needs = 0;
         self.lpn = lpn;
     }
 
     /// Lets every later chain wait for the step emitted last.
-    pub fn fence(&mut self) {
+    pub(crate) fn fence(&mut self) {
         self.fence = self.last;
         self.await_last();
     }
@@ -409,7 +409,7 @@ impl Work {
     }
 
     /// The same of `count` of the `of` equal parts of a page.
-    pub fn load_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) -> u32 {
+    pub(crate) fn load_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) -> u32 {
         self.read_share(chip, cause, count, of);
         self.number_load()
     }
@@ -494,13 +494,13 @@ impl Work {
 
     /// Reads `count` logical pages out of one NAND page.
     #[inline]
-    pub fn read_part(&mut self, chip: u32, cause: Cause, count: u32) {
+    pub(crate) fn read_part(&mut self, chip: u32, cause: Cause, count: u32) {
         let out_ns = (self.timing.logical_transfer_ns * u64::from(count)).min(self.timing.page_transfer_ns);
         self.read_with(chip, cause, out_ns);
     }
 
     /// Reads `count` of the `of` equal parts of one NAND page.
-    pub fn read_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) {
+    pub(crate) fn read_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
         self.read_with(chip, cause, out_ns);
     }
@@ -555,7 +555,7 @@ impl Work {
     }
 
     /// Erases a block.
-    pub fn erase(&mut self, chip: u32, cause: Cause) {
+    pub(crate) fn erase(&mut self, chip: u32, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
         let Timing { command_ns, erase_ns, .. } = self.timing;
         self.counts.busy_ns[cause as usize] += command_ns + erase_ns;
@@ -564,14 +564,14 @@ impl Work {
     }
 
     /// Erases a block, not before every program and erase up to a number has finished; 0: no matter.
-    pub fn erase_after(&mut self, chip: u32, cause: Cause, number: u32) {
+    pub(crate) fn erase_after(&mut self, chip: u32, cause: Cause, number: u32) {
         self.settled = number;
         self.erase(chip, cause);
     }
 
     /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what
     /// follows is a step of its own, so that nobody waits for more.
-    pub fn mark(&mut self) -> u32 {
+    pub(crate) fn mark(&mut self) -> u32 {
         self.marked = 1;
         self.number
     }

@@ -147,7 +147,7 @@ impl Allocation {
     }
 
     /// Whether a page goes to the next idle unit.
-    pub fn is_dynamic(self) -> bool {
+    pub(crate) fn is_dynamic(self) -> bool {
         self == Allocation::Dynamic
     }
 
@@ -187,7 +187,7 @@ impl Spread {
     }
 
     /// Where each unit lies.
-    pub fn places(&self) -> Vec<Place> {
+    pub(crate) fn places(&self) -> Vec<Place> {
         let units = self.levels.iter().filter(|level| level.2).map(|level| level.1).product();
         let place = |unit: u64| {
             let (mut rest, mut at) = (unit, [0; 4]);
@@ -228,7 +228,7 @@ impl Spread {
     }
 
     /// Most of `pages` pages that static allocation puts on one unit.
-    pub fn most(&self, pages: u64) -> u64 {
+    pub(crate) fn most(&self, pages: u64) -> u64 {
         let product = |levels: &[(Level, u64, bool)], inside: bool| -> u64 {
             levels.iter().filter(|level| !inside || !level.2).map(|level| level.1).product()
         };

@@ -103,7 +103,7 @@ impl Flash {
     }
 
     /// What a unit is, in words.
-    pub fn unit_name(&self) -> &'static str {
+    pub(crate) fn unit_name(&self) -> &'static str {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",
             Parallel { multi_plane: MultiPlane::Off, .. } => "die",

@@ -194,20 +194,20 @@ impl Speeds {
     }
 
     /// Erasures after which a block is [`Speeds::beyond`] the limit; infinite if it never is.
-    pub fn lasts(&self, block: u32) -> f64 {
+    pub(crate) fn lasts(&self, block: u32) -> f64 {
         let growth = f64::from(self.growth[block as usize]);
         let budget = self.budgets.last().copied().unwrap_or(f64::INFINITY);
         if growth > 0.0 { ((budget / growth).floor() + 1.0).max(1.0) } else { f64::INFINITY }
     }
 
     /// Number of steps there are.
-    pub fn classes(&self) -> u32 {
+    pub(crate) fn classes(&self) -> u32 {
         self.budgets.len() as u32
     }
 
     /// Index of a block's step; 0 is the fastest.
     #[inline]
-    pub fn class(&self, block: u32) -> u32 {
+    pub(crate) fn class(&self, block: u32) -> u32 {
         u32::from(self.class[block as usize])
     }
 
@@ -224,7 +224,7 @@ impl Speeds {
     }
 
     /// Forgets the programs counted.
-    pub fn reset_counts(&mut self) {
+    pub(crate) fn reset_counts(&mut self) {
         self.programs.fill(0);
     }
 

@@ -38,7 +38,13 @@ pub enum Kind {
 
 /// The log whose blocks of an idle chip are to be collected now, if the chip has fewer than `normal`
 /// erased blocks; `pages` are the translation pages, where there are any.
-pub fn choose(chip: u32, normal: u32, data: &Log, pages: Option<&Log>, pool: &BlockPool) -> Option<Kind> {
+pub(crate) fn choose(
+    chip: u32,
+    normal: u32,
+    data: &Log,
+    pages: Option<&Log>,
+    pool: &BlockPool,
+) -> Option<Kind> {
     if data.is_collecting(chip) || (data.nears_limit(chip, normal) && data.has_gainful(chip)) {
         return Some(Kind::Data);
     }
@@ -54,7 +60,7 @@ pub fn choose(chip: u32, normal: u32, data: &Log, pages: Option<&Log>, pool: &Bl
 ///
 /// # Errors
 /// [`Contradiction`] naming `ftl.gc_normal_blocks`.
-pub fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> {
+pub(crate) fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> {
     let Some(how) = settings.ftl.gc_background else { return Ok(()) };
     let fail = |message| Err(Contradiction { key: "ftl.gc_normal_blocks", message });
     let (normal, urgent) = (how.normal_blocks, settings.ftl.gc_free_blocks);

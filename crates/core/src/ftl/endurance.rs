@@ -68,7 +68,7 @@ pub struct Life {
 
 impl Lives {
     /// No limit and no spare blocks.
-    pub fn unlimited() -> Lives {
+    pub(crate) fn unlimited() -> Lives {
         Lives {
             limit: Endurance::Unlimited,
             per_chip: 0,
@@ -93,7 +93,7 @@ impl BlockPool {
     ///
     /// # Panics
     /// If the settings were not checked.
-    pub fn withhold(&mut self, settings: &Settings) {
+    pub(crate) fn withhold(&mut self, settings: &Settings) {
         let (limit, per_chip) = (settings.flash.endurance, settings.ftl.spare_blocks);
         if limit == Endurance::Unlimited && per_chip == 0 {
             return;
@@ -122,7 +122,7 @@ impl BlockPool {
 
     /// Withholds blocks of a pool that holds all that are erased after a power cut. The limit alone tells
     /// which are retired, as it did before; erased blocks being alike, the least worn are the spare ones.
-    pub fn withhold_found(&mut self, settings: &Settings) {
+    pub(crate) fn withhold_found(&mut self, settings: &Settings) {
         let (limit, per_chip) = (settings.flash.endurance, settings.ftl.spare_blocks);
         if limit == Endurance::Unlimited && per_chip == 0 {
             return;
@@ -159,7 +159,7 @@ impl BlockPool {
     /// What serves in the place of a block just erased: itself; or, if it is past its limit, a spare
     /// block of its chip, and the block is retired.
     #[inline]
-    pub fn successor(&mut self, chip: u32, block: u32) -> u32 {
+    pub(crate) fn successor(&mut self, chip: u32, block: u32) -> u32 {
         if !self.is_past_limit(block) {
             return block;
         }
@@ -177,24 +177,24 @@ impl BlockPool {
     }
 
     /// Blocks of each chip but the spare and the retired ones: always as many.
-    pub fn in_service(&self) -> u32 {
+    pub(crate) fn in_service(&self) -> u32 {
         self.blocks_per_chip() - self.lives().per_chip
     }
 
     /// Whether a chip has needed a spare block and had none.
     #[inline]
-    pub fn is_exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.lives().exhausted
     }
 
     /// Whether a block is retired.
-    pub fn is_retired(&self, block: u32) -> bool {
+    pub(crate) fn is_retired(&self, block: u32) -> bool {
         let lives = self.lives();
         lives.limit != Endurance::Unlimited && lives.retired.get(block)
     }
 
     /// Whether a block is a spare one.
-    pub fn is_spare(&self, block: u32) -> bool {
+    pub(crate) fn is_spare(&self, block: u32) -> bool {
         let spares = self.lives().spares.get((block / self.blocks_per_chip()) as usize);
         spares.is_some_and(|spares| spares.contains(&block))
     }

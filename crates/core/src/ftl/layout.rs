@@ -77,7 +77,7 @@ fn trim_units(settings: &Settings) -> u64 {
 }
 
 /// Whether the device has room to make trims durable.
-pub fn keeps_trims(settings: &Settings, on_flash: bool) -> bool {
+pub(crate) fn keeps_trims(settings: &Settings, on_flash: bool) -> bool {
     Layout::new(settings, on_flash).is_ok_and(|layout| layout.trim_units > 0)
 }
 
@@ -123,7 +123,7 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
 ///
 /// # Errors
 /// [`Contradiction`] naming `ftl.over_provisioning`.
-pub fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
+pub(crate) fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
     if settings.user_pages() == 0 {
         return Err(Contradiction {
             key: "ftl.over_provisioning",

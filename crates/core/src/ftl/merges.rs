@@ -41,7 +41,7 @@ impl MergeStats {
     }
 
     /// Those since `base`.
-    pub fn since(&self, base: &MergeStats) -> MergeStats {
+    pub(crate) fn since(&self, base: &MergeStats) -> MergeStats {
         let mut since = *self;
         for (count, base) in since.0.iter_mut().zip(base.0) {
             count.count -= base.count;
@@ -52,7 +52,7 @@ impl MergeStats {
     }
 
     /// The same, to count on.
-    pub fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
+    pub(crate) fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
         &mut self.0[kind as usize]
     }
 }

@@ -55,7 +55,7 @@ impl BlockPool {
     /// All blocks erased, with `pe_cycles` erasures behind each; their pages take `program_ns`, or as
     /// long as `speeds` says. With a `threshold` the pool watches for chips whose erase counts differ by
     /// more.
-    pub fn new(
+    pub(crate) fn new(
         chips: u32,
         blocks_per_chip: u32,
         pe_cycles: u32,
@@ -83,7 +83,7 @@ impl BlockPool {
     }
 
     /// Completes a deserialised pool: `speeds` are those of blocks with no more erasures than these have.
-    pub fn set_speeds(&mut self, program_ns: u64, speeds: Option<Speeds>) {
+    pub(crate) fn set_speeds(&mut self, program_ns: u64, speeds: Option<Speeds>) {
         self.program_ns = program_ns;
         self.speeds = speeds;
         if let Some(speeds) = &mut self.speeds {
@@ -95,7 +95,7 @@ impl BlockPool {
 
     /// Makes this the pool of flash found after a power cut, where blocks have been erased so often
     /// and these are erased, in this order.
-    pub fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
+    pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
         for (block, state) in self.blocks.iter_mut().enumerate() {
             *state = Block { next: NONE, erases: erases(block as u32), free: false };
         }
@@ -106,7 +106,7 @@ impl BlockPool {
     }
 
     /// From now on keeps the erased blocks by speed, equally fast ones in the order of erasure.
-    pub fn sort_by_speed(&mut self) {
+    pub(crate) fn sort_by_speed(&mut self) {
         let Some(speeds) = &self.speeds else { return };
         let chips = self.lists.len();
         let lists = vec![EMPTY; chips * speeds.classes() as usize];
@@ -133,28 +133,28 @@ impl BlockPool {
     }
 
     /// Blocks on each chip.
-    pub fn blocks_per_chip(&self) -> u32 {
+    pub(crate) fn blocks_per_chip(&self) -> u32 {
         self.blocks_per_chip
     }
 
     /// Blocks in all.
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.blocks.len() as u32
     }
 
     /// Erased blocks of a chip that no log has.
     #[inline]
-    pub fn free(&self, chip: u32) -> u32 {
+    pub(crate) fn free(&self, chip: u32) -> u32 {
         self.free[chip as usize]
     }
 
     /// Whether a block is erased and no log has it.
-    pub fn is_free(&self, block: u32) -> bool {
+    pub(crate) fn is_free(&self, block: u32) -> bool {
         self.blocks[block as usize].free
     }
 
     /// Takes the block of a chip that was erased first; where they are kept by speed, the slowest.
-    pub fn take(&mut self, chip: u32) -> Option<u32> {
+    pub(crate) fn take(&mut self, chip: u32) -> Option<u32> {
         match self.classes[chip as usize] {
             0 => None,
             classes => Some(self.take_class(chip, classes.ilog2())),
@@ -163,7 +163,7 @@ impl BlockPool {
 
     /// Takes the block of a chip and class that was erased first; there must be one.
     #[inline]
-    pub fn take_class(&mut self, chip: u32, class: u32) -> u32 {
+    pub(crate) fn take_class(&mut self, chip: u32, class: u32) -> u32 {
         let list = self.list(chip, class);
         let block = self.lists[list].head;
         self.lists[list].head = self.blocks[block as usize].next;
@@ -186,13 +186,13 @@ impl BlockPool {
 
     /// Classes of speed in which a chip has erased blocks, as a bit set; only where they are kept by
     /// speed. Class 0 is the fastest.
-    pub fn free_classes(&self, chip: u32) -> u64 {
+    pub(crate) fn free_classes(&self, chip: u32) -> u64 {
         self.classes[chip as usize]
     }
 
     /// Class of a block's speed, 0 the fastest, where blocks are kept by speed; else 0.
     #[inline]
-    pub fn class(&self, block: u32) -> u32 {
+    pub(crate) fn class(&self, block: u32) -> u32 {
         match &self.speeds {
             Some(speeds) if self.by_speed => speeds.class(block),
             _ => 0,
@@ -201,7 +201,7 @@ impl BlockPool {
 
     /// What each of `pages` pages programmed in a block takes, ns; they are counted.
     #[inline]
-    pub fn programmed(&mut self, block: u32, pages: u32) -> u64 {
+    pub(crate) fn programmed(&mut self, block: u32, pages: u32) -> u64 {
         match &mut self.speeds {
             None => self.program_ns,
             Some(speeds) => {
@@ -212,20 +212,20 @@ impl BlockPool {
     }
 
     /// Forgets the programs counted.
-    pub fn reset_counts(&mut self) {
+    pub(crate) fn reset_counts(&mut self) {
         if let Some(speeds) = &mut self.speeds {
             speeds.reset_counts();
         }
     }
 
     /// How fast the blocks are, if they differ.
-    pub fn speeds(&self) -> Option<&Speeds> {
+    pub(crate) fn speeds(&self) -> Option<&Speeds> {
         self.speeds.as_ref()
     }
 
     /// Counts an erasure, and finds the block's speed anew.
     #[inline]
-    pub fn erased(&mut self, chip: u32, block: u32) {
+    pub(crate) fn erased(&mut self, chip: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;
         *erases += 1;
         if let Some(speeds) = &mut self.speeds {
@@ -239,30 +239,30 @@ impl BlockPool {
     }
 
     /// Under wear levelling, by how much the erase counts of a chip may differ.
-    pub fn threshold(&self) -> Option<u32> {
+    pub(crate) fn threshold(&self) -> Option<u32> {
         self.threshold
     }
 
     /// The chip whose erase counts were last seen to differ too much.
     #[inline]
-    pub fn uneven(&self) -> Option<u32> {
+    pub(crate) fn uneven(&self) -> Option<u32> {
         self.uneven
     }
 
     /// Sets the erase count that the chip's blocks are measured against, and forgets what was seen.
-    pub fn set_floor(&mut self, chip: u32, floor: u32) {
+    pub(crate) fn set_floor(&mut self, chip: u32, floor: u32) {
         self.uneven = None;
         self.floors[chip as usize] = floor;
     }
 
     /// Blocks of a chip.
-    pub fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
+    pub(crate) fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
         chip * self.blocks_per_chip..(chip + 1) * self.blocks_per_chip
     }
 
     /// Erasures of a block.
     #[inline]
-    pub fn erase_count(&self, block: u32) -> u32 {
+    pub(crate) fn erase_count(&self, block: u32) -> u32 {
         self.blocks[block as usize].erases
     }
 
@@ -270,7 +270,7 @@ impl BlockPool {
     ///
     /// # Panics
     /// If `out` is not in the pool, or blocks are kept by speed.
-    pub fn exchange(&mut self, out: u32, into: u32) {
+    pub(crate) fn exchange(&mut self, out: u32, into: u32) {
         assert!(!self.by_speed, "blocks are kept by speed");
         assert!(self.blocks[out as usize].free, "block {out} is not in the pool");
         let next = self.blocks[out as usize].next;
@@ -293,7 +293,7 @@ impl BlockPool {
     }
 
     /// Gives an erased block back.
-    pub fn push(&mut self, block: u32) {
+    pub(crate) fn push(&mut self, block: u32) {
         let chip = block / self.blocks_per_chip;
         let class = self.class(block);
         let list = self.list(chip, class);
@@ -309,7 +309,7 @@ impl BlockPool {
     }
 
     /// Erase counts of all blocks.
-    pub fn erases(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn erases(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocks.iter().map(|block| block.erases)
     }
 }

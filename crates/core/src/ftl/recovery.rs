@@ -87,7 +87,7 @@ pub struct Lot {
 
 impl Lot {
     /// Nothing, of a log of so many owners.
-    pub fn new(owners: u32, slots_per_page: u32, flaw: Flaw) -> Lot {
+    pub(crate) fn new(owners: u32, slots_per_page: u32, flaw: Flaw) -> Lot {
         Lot { slots_per_page, best: vec![NOTHING; owners as usize], twins: HashMap::new(), flaw }
     }
 
@@ -103,19 +103,19 @@ impl Lot {
     }
 
     /// Sequence number and slot of the version of an owner that counts.
-    pub fn of(&self, owner: u32) -> Option<(u64, u32)> {
+    pub(crate) fn of(&self, owner: u32) -> Option<(u64, u32)> {
         let Version { seq, slot, .. } = self.best[owner as usize];
         (slot != NONE).then_some((seq, slot))
     }
 
     /// Drops an owner's version.
-    pub fn drop(&mut self, owner: u32) {
+    pub(crate) fn drop(&mut self, owner: u32) {
         self.best[owner as usize] = NOTHING;
         self.twins.remove(&owner);
     }
 
     /// Puts a version in place of what was found.
-    pub fn put(&mut self, owner: u32, found: Option<(u64, u32)>) {
+    pub(crate) fn put(&mut self, owner: u32, found: Option<(u64, u32)>) {
         self.drop(owner);
         if let Some((seq, slot)) = found {
             self.best[owner as usize] = Version { seq, slot, number: 0 };
@@ -123,7 +123,7 @@ impl Lot {
     }
 
     /// The slot of every owner.
-    pub fn map(&self) -> Vec<u32> {
+    pub(crate) fn map(&self) -> Vec<u32> {
         self.best.iter().map(|version| version.slot).collect()
     }
 }
@@ -175,7 +175,7 @@ struct MapRoom {
 impl Room {
     /// What logs of user data and of translation pages of these shapes need, beside so many spare and
     /// retired blocks of each chip.
-    pub fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
+    pub(crate) fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
         let whole = map.serial.then(|| MapRoom {
             reserve: map.reserve,
             limit: map.limit - map.reserve,
@@ -212,7 +212,7 @@ pub struct Scan {
 impl Scan {
     /// Reads every spare area; owners of the data from `lpns` on are units of trims, each for so many
     /// LPNs. Later steps wait.
-    pub fn new(
+    pub(crate) fn new(
         media: &Media,
         [data, map]: [Lot; 2],
         (lpns, lpns_per_unit): (u32, u32),
@@ -277,7 +277,7 @@ impl Scan {
     }
 
     /// LPNs whose data is none because a unit of trims says so, and the newest that does.
-    pub fn trimmed(&self, tape: &Tape) -> Vec<(u32, Trim)> {
+    pub(crate) fn trimmed(&self, tape: &Tape) -> Vec<(u32, Trim)> {
         let mut trims = self.trims.clone();
         trims.sort_by_key(|trim| std::cmp::Reverse(trim.seq));
         let mut gone = vec![false; self.lpns as usize];
@@ -299,7 +299,7 @@ impl Scan {
 
     /// Units of trims that are not the newest of theirs, and still say of some data alone that it is
     /// none: the newest says that there was data again, which the cut has taken.
-    pub fn relied(&self, tape: &Tape) -> Vec<Trim> {
+    pub(crate) fn relied(&self, tape: &Tape) -> Vec<Trim> {
         let newest = |trim: &Trim| self.data.of(trim.unit).is_some_and(|(seq, _)| seq == trim.seq);
         let mut relied: Vec<Trim> =
             self.trimmed(tape).into_iter().map(|(_, trim)| trim).filter(|trim| !newest(trim)).collect();
@@ -312,7 +312,7 @@ impl Scan {
     ///
     /// # Errors
     /// In words, if they cannot be had without a copy.
-    pub fn make_room(&mut self, media: &Media, room: &Room, tape: &Tape) -> Result<(), String> {
+    pub(crate) fn make_room(&mut self, media: &Media, room: &Room, tape: &Tape) -> Result<(), String> {
         for block in 0..media.blocks() {
             if !self.blocks[block as usize].erased && self.blocks[block as usize].kind.is_none() {
                 self.give_up(block);
@@ -458,12 +458,12 @@ impl Scan {
     }
 
     /// Blocks to erase.
-    pub fn erase(&self) -> &[u32] {
+    pub(crate) fn erase(&self) -> &[u32] {
         &self.erase
     }
 
     /// Erased blocks, those included that are about to be, in the order of their erasure.
-    pub fn erased(&self, media: &Media) -> Vec<u32> {
+    pub(crate) fn erased(&self, media: &Media) -> Vec<u32> {
         let mut erased: Vec<u32> =
             (0..media.blocks()).filter(|&block| self.blocks[block as usize].erased).collect();
         let number = |block: &u32| if self.erase.contains(block) { u64::MAX } else { media.erased(*block) };
@@ -472,7 +472,7 @@ impl Scan {
     }
 
     /// The blocks of a log, in the order of their last programs.
-    pub fn blocks_of(&self, kind: Kind) -> Vec<FoundBlock> {
+    pub(crate) fn blocks_of(&self, kind: Kind) -> Vec<FoundBlock> {
         let mut found: Vec<FoundBlock> = self
             .blocks
             .iter()
@@ -487,7 +487,7 @@ impl Scan {
 
 /// Reads so many pages of each chip, the chips side by side, and lets all later chains wait for the
 /// last of them: what follows needs all that is read.
-pub fn read_all(reads: &[u32], read: impl Fn(u32, &mut Work), work: &mut Work) {
+pub(crate) fn read_all(reads: &[u32], read: impl Fn(u32, &mut Work), work: &mut Work) {
     let chips = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
     for (chip, &reads) in chips() {
         work.chain();

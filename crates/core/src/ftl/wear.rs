@@ -111,7 +111,7 @@ fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u
 /// # Panics
 /// If the data can relocate nothing on the chip now.
 #[cold]
-pub fn level(
+pub(crate) fn level(
     chip: u32,
     (data, pages): (&mut Log, &mut TranslationPages),
     pool: &mut BlockPool,

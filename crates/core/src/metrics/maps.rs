@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::device::Lookups;
-use crate::ftl::{FlashTranslation, Ftl, with_ftl};
+use crate::ftl::{Ftl, Inspect};
 use crate::util::StackDistances;
 
 /// Most cells of a map, unless there are more chips.
@@ -29,7 +29,7 @@ impl EraseMap {
     /// The map of a device of so many units, each of which is called `unit`.
     pub fn new(ftl: &Ftl, units: u32, unit: &'static str) -> EraseMap {
         let mut erases = Vec::new();
-        with_ftl!(ftl, ftl => ftl.erases(&mut |count| erases.push(count)));
+        ftl.erases(&mut |count| erases.push(count));
         EraseMap::of(&erases, u64::from(units), unit)
     }
 

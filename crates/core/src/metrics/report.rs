@@ -8,8 +8,7 @@ use super::{Health, Histogram, Parts, Preconditioning, Recorder, Summary};
 use crate::device::{Device, Overlaps};
 use crate::flash::{Cause, Counts};
 use crate::ftl::merges::{MergeCount, MergeKind, MergeStats};
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{Ftl, Inspect};
 use crate::workload::SourceSummary;
 
 /// The measured part of a result: all fields of the contract but `schema`, `config` and `engine`.
@@ -365,7 +364,7 @@ impl ParallelOperations {
 /// Program times of the pages programmed, from the blocks' speeds or the one time they share.
 fn program_time(ftl: &Ftl, counts: &Counts, program_ns: u64) -> Summary {
     let mut histogram = Histogram::default();
-    match with_ftl!(ftl, ftl => ftl.speeds()) {
+    match ftl.speeds() {
         Some(speeds) => speeds.programs().for_each(|(ns, pages)| histogram.add_many(ns, pages)),
         None => histogram.add_many(program_ns, counts.programs.iter().sum()),
     }
@@ -382,7 +381,7 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 
 impl Mapping {
     fn new(ftl: &Ftl, counts: &Counts, page_bytes: u64) -> Mapping {
-        let (stats, units) = with_ftl!(ftl, ftl => (ftl.map_stats(), ftl.units()));
+        let (stats, units) = (ftl.map_stats(), ftl.units());
         let translations = stats.hits + stats.misses;
         let map_programs: u64 =
             [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
@@ -405,7 +404,7 @@ impl Mapping {
 
 impl Waf {
     fn new(counts: &Counts, ftl: &Ftl) -> Waf {
-        let (slots, per_page) = with_ftl!(ftl, ftl => (ftl.host_slots(), u64::from(ftl.slots_per_page())));
+        let (slots, per_page) = (ftl.host_slots(), u64::from(ftl.slots_per_page()));
         let of = |causes: &[Cause]| {
             let programs: u64 = causes.iter().map(|&cause| counts.programs[cause as usize]).sum();
             ratio(programs * per_page, slots)
@@ -423,13 +422,13 @@ impl Waf {
 impl Wear {
     fn new(ftl: &Ftl) -> Wear {
         let (mut min, mut max, mut blocks, mut sum, mut squares) = (u32::MAX, 0, 0u128, 0u128, 0u128);
-        with_ftl!(ftl, ftl => ftl.erases(&mut |erases| {
+        ftl.erases(&mut |erases| {
             min = min.min(erases);
             max = max.max(erases);
             blocks += 1;
             sum += u128::from(erases);
             squares += u128::from(erases) * u128::from(erases);
-        }));
+        });
         // n * sum(x^2) - sum(x)^2 in integers: no cancellation.
         let variance = (blocks * squares - sum * sum) as f64 / (blocks * blocks) as f64;
         Wear { min, mean: sum as f64 / blocks as f64, max, stddev: variance.sqrt() }
@@ -515,15 +514,10 @@ impl Report {
                 busy_ns: by_cause(&counts.busy_ns),
                 program_time: program_time(ftl, counts, sources.program_ns),
             },
-            merges: Merges::new(&with_ftl!(ftl, ftl => ftl.merges()), counts.busy_ns[Cause::Host as usize]),
+            merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host as usize]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
-            health: Health::new(
-                &with_ftl!(ftl, ftl => ftl.life()),
-                recorder,
-                device.read_only_ns(),
-                sources.spare_threshold_ppm,
-            ),
+            health: Health::new(&ftl.life(), recorder, device.read_only_ns(), sources.spare_threshold_ppm),
             precondition: sources.precondition.clone(),
             utilization: Utilization::new(device, sources.dies_per_chip, sources.elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),

@@ -3,8 +3,7 @@
 use super::{Completion, Feed, Observer, RunError, Simulation};
 use crate::coop::DeviceView;
 use crate::files::Done;
-use crate::ftl::FlashTranslation;
-use crate::ftl::with_ftl;
+use crate::ftl::{Inspect, Police};
 use crate::host::Arrivals;
 use crate::sim::Activity;
 use crate::util::NONE;
@@ -76,14 +75,14 @@ impl Simulation<'_> {
         self.feed.tick(self.now_ns)?;
         let Feed::Files(files) = &mut self.feed else { return Ok(()) };
         if files.wants_measure() {
-            let merges = with_ftl!(&self.ftl, ftl => ftl.merges());
+            let merges = self.ftl.merges();
             files.measure(Done { counts: *self.work.counts(), merges });
         }
         if self.check.is_none() {
             return Ok(());
         }
         let ftl = &self.ftl;
-        let version = |lpn| with_ftl!(ftl, ftl => ftl.version(lpn));
+        let version = |lpn| ftl.version(lpn);
         files.verify(&version).map_err(|fault| self.broken(&fault))
     }
 
@@ -139,7 +138,7 @@ impl Simulation<'_> {
                 && let Feed::Files(files) = &mut self.feed
             {
                 let ftl = &self.ftl;
-                files.landed(&self.host.pool[id], &|lpn| with_ftl!(ftl, ftl => ftl.version(lpn)));
+                files.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
             }
             self.feed.completed(self.now_ns, &self.host.pool[id]);
             self.host.pool.release(id);
@@ -205,11 +204,11 @@ impl Simulation<'_> {
             checker.next_whole = self.completed * 2;
             return self.verify_whole();
         }
-        with_ftl!(&self.ftl, ftl => ftl.verify_request(pages)).map_err(|fault| self.broken(&fault))
+        self.ftl.verify_request(pages).map_err(|fault| self.broken(&fault))
     }
 
     pub(super) fn verify_whole(&self) -> Result<(), RunError> {
-        with_ftl!(&self.ftl, ftl => ftl.verify()).map_err(|fault| self.broken(&fault))
+        self.ftl.verify().map_err(|fault| self.broken(&fault))
     }
 
     fn broken(&self, fault: &str) -> RunError {

@@ -21,8 +21,7 @@ use crate::coop::DeviceView;
 use crate::device::Device;
 use crate::files::FileHost;
 use crate::flash::Work;
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{Ftl, LookUp, Prepare};
 use crate::host::{Arrivals, Host, Replayed, SubmitError, Submitted, block_pages};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::workload::bench::Clients;
@@ -147,12 +146,12 @@ impl<'a> Simulation<'a> {
     fn fed(settings: &Settings, prepared: Prepared, host: Host, feed: Feed<'a>) -> Simulation<'a> {
         let Prepared { mut ftl, mut work, done: precondition, check, tape } = prepared;
         if settings.allocates_by_speed() {
-            with_ftl!(&mut ftl, ftl => ftl.choose_by_speed());
+            ftl.choose_by_speed();
         }
         if let Some(how) = settings.ftl.gc_background {
-            with_ftl!(&mut ftl, ftl => ftl.collect_in_background(how));
+            ftl.collect_in_background(how);
         }
-        let lpns = with_ftl!(&ftl, ftl => ftl.logical_pages());
+        let lpns = ftl.logical_pages();
         let mut device = Device::new(settings);
         if device.array().overlaps_steps() {
             work.keep_apart();

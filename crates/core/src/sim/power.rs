@@ -15,8 +15,7 @@ use crate::device::Engine;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Timing, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl, is_hybrid, keeps_trims};
+use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims};
 use crate::host::Host;
 use crate::metrics::Preconditioning;
 use crate::sim::Prepared;
@@ -38,7 +37,7 @@ impl Power {
     /// In words, where the FTL cannot lose power.
     pub fn new(settings: &Settings, ftl: &mut Ftl) -> Result<Power, String> {
         let flash = &settings.flash;
-        let hybrid = is_hybrid(&settings.ftl.kind);
+        let hybrid = is_hybrid(settings);
         let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
         if hybrid && wears_out {
             return Err(
@@ -58,8 +57,8 @@ impl Power {
         if hybrid {
             media.allow_gaps();
         }
-        let tape = Tape::new(with_ftl!(&*ftl, ftl => ftl.engrave(&mut media)));
-        with_ftl!(ftl, ftl => ftl.record(&tape, &media));
+        let tape = Tape::new(ftl.engrave(&mut media));
+        ftl.record(&tape, &media);
         Ok(Power { media, tape, operations: Operations::default() })
     }
 
@@ -122,7 +121,7 @@ impl Simulation<'_> {
                 "power can be cut where the device is prepared for it: set ftl.power_safe, and check mode";
             return Err(RunError::Power(why.into()));
         }
-        with_ftl!(&mut self.ftl, ftl => ftl.flush(&mut self.work));
+        self.ftl.flush(&mut self.work);
         self.work.reset();
         let power = Power::new(&self.settings, &mut self.ftl).map_err(RunError::Power)?;
         self.device.keep_tape(power.tape.clone());
@@ -175,7 +174,7 @@ impl Simulation<'_> {
         let kept = power.cut_after(u64::MAX, &mut stream(0, "kept"));
         kept.map_err(|what| RunError::Check(format!("recovery: {what}")))?;
         power.tape.take_events();
-        with_ftl!(&mut ftl, ftl => ftl.start());
+        ftl.start();
         let mut work = new_work(&self.settings);
         work.reset();
         let host = Host::new(&self.settings, DeviceView::new(&ftl), false);

@@ -16,10 +16,9 @@ use super::{Observer, RunError};
 use crate::config::{PreconditionKind, Settings, WriteOrder};
 use crate::flash::media::Tape;
 use crate::flash::{Timing, Work};
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl, Request};
+use crate::ftl::{Ftl, Inspect, Locate, LookUp, Police, Prepare, Request, Serve};
 use crate::metrics::{Outcome, Preconditioning};
-use crate::util::{below, stream};
+use crate::util::{NONE, below, stream};
 use crate::workload::{Scatter, SourceError};
 
 /// Pages put in place between two calls of [`Observer::preconditioning`].
@@ -65,12 +64,12 @@ impl Prepared {
 
     /// Whether a logical page has data.
     pub fn has_data(&self, lpn: u32) -> bool {
-        with_ftl!(&self.ftl, ftl => ftl.has_data(lpn))
+        self.ftl.slot(lpn) != NONE
     }
 
     fn write(&mut self, settings: &Settings, observer: &mut dyn Observer) -> Result<(), RunError> {
         let how = &settings.device.precondition;
-        let lpns = with_ftl!(&self.ftl, ftl => ftl.logical_pages());
+        let lpns = self.ftl.logical_pages();
         let mut random = stream(settings.seed, "precondition");
         match how.kind {
             PreconditionKind::None => Ok(()),
@@ -120,7 +119,7 @@ impl Prepared {
     ) -> Result<(), RunError> {
         while lpns.len() > 0 {
             let pages = lpns.len().min(CHUNK);
-            with_ftl!(&mut self.ftl, ftl => ftl.lay(&mut lpns.take(pages), &mut self.work));
+            self.ftl.lay(&mut lpns.take(pages), &mut self.work);
             self.advance(pages, observer)?;
         }
         Ok(())
@@ -137,13 +136,13 @@ impl Prepared {
         let mut left = pages as usize;
         while left > 0 {
             let chunk = left.min(WRITES);
-            with_ftl!(&mut self.ftl, ftl => for _ in 0..chunk {
+            for _ in 0..chunk {
                 let request = Request { first: draw(), pages: 1, head_partial: false, tail_partial: false };
-                ftl.write(request, &mut self.work);
+                self.ftl.write(request, &mut self.work);
                 self.work.clear();
-            });
+            }
             left -= chunk;
-            if with_ftl!(&self.ftl, ftl => ftl.is_read_only()) {
+            if self.ftl.is_read_only() {
                 return Err(SourceError::Input(
                     "preconditioning wore the device out: it turned read-only before time 0; raise \
                      flash.endurance or ftl.spare_blocks, or lower device.precondition_rounds"
@@ -153,7 +152,7 @@ impl Prepared {
             }
             self.advance(chunk, observer)?;
         }
-        let slots = with_ftl!(&self.ftl, ftl => ftl.slots_per_page());
+        let slots = self.ftl.slots_per_page();
         Ok((self.programs() - before) as f64 * f64::from(slots) / f64::from(pages))
     }
 
@@ -174,13 +173,12 @@ impl Prepared {
         self.done.programs = self.programs();
         self.done.erases = self.work.counts().erases.iter().sum();
         self.work.reset();
-        with_ftl!(&mut self.ftl, ftl => ftl.start());
+        self.ftl.start();
         self.verify("after preconditioning")
     }
 
     /// Check mode: all invariants.
     pub(super) fn verify(&self, when: &str) -> Result<(), RunError> {
-        with_ftl!(&self.ftl, ftl => ftl.verify())
-            .map_err(|fault| RunError::Check(format!("{fault} ({when})")))
+        self.ftl.verify().map_err(|fault| RunError::Check(format!("{fault} ({when})")))
     }
 }

@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::clock::NEVER;
 use crate::config::Settings;
 use crate::files::Done;
-use crate::ftl::{FlashTranslation, with_ftl};
+use crate::ftl::Inspect;
 use crate::metrics::{Counters, EraseMap, Intervals, MissCurves, Report, Sources};
 
 /// The intervals of a run, and when the one under way ends.
@@ -24,7 +24,7 @@ impl Sampler {
 
 impl Simulation<'_> {
     fn counters(&self) -> Counters {
-        let (host_pages, stats) = with_ftl!(&self.ftl, ftl => (ftl.host_slots(), ftl.map_stats()));
+        let (host_pages, stats) = (self.ftl.host_slots(), self.ftl.map_stats());
         let (requests, latency_ns) = self.recorder.latencies();
         Counters {
             flash: *self.work.counts(),
@@ -66,7 +66,7 @@ impl Simulation<'_> {
             histograms: settings.results.histograms,
         });
         if let Some(files) = self.feed.files() {
-            let merges = with_ftl!(&self.ftl, ftl => ftl.merges());
+            let merges = self.ftl.merges();
             let done = Done { counts: *self.work.counts(), merges };
             let sections = files.sections(&done, self.host.merged());
             report.benchmark = Some(sections.benchmark);
@@ -80,8 +80,7 @@ impl Simulation<'_> {
     /// Adds to a report what else is asked for.
     fn add_extras(&self, report: &mut Report) {
         let settings = &self.settings;
-        let (per_page, unit_bytes) =
-            with_ftl!(&self.ftl, ftl => (ftl.slots_per_page(), ftl.units().unit_bytes));
+        let (per_page, unit_bytes) = (self.ftl.slots_per_page(), self.ftl.units().unit_bytes);
         let intervals = self.sampler.intervals.clone();
         report.series = intervals.map(|intervals| intervals.report(&self.counters(), per_page));
         report.erase_map = settings

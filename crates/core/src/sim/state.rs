@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Prepared, RunError};
 use crate::config::Settings;
 use crate::flash::{Timing, Work};
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{Ftl, Prepare};
 use crate::metrics::Preconditioning;
 use crate::util::codec::{Damage, Decoder, Encoder};
 
@@ -85,7 +84,7 @@ impl Prepared {
             Header { identity: identity.clone(), done: self.done.clone(), last_load: self.work.last_load() };
         let mut out = Encoder::new(out);
         out.value(&header)?;
-        with_ftl!(&self.ftl, ftl => ftl.save(&mut out))
+        self.ftl.save(&mut out)
     }
 
     /// Reads the state that [`Prepared::save`] wrote for a device with the same identity.

@@ -3,8 +3,9 @@
 
 use ftlab_core::config::Settings;
 use ftlab_core::flash::{Cause, Timing, Work};
+use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::merges::{MergeKind, MergeStats};
-use ftlab_core::ftl::{FlashTranslation, Ftl, Mark, Request};
+use ftlab_core::ftl::{Ftl, Mark, Request};
 
 use crate::common::settings;
 
@@ -32,16 +33,6 @@ pub struct Driver {
     pub work: Work,
 }
 
-macro_rules! each {
-    ($ftl:expr, $name:ident => $body:expr) => {
-        match $ftl {
-            Ftl::Bast($name) => $body,
-            Ftl::Fast($name) => $body,
-            _ => panic!("no hybrid FTL"),
-        }
-    };
-}
-
 impl Driver {
     pub fn new(settings: &Settings) -> Driver {
         ftlab_core::ftl::check(settings).expect("the settings fit");
@@ -51,15 +42,13 @@ impl Driver {
     }
 
     pub fn verify(&self) {
-        each!(&self.ftl, ftl => ftl.verify()).expect("every invariant holds");
+        self.ftl.verify().expect("every invariant holds");
     }
 
     /// Data blocks as if preconditioned.
     pub fn lay(&mut self, lpns: std::ops::Range<u32>) {
-        each!(&mut self.ftl, ftl => {
-            ftl.lay(&mut lpns.into_iter(), &mut self.work);
-            ftl.start();
-        });
+        self.ftl.lay(&mut lpns.into_iter(), &mut self.work);
+        self.ftl.start();
         self.work.reset();
         self.verify();
     }
@@ -67,7 +56,7 @@ impl Driver {
     pub fn marked(&mut self, first: u32, pages: u32, mark: Mark) {
         self.work.clear();
         let request = Request { first, pages, head_partial: false, tail_partial: false };
-        each!(&mut self.ftl, ftl => ftl.write_marked(request, mark, &mut self.work));
+        self.ftl.write_marked(request, mark, &mut self.work);
         self.verify();
     }
 
@@ -83,25 +72,25 @@ impl Driver {
     pub fn trim(&mut self, first: u32, pages: u32) {
         self.work.clear();
         let request = Request { first, pages, head_partial: false, tail_partial: false };
-        each!(&mut self.ftl, ftl => ftl.trim(request, &mut self.work));
+        self.ftl.trim(request, &mut self.work);
         self.verify();
     }
 
     pub fn issue(&mut self, block: u32) {
         self.work.clear();
-        each!(&mut self.ftl, ftl => ftl.coop_issue(block, &mut self.work));
+        self.ftl.coop_issue(block, &mut self.work);
         self.verify();
     }
 
     pub fn complete(&mut self, block: u32) {
         self.work.clear();
-        each!(&mut self.ftl, ftl => ftl.coop_complete(block, &mut self.work));
+        self.ftl.coop_complete(block, &mut self.work);
         self.verify();
     }
 
     pub fn query(&self, first: u32, pages: u32) -> Vec<u32> {
         let mut set = vec![u32::MAX];
-        each!(&self.ftl, ftl => ftl.coop_query(first, pages, &mut set));
+        self.ftl.coop_query(first, pages, &mut set);
         set
     }
 
@@ -119,11 +108,11 @@ impl Driver {
     }
 
     pub fn pages_per_block(&self) -> u32 {
-        each!(&self.ftl, ftl => ftl.block_size()).expect("mapped by blocks").pages
+        self.ftl.block_size().expect("mapped by blocks").pages
     }
 
     pub fn stats(&self) -> MergeStats {
-        each!(&self.ftl, ftl => ftl.merges())
+        self.ftl.merges()
     }
 
     /// Merges as full, partial, switch, padded switch, cooperative: each (count, pages copied).
@@ -148,11 +137,11 @@ impl Driver {
     }
 
     pub fn version(&self, lpn: u32) -> Option<u32> {
-        each!(&self.ftl, ftl => ftl.version(lpn))
+        self.ftl.version(lpn)
     }
 
     pub fn lpns(&self) -> u32 {
-        each!(&self.ftl, ftl => ftl.logical_pages())
+        self.ftl.logical_pages()
     }
 
     /// All merging is in the breakdown: times of the kinds add up to the time of merging and padding.

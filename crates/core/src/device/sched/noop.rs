@@ -13,8 +13,7 @@ use super::Scheduler;
 use crate::config::Settings;
 use crate::device::Engine;
 use crate::flash::parallel::Allocation;
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{Ftl, Locate};
 use crate::request::{Ages, Pool, Request, Window};
 use crate::util::NONE;
 use crate::workload::Op;
@@ -61,12 +60,12 @@ impl Noop {
         }
         let first = request.pages.first;
         let mut pages = 0..request.pages.pages;
-        with_ftl!(ftl, ftl => match request.op {
+        match request.op {
             Op::Read => pages.all(|page| chips.is_idle(ftl.read_chip(first + page))),
             Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
             Op::Write | Op::Trim => pages.all(|page| chips.is_idle(ftl.write_chip(first, page))),
             Op::Flush => false,
-        })
+        }
     }
 
     #[cold]
@@ -80,11 +79,11 @@ impl Noop {
         let first = request.pages.first;
         let mut pages = 0..request.pages.pages;
         array.all_idle()
-            || with_ftl!(ftl, ftl => match request.op {
+            || match request.op {
                 Op::Read => pages.all(|page| array.takes(ftl.read_chip(first + page), true)),
                 Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
                 Op::Write | Op::Trim => pages.all(|page| array.takes(ftl.write_chip(first, page), false)),
                 Op::Flush => false,
-            })
+            }
     }
 }

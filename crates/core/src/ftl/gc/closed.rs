@@ -18,7 +18,7 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    pub fn new(space: Space, rng: Xoshiro256PlusPlus) -> Closed {
+    pub(crate) fn new(space: Space, rng: Xoshiro256PlusPlus) -> Closed {
         let blocks = space.blocks() as usize;
         Closed {
             space,
@@ -29,14 +29,14 @@ impl Closed {
         }
     }
 
-    pub fn push(&mut self, chip: u32, block: u32) {
+    pub(crate) fn push(&mut self, chip: u32, block: u32) {
         let place = chip * self.space.blocks_per_chip + self.len[chip as usize];
         self.blocks[place as usize] = block;
         self.place[block as usize] = place;
         self.len[chip as usize] += 1;
     }
 
-    pub fn remove(&mut self, chip: u32, block: u32) {
+    pub(crate) fn remove(&mut self, chip: u32, block: u32) {
         self.len[chip as usize] -= 1;
         let last = self.blocks[(chip * self.space.blocks_per_chip + self.len[chip as usize]) as usize];
         let place = self.place[block as usize];
@@ -60,7 +60,7 @@ impl Closed {
 
     /// The fewest valid slots among `count` draws with replacement, the first of equals; after as
     /// many gainless collections as there are closed blocks, among all of them.
-    pub fn fewest_of(&mut self, count: u32, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+    pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
         if need.gainless >= self.len[need.chip as usize] {
             let all = self.of(need.chip).iter().copied();
             return all.min_by_key(|&block| (valid(block), block)).expect("a gainful block");
@@ -76,7 +76,7 @@ impl Closed {
         best
     }
 
-    pub fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+    pub(crate) fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
         self.of(chip).iter().for_each(|&block| visit(block, None));
     }
 }

@@ -26,12 +26,12 @@ impl Ends {
 pub(super) struct Links(Vec<Link>);
 
 impl Links {
-    pub fn new(blocks: u32) -> Links {
+    pub(crate) fn new(blocks: u32) -> Links {
         Links(vec![Link { prev: NONE, next: NONE }; blocks as usize])
     }
 
     #[inline]
-    pub fn push_tail(&mut self, ends: &mut Ends, block: u32) {
+    pub(crate) fn push_tail(&mut self, ends: &mut Ends, block: u32) {
         let tail = ends.tail;
         ends.tail = block;
         if tail == NONE {
@@ -43,7 +43,7 @@ impl Links {
     }
 
     #[inline]
-    pub fn unlink(&mut self, ends: &mut Ends, block: u32) {
+    pub(crate) fn unlink(&mut self, ends: &mut Ends, block: u32) {
         let Link { prev, next } = self.0[block as usize];
         match prev {
             NONE => ends.head = next,
@@ -55,7 +55,7 @@ impl Links {
         }
     }
 
-    pub fn each(&self, ends: Ends, visit: &mut dyn FnMut(u32)) {
+    pub(crate) fn each(&self, ends: Ends, visit: &mut dyn FnMut(u32)) {
         let mut block = ends.head;
         while block != NONE {
             visit(block);
@@ -74,7 +74,7 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    pub fn new(space: &Space) -> Buckets {
+    pub(crate) fn new(space: &Space) -> Buckets {
         Buckets {
             ends: vec![Ends::EMPTY; (space.chips * (space.slots_per_block + 1)) as usize],
             least: vec![space.slots_per_block; space.chips as usize],
@@ -88,7 +88,7 @@ impl Buckets {
     }
 
     #[inline]
-    pub fn push(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
+    pub(crate) fn push(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
         let at = self.at(chip, valid);
         links.push_tail(&mut self.ends[at], block);
         let least = &mut self.least[chip as usize];
@@ -96,20 +96,20 @@ impl Buckets {
     }
 
     #[inline]
-    pub fn unlink(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
+    pub(crate) fn unlink(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
         let at = self.at(chip, valid);
         links.unlink(&mut self.ends[at], block);
     }
 
     /// The block that came first to a number of valid slots, or [`NONE`].
     #[inline]
-    pub fn head(&self, chip: u32, valid: u32) -> u32 {
+    pub(crate) fn head(&self, chip: u32, valid: u32) -> u32 {
         self.ends[self.at(chip, valid)].head
     }
 
     /// The fewest valid slots that a block of the chip has.
     #[inline]
-    pub fn least(&mut self, chip: u32) -> u32 {
+    pub(crate) fn least(&mut self, chip: u32) -> u32 {
         let mut valid = self.least[chip as usize];
         while self.head(chip, valid) == NONE {
             valid += 1;
@@ -119,7 +119,7 @@ impl Buckets {
         valid
     }
 
-    pub fn each(&self, links: &Links, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+    pub(crate) fn each(&self, links: &Links, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
         for valid in 0..=self.slots_per_block {
             links.each(self.ends[self.at(chip, valid)], &mut |block| visit(block, Some(valid)));
         }

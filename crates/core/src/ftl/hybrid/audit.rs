@@ -28,7 +28,7 @@ pub struct Audit {
 
 impl Audit {
     /// Of erased flash.
-    pub fn new(shape: &Shape) -> Audit {
+    pub(crate) fn new(shape: &Shape) -> Audit {
         let (blocks, owners) = (shape.blocks() as usize, shape.owners() as usize);
         Audit {
             next: vec![0; blocks],
@@ -41,7 +41,7 @@ impl Audit {
     }
 
     /// Of a store in its present state, the versions counted from 1.
-    pub fn of(store: &Store) -> Audit {
+    pub(crate) fn of(store: &Store) -> Audit {
         let mut audit = Audit::new(&store.shape);
         for (next, block) in audit.next.iter_mut().zip(&store.blocks) {
             *next = block.next;
@@ -59,7 +59,7 @@ impl Audit {
     }
 
     /// A new version of a logical page comes into being.
-    pub fn write(&mut self, lpn: u32) {
+    pub(crate) fn write(&mut self, lpn: u32) {
         self.newest[lpn as usize] += 1;
         self.present.set(lpn);
         if let Some(taped) = &mut self.taped {
@@ -68,7 +68,7 @@ impl Audit {
     }
 
     /// A logical page is given up.
-    pub fn trim(&mut self, lpn: u32) {
+    pub(crate) fn trim(&mut self, lpn: u32) {
         self.forget(lpn);
         if let Some(taped) = &self.taped {
             taped.trim(lpn);
@@ -76,18 +76,18 @@ impl Audit {
     }
 
     /// What an owner had is needed no more.
-    pub fn forget(&mut self, owner: u32) {
+    pub(crate) fn forget(&mut self, owner: u32) {
         self.newest[owner as usize] += 1;
         self.present.clear(owner);
     }
 
     /// Version stamp in a page of a block that was programmed since its erasure; 0: none is known.
-    pub fn stamp(&self, page: u32) -> u32 {
+    pub(crate) fn stamp(&self, page: u32) -> u32 {
         self.stamps[page as usize]
     }
 
     /// A page is programmed with the newest version of a logical page; what its block was taken as.
-    pub fn program(&mut self, (block, kind): (u32, Kind), offset: u32, page: u32, lpn: u32) {
+    pub(crate) fn program(&mut self, (block, kind): (u32, Kind), offset: u32, page: u32, lpn: u32) {
         let due = self.next[block as usize];
         if offset < due {
             self.fail(format!("block {block}: page {offset} programmed where page {due} was due"));
@@ -100,18 +100,18 @@ impl Audit {
     }
 
     /// Pages before `next` are left out.
-    pub fn skip(&mut self, block: u32, next: u32) {
+    pub(crate) fn skip(&mut self, block: u32, next: u32) {
         let due = &mut self.next[block as usize];
         *due = next.max(*due);
     }
 
     /// What is put in place before time 0 is in no order.
-    pub fn rewind(&mut self, block: u32, next: u32) {
+    pub(crate) fn rewind(&mut self, block: u32, next: u32) {
         self.next[block as usize] = next;
     }
 
     /// A valid page is about to be copied.
-    pub fn copy(&mut self, page: u32, lpn: u32) {
+    pub(crate) fn copy(&mut self, page: u32, lpn: u32) {
         let (found, newest) = (self.stamps[page as usize], self.newest[lpn as usize]);
         if found != newest {
             self.fail(format!("page {page} is valid with version {found} of LPN {lpn}, newest {newest}"));
@@ -122,7 +122,7 @@ impl Audit {
     }
 
     /// A block is erased.
-    pub fn erase(&mut self, block: u32, valid: u32) {
+    pub(crate) fn erase(&mut self, block: u32, valid: u32) {
         if valid > 0 {
             self.fail(format!("block {block} erased while {valid} of its pages are valid"));
         }
@@ -135,7 +135,7 @@ impl Audit {
 
 impl Store {
     /// Check mode: the version stamp that a logical page resolves to, counted in writes and trims.
-    pub fn version(&self, lpn: u32) -> Option<u32> {
+    pub(crate) fn version(&self, lpn: u32) -> Option<u32> {
         let page = self.page(lpn);
         (page != NONE).then_some(())?;
         self.audit.as_ref().map(|audit| audit.stamps[page as usize])
@@ -145,7 +145,7 @@ impl Store {
     ///
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
-    pub fn verify_lpn(&self, lpn: u32) -> Result<(), String> {
+    pub(crate) fn verify_lpn(&self, lpn: u32) -> Result<(), String> {
         self.verify_mapping(lpn)?;
         match self.page(lpn) {
             NONE => Ok(()),
@@ -246,7 +246,7 @@ impl Store {
     ///
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
-    pub fn verify(&self) -> Result<(), String> {
+    pub(crate) fn verify(&self) -> Result<(), String> {
         if self.audit.is_none() {
             return Ok(());
         }

@@ -38,7 +38,7 @@ pub struct Shape {
 
 impl Shape {
     /// The sizes that checked settings come to.
-    pub fn new(settings: &Settings) -> Shape {
+    pub(crate) fn new(settings: &Settings) -> Shape {
         let flash = &settings.flash;
         let threshold = u64::from(flash.pages_per_block) * settings.ftl.csm_threshold_ppm / 1_000_000;
         Shape {
@@ -54,22 +54,22 @@ impl Shape {
     }
 
     /// Logical blocks; the last may have fewer pages.
-    pub fn logical_blocks(&self) -> u32 {
+    pub(crate) fn logical_blocks(&self) -> u32 {
         self.lpns.div_ceil(self.pages_per_block)
     }
 
     /// What pages can belong to: the logical pages and, behind them, each logical block's trims.
-    pub fn owners(&self) -> u32 {
+    pub(crate) fn owners(&self) -> u32 {
         self.lpns + if self.power_safe { self.logical_blocks() } else { 0 }
     }
 
     /// Erase blocks in all.
-    pub fn blocks(&self) -> u32 {
+    pub(crate) fn blocks(&self) -> u32 {
         self.chips * self.blocks_per_chip
     }
 
     /// Log blocks of a chip.
-    pub fn logs_of(&self, chip: u32) -> u32 {
+    pub(crate) fn logs_of(&self, chip: u32) -> u32 {
         self.log_blocks / self.chips + u32::from(chip < self.log_blocks % self.chips)
     }
 }
@@ -97,7 +97,7 @@ fn fits(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// [`Contradiction`] naming the key to change.
-pub fn check(settings: &Settings, name: &str, least: u64) -> Result<(), Contradiction> {
+pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
     let flash = &settings.flash;
     if settings.ftl.logical_page_bytes != flash.page_bytes {

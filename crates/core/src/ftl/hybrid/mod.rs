@@ -24,23 +24,25 @@
 
 mod audit;
 pub mod layout;
+mod logs;
 mod recover;
 mod state;
 pub mod store;
 mod taped;
+mod told;
 mod trims;
 
 use std::io;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::endurance::Life;
+pub use logs::{FoundLog, Logs, Part};
+
 use super::merges::{MergeKind, MergeStats};
-use super::{BlockSize, FlashTranslation, Mark, Request, Standalone, UnitSpace};
+use super::recovery::{Flaw, Recovery};
+use super::{BlockSize, Cooperate, FlashTranslation, Mark, Prepare, Request, Serve};
 use crate::config::{Contradiction, GcBackground, Key, Kind, Settings};
 use crate::flash::media::{Media, Tape};
-use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::MapStats;
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -66,62 +68,8 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// The part of a write within one logical block.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// Logical block.
-    pub logical: u32,
-    /// First LPN.
-    pub first: u32,
-    /// The host cooperates: no guess at what is sequential.
-    pub coop: bool,
-}
-
-/// Log blocks: what BAST and FAST differ in.
-pub trait Logs: Sized + Clone + Serialize + DeserializeOwned {
-    /// Registered name.
-    const NAME: &'static str;
-    /// Log blocks that a chip needs.
-    const LEAST: u64;
-
-    /// None in use.
-    fn new(shape: &Shape) -> Self;
-    /// Whether a part is written as sequential; asked before its first page.
-    fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
-    /// Writes a page of such a part to a log block, merging before and after as it must.
-    fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
-    /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
-    fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// Writes them there.
-    fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// After a power cut: the log blocks found, in the order of their last programs.
-    ///
-    /// # Errors
-    /// In words, if there are more than there may be.
-    fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
-    /// After a cooperative switch merge of a logical block: erases log blocks that hold nothing valid.
-    fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// COOP_Query (Algorithms 3 and 4): the logical blocks that a block issue has merged, fully or
-    /// partially; in ascending order, into `set`, which is empty.
-    fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
-    /// Check mode: the log blocks in use.
-    ///
-    /// # Errors
-    /// The first that is not as it should be, in words.
-    fn verify(&self, store: &Store) -> Result<(), String>;
-}
-
-/// A log block found after a power cut.
-#[derive(Clone, Copy, Debug)]
-pub struct FoundLog {
-    /// Block.
-    pub block: u32,
-    /// Number of its first program.
-    pub born: u64,
-}
-
 /// Ends the cooperative switch merge under way.
-pub fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
+pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
     let block = std::mem::replace(&mut store.cooperative, NONE);
     let logical = store.block(block).owner;
     let began = store.block(block).next > 0;
@@ -218,7 +166,10 @@ fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work)
     true
 }
 
-impl<L: Logs> Standalone for Hybrid<L> {
+impl<L: Logs> FlashTranslation for Hybrid<L> {
+    const MAPS_ON_FLASH: bool = false;
+    const IS_HYBRID: bool = true;
+
     fn new(settings: &Settings, check: bool, work: &mut Work) -> Hybrid<L> {
         let store = Store::new(settings, check);
         work.reset();
@@ -233,34 +184,21 @@ impl<L: Logs> Standalone for Hybrid<L> {
         Ok(ftl)
     }
 
+    fn recover(
+        settings: &Settings,
+        media: &Media,
+        tape: (&Tape, Flaw),
+        work: &mut Work,
+    ) -> Result<(Hybrid<L>, Recovery), String> {
+        recover::recover(settings, media, tape, work)
+    }
+
     fn check(settings: &Settings) -> Result<(), Contradiction> {
         layout::check(settings, L::NAME, L::LEAST)
     }
 }
 
-impl<L: Logs> FlashTranslation for Hybrid<L> {
-    fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
-        for lpn in lpns {
-            self.store.lay(lpn, work);
-            work.clear();
-        }
-    }
-
-    fn start(&mut self) {
-        self.store.host_pages = 0;
-        self.store.merges = MergeStats::default();
-        self.store.pool.reset_counts();
-        self.stats = MapStats::default();
-    }
-
-    /// Where data lies is not free to choose: blocks are taken in the order of erasure.
-    fn choose_by_speed(&mut self) {}
-
-    fn save(&self, out: &mut Encoder) -> io::Result<()> {
-        out.value(self)?;
-        self.store.save_map(out)
-    }
-
+impl<L: Logs> Serve for Hybrid<L> {
     fn read(&mut self, request: Request, work: &mut Work) -> u32 {
         self.read_marked(request, Mark::default(), work)
     }
@@ -324,17 +262,6 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
 
     fn prefetch(&mut self, _page: u32, _needs: &mut dyn Iterator<Item = Request>, _work: &mut Work) {}
 
-    fn write_back(&mut self, _work: &mut Work) -> bool {
-        false
-    }
-
-    /// Garbage collection is the page-mapped FTLs'.
-    fn collect_in_background(&mut self, _how: GcBackground) {}
-
-    fn background_step(&mut self, _chip: u32, _work: &mut Work) -> bool {
-        false
-    }
-
     #[inline]
     fn is_read_only(&self) -> bool {
         self.store.pool.is_exhausted()
@@ -343,11 +270,9 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
     fn refused(&self) -> u64 {
         self.refused
     }
+}
 
-    fn life(&self) -> Life {
-        self.store.pool.life()
-    }
-
+impl<L: Logs> Cooperate for Hybrid<L> {
     fn coop_query(&self, first: u32, pages: u32, set: &mut Vec<u32>) {
         set.clear();
         self.logs.query(first, pages, &self.store, set);
@@ -379,111 +304,32 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
         let Shape { pages_per_block, page_bytes, .. } = self.store.shape;
         Some(BlockSize { pages: pages_per_block, page_bytes })
     }
+}
 
-    fn merges(&self) -> MergeStats {
-        self.store.merges
+impl<L: Logs> Prepare for Hybrid<L> {
+    fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
+        for lpn in lpns {
+            self.store.lay(lpn, work);
+            work.clear();
+        }
     }
 
-    fn updates_free(&self) -> bool {
-        true
+    fn start(&mut self) {
+        self.store.host_pages = 0;
+        self.store.merges = MergeStats::default();
+        self.store.pool.reset_counts();
+        self.stats = MapStats::default();
     }
 
-    fn slot(&self, lpn: u32) -> u32 {
-        self.store.page(lpn)
-    }
+    /// Where data lies is not free to choose: blocks are taken in the order of erasure.
+    fn choose_by_speed(&mut self) {}
 
-    fn units(&self) -> UnitSpace {
-        UnitSpace::default()
-    }
+    /// Garbage collection is the page-mapped FTLs'.
+    fn collect_in_background(&mut self, _how: GcBackground) {}
 
-    fn has_data(&self, lpn: u32) -> bool {
-        self.store.page(lpn) != NONE
-    }
-
-    #[inline]
-    fn cached(&self, _lpn: u32) -> bool {
-        true
-    }
-
-    fn each_cached(&self, visit: &mut dyn FnMut(u32)) {
-        (0..self.store.shape.lpns).for_each(visit);
-    }
-
-    fn cache_capacity(&self) -> Option<u32> {
-        None
-    }
-
-    fn map_complete(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn translation_page(&self, lpn: u32) -> u32 {
-        self.by_entries.div(lpn)
-    }
-
-    fn logical_pages(&self) -> u32 {
-        self.store.shape.lpns
-    }
-
-    #[inline]
-    fn read_chip(&self, lpn: u32) -> u32 {
-        self.home_chip(lpn)
-    }
-
-    #[inline]
-    fn write_chip(&self, first: u32, page: u32) -> u32 {
-        self.home_chip(first + page)
-    }
-
-    #[inline]
-    fn home_chip(&self, lpn: u32) -> u32 {
-        self.store.chip(self.store.block_of(lpn))
-    }
-
-    fn map_stats(&self) -> MapStats {
-        self.stats
-    }
-
-    fn host_slots(&self) -> u64 {
-        self.store.host_pages
-    }
-
-    fn slots_per_page(&self) -> u32 {
-        1
-    }
-
-    fn erases(&self, visit: &mut dyn FnMut(u32)) {
-        self.store.pool.erases().for_each(visit);
-    }
-
-    fn speeds(&self) -> Option<&Speeds> {
-        self.store.pool.speeds()
-    }
-
-    fn engrave(&self, media: &mut Media) -> u64 {
-        self.store.engrave(media)
-    }
-
-    fn record(&mut self, tape: &Tape, media: &Media) {
-        self.store.keep_tape(tape, media);
-    }
-
-    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
-        self.store.version_on(lpn, media)
-    }
-
-    fn version(&self, lpn: u32) -> Option<u32> {
-        self.store.version(lpn)
-    }
-
-    fn verify_request(&self, request: Request) -> Result<(), String> {
-        (request.first..request.first + request.pages).try_for_each(|lpn| self.store.verify_lpn(lpn))
-    }
-
-    fn verify(&self) -> Result<(), String> {
-        self.store.verify()?;
-        self.logs.verify(&self.store)
+    fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        out.value(self)?;
+        self.store.save_map(out)
     }
 }
 

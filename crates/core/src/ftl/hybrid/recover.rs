@@ -335,59 +335,57 @@ impl<'a> Scan<'a> {
     }
 }
 
-impl<L: Logs> Hybrid<L> {
-    /// The FTL of `settings` as a power cut left it on the media, in check mode. The steps go into
-    /// `work`, the changes of the media on the tape; later ones too.
-    ///
-    /// # Errors
-    /// In words, if it cannot be recovered: a fault of ftlab.
-    pub fn recover(
-        settings: &Settings,
-        media: &Media,
-        (tape, flaw): (&Tape, Flaw),
-        work: &mut Work,
-    ) -> Result<(Hybrid<L>, Recovery), String> {
-        let empty = Store::new(settings, true);
-        let pages = media.of_chip(0).len() as u32 * media.pages_per_block();
-        let read = |chip: u32, work: &mut Work| work.read_part(chip, Cause::Map, 0);
-        read_all(&vec![pages; media.chips() as usize], read, work);
-        let scan_reads = work.counts().reads.iter().sum::<u64>();
-        let mut scan = Scan::new(media, &empty, tape, flaw);
-        let mut reads = vec![0; media.chips() as usize];
-        for (trims, _) in scan.trims.iter().flatten() {
-            reads[media.chip(media.block_of(trims.page)) as usize] += 1;
-        }
-        read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
-        let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
-        scan.settle();
-        for block in scan.erase() {
-            work.chain();
-            work.at(block * media.pages_per_block()).erase(media.chip(block), Cause::Merge);
-            tape.note(Change::Erase { block });
-        }
-        let roles = scan.roles()?;
-        let mut store = scan.fill(settings, &roles);
-        let found: Vec<FoundLog> = roles
-            .iter()
-            .filter(|(_, role)| *role == Role::Log)
-            .map(|&(block, _)| FoundLog { block, born: scan.blocks[block as usize].born })
-            .collect();
-        let mut logs = L::found(&found, &store)?;
-        store.keep_tape(tape, media);
-        for &(block, _) in roles.iter().filter(|(_, role)| *role == Role::Cooperative) {
-            work.chain();
-            store.cooperative = block;
-            complete(&mut logs, &mut store, work);
-        }
-        let counts = work.counts();
-        let recovery = Recovery {
-            scan_reads,
-            map_reads,
-            gc_reads: counts.reads.iter().sum::<u64>() - scan_reads - map_reads,
-            programs: counts.programs.iter().sum(),
-            erases: counts.erases.iter().sum(),
-            torn_pages: scan.torn,
-        };
-        Ok((Hybrid::assemble(settings, store, logs), recovery))
+/// The FTL of `settings` as a power cut left it on the media, in check mode. The steps go into
+/// `work`, the changes of the media on the tape; later ones too.
+///
+/// # Errors
+/// In words, if it cannot be recovered: a fault of ftlab.
+pub(super) fn recover<L: Logs>(
+    settings: &Settings,
+    media: &Media,
+    (tape, flaw): (&Tape, Flaw),
+    work: &mut Work,
+) -> Result<(Hybrid<L>, Recovery), String> {
+    let empty = Store::new(settings, true);
+    let pages = media.of_chip(0).len() as u32 * media.pages_per_block();
+    let read = |chip: u32, work: &mut Work| work.read_part(chip, Cause::Map, 0);
+    read_all(&vec![pages; media.chips() as usize], read, work);
+    let scan_reads = work.counts().reads.iter().sum::<u64>();
+    let mut scan = Scan::new(media, &empty, tape, flaw);
+    let mut reads = vec![0; media.chips() as usize];
+    for (trims, _) in scan.trims.iter().flatten() {
+        reads[media.chip(media.block_of(trims.page)) as usize] += 1;
     }
+    read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
+    let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
+    scan.settle();
+    for block in scan.erase() {
+        work.chain();
+        work.at(block * media.pages_per_block()).erase(media.chip(block), Cause::Merge);
+        tape.note(Change::Erase { block });
+    }
+    let roles = scan.roles()?;
+    let mut store = scan.fill(settings, &roles);
+    let found: Vec<FoundLog> = roles
+        .iter()
+        .filter(|(_, role)| *role == Role::Log)
+        .map(|&(block, _)| FoundLog { block, born: scan.blocks[block as usize].born })
+        .collect();
+    let mut logs = L::found(&found, &store)?;
+    store.keep_tape(tape, media);
+    for &(block, _) in roles.iter().filter(|(_, role)| *role == Role::Cooperative) {
+        work.chain();
+        store.cooperative = block;
+        complete(&mut logs, &mut store, work);
+    }
+    let counts = work.counts();
+    let recovery = Recovery {
+        scan_reads,
+        map_reads,
+        gc_reads: counts.reads.iter().sum::<u64>() - scan_reads - map_reads,
+        programs: counts.programs.iter().sum(),
+        erases: counts.erases.iter().sum(),
+        torn_pages: scan.torn,
+    };
+    Ok((Hybrid::assemble(settings, store, logs), recovery))
 }

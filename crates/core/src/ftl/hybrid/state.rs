@@ -15,7 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// The output's.
-    pub fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
+    pub(crate) fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
         out.words(&self.map)
     }
 
@@ -23,7 +23,12 @@ impl Store {
     ///
     /// # Errors
     /// [`Damage`] if the store is of another shape, or the map cannot be that of a store.
-    pub fn load_map(&mut self, settings: &Settings, check: bool, from: &mut Decoder) -> Result<(), Damage> {
+    pub(crate) fn load_map(
+        &mut self,
+        settings: &Settings,
+        check: bool,
+        from: &mut Decoder,
+    ) -> Result<(), Damage> {
         let corrupt = |what: &str| Err(Damage::Corrupt(what.into()));
         // These are the run's, not the state's.
         let Shape { csm_threshold, power_safe, .. } = Shape::new(settings);

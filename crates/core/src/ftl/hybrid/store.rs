@@ -94,7 +94,7 @@ pub struct Store {
 
 impl Store {
     /// Erased flash.
-    pub fn new(settings: &Settings, check: bool) -> Store {
+    pub(crate) fn new(settings: &Settings, check: bool) -> Store {
         let shape = Shape::new(settings);
         let flash = &settings.flash;
         let erases = flash.pe_cycles as u32;
@@ -124,49 +124,49 @@ impl Store {
 
     /// Logical block of a logical page, or block of a physical one.
     #[inline]
-    pub fn block_of(&self, page: u32) -> u32 {
+    pub(crate) fn block_of(&self, page: u32) -> u32 {
         self.by_block.div(page)
     }
 
     /// Logical block of what a page can belong to: of a logical page, or whose trims it holds.
     #[inline]
-    pub fn logical_of(&self, owner: u32) -> u32 {
+    pub(crate) fn logical_of(&self, owner: u32) -> u32 {
         if owner < self.shape.lpns { self.by_block.div(owner) } else { owner - self.shape.lpns }
     }
 
     /// Offset of a page in its block.
     #[inline]
-    pub fn offset(&self, page: u32) -> u32 {
+    pub(crate) fn offset(&self, page: u32) -> u32 {
         self.by_block.rem(page)
     }
 
     /// Chip of a logical block.
     #[inline]
-    pub fn chip(&self, logical: u32) -> u32 {
+    pub(crate) fn chip(&self, logical: u32) -> u32 {
         self.chip_of.rem(logical)
     }
 
     /// Chip of an erase block.
     #[inline]
-    pub fn chip_of_block(&self, block: u32) -> u32 {
+    pub(crate) fn chip_of_block(&self, block: u32) -> u32 {
         self.by_chip.div(block)
     }
 
     /// An erase block.
     #[inline]
-    pub fn block(&self, block: u32) -> &Block {
+    pub(crate) fn block(&self, block: u32) -> &Block {
         &self.blocks[block as usize]
     }
 
     /// Physical page of a logical one, or [`NONE`].
     #[inline]
-    pub fn page(&self, lpn: u32) -> u32 {
+    pub(crate) fn page(&self, lpn: u32) -> u32 {
         self.map[lpn as usize]
     }
 
     /// Logical block whose cooperative switch merge is under way, or [`NONE`].
     #[inline]
-    pub fn merging(&self) -> u32 {
+    pub(crate) fn merging(&self) -> u32 {
         match self.cooperative {
             NONE => NONE,
             block => self.blocks[block as usize].owner,
@@ -174,14 +174,14 @@ impl Store {
     }
 
     /// Takes an erased block of a chip.
-    pub fn take(&mut self, chip: u32, role: Role, owner: u32) -> u32 {
+    pub(crate) fn take(&mut self, chip: u32, role: Role, owner: u32) -> u32 {
         let block = self.pool.take(chip).expect("the layout leaves erased blocks for merges");
         self.blocks[block as usize] = Block { role, owner, ..Block::FREE };
         block
     }
 
     /// Gives a block back in which nothing was programmed.
-    pub fn give_back(&mut self, block: u32) {
+    pub(crate) fn give_back(&mut self, block: u32) {
         if let Some(audit) = &mut self.audit {
             audit.rewind(block, 0);
         }
@@ -217,7 +217,7 @@ impl Store {
 
     /// Writes a new version of a logical page into the given page of a block.
     #[inline]
-    pub fn write(&mut self, block: u32, offset: u32, lpn: u32, cause: Cause, work: &mut Work) {
+    pub(crate) fn write(&mut self, block: u32, offset: u32, lpn: u32, cause: Cause, work: &mut Work) {
         if let Some(audit) = &mut self.audit {
             audit.write(lpn);
         }
@@ -231,7 +231,7 @@ impl Store {
 
     /// Writes a new version into the next page of a log block.
     #[inline]
-    pub fn append(&mut self, log: u32, lpn: u32, cause: Cause, work: &mut Work) {
+    pub(crate) fn append(&mut self, log: u32, lpn: u32, cause: Cause, work: &mut Work) {
         let next = self.blocks[log as usize].next;
         if next != self.by_block.rem(lpn) {
             self.blocks[log as usize].in_order = false;
@@ -240,7 +240,7 @@ impl Store {
     }
 
     /// Puts a page at its offset in the data block, before time 0, in whatever order.
-    pub fn lay(&mut self, lpn: u32, work: &mut Work) {
+    pub(crate) fn lay(&mut self, lpn: u32, work: &mut Work) {
         let (logical, offset) = (self.block_of(lpn), self.offset(lpn));
         if self.data[logical as usize] == NONE {
             self.data[logical as usize] = self.take(self.chip(logical), Role::Data, logical);
@@ -259,7 +259,7 @@ impl Store {
 
     /// Reads the newest version of a logical page; without one, where static allocation would put it.
     #[inline]
-    pub fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
+    pub(crate) fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
         let chip = self.chip(self.block_of(lpn));
         match self.page(lpn) {
             NONE => work.read_part(chip, cause, 1),
@@ -268,7 +268,7 @@ impl Store {
     }
 
     /// Gives a logical page up.
-    pub fn trim(&mut self, lpn: u32) {
+    pub(crate) fn trim(&mut self, lpn: u32) {
         if let Some(audit) = &mut self.audit {
             audit.trim(lpn);
         }
@@ -280,7 +280,7 @@ impl Store {
 
     /// Copies the newest versions of the owner's pages into a block, from its next page on up to
     /// offset `end`, each to its own offset; returns how many. Offsets without data stay empty.
-    pub fn fill(&mut self, block: u32, end: u32, work: &mut Work) -> u32 {
+    pub(crate) fn fill(&mut self, block: u32, end: u32, work: &mut Work) -> u32 {
         let Block { owner, next, .. } = self.blocks[block as usize];
         let first = owner * self.shape.pages_per_block;
         let mut copies = 0;
@@ -310,7 +310,7 @@ impl Store {
     }
 
     /// Erases a block without valid pages.
-    pub fn erase(&mut self, block: u32, work: &mut Work) {
+    pub(crate) fn erase(&mut self, block: u32, work: &mut Work) {
         if let Some(audit) = &mut self.audit {
             audit.erase(block, self.blocks[block as usize].valid);
         }
@@ -323,7 +323,7 @@ impl Store {
     }
 
     /// Makes a block the data block of its owner, and erases the one before it.
-    pub fn adopt(&mut self, block: u32, work: &mut Work) {
+    pub(crate) fn adopt(&mut self, block: u32, work: &mut Work) {
         let at = &mut self.blocks[block as usize];
         at.role = Role::Data;
         let old = std::mem::replace(&mut self.data[at.owner as usize], block);
@@ -333,7 +333,7 @@ impl Store {
     }
 
     /// Full merge, but for its log block: all valid pages of a logical block go into an erased block.
-    pub fn merge_full(&mut self, logical: u32, work: &mut Work) {
+    pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let block = self.take(self.chip(logical), Role::Data, logical);
         let copies = self.fill(block, self.shape.pages_per_block, work);
@@ -352,7 +352,7 @@ impl Store {
 
     /// Switch or partial merge: a log block that was written in order becomes the data block, with
     /// what it lacks.
-    pub fn merge_in_order(&mut self, log: u32, work: &mut Work) {
+    pub(crate) fn merge_in_order(&mut self, log: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let Block { next, padded, .. } = self.blocks[log as usize];
         let kind = match next == self.shape.pages_per_block {
@@ -372,21 +372,21 @@ impl Store {
     }
 
     /// Charges copies, and the time of merging since then, to merges of a kind.
-    pub fn charge(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
+    pub(crate) fn charge(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
         let count = self.merges.of_mut(kind);
         count.pages_copied += u64::from(copies);
         count.busy_ns += merge_ns(work) - since_ns;
     }
 
     /// Erases a log block without valid pages; its time is that of merges of this kind.
-    pub fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
+    pub(crate) fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
         let since_ns = merge_ns(work);
         self.erase(log, work);
         self.charge(kind, 0, since_ns, work);
     }
 
     /// Puts the logical blocks that have valid pages in a block into `set`, in ascending order.
-    pub fn associated(&self, block: u32, set: &mut Vec<u32>) {
+    pub(crate) fn associated(&self, block: u32, set: &mut Vec<u32>) {
         let first = block * self.shape.pages_per_block;
         let end = first + self.shape.pages_per_block;
         let mut at = first;
@@ -400,7 +400,7 @@ impl Store {
 
     /// Whether a page of a block with an owner has a newer version elsewhere or, where trims are
     /// durable, may have been trimmed.
-    pub fn superseded(&self, block: u32) -> bool {
+    pub(crate) fn superseded(&self, block: u32) -> bool {
         let Block { owner, next, .. } = self.blocks[block as usize];
         let [first, page] = [owner, block].map(|block| block * self.shape.pages_per_block);
         let trimmed = self.has_trims(owner);
@@ -411,12 +411,12 @@ impl Store {
     }
 
     /// Log blocks of a chip, counted one by one.
-    pub fn logs_in_use(&self, chip: u32) -> u32 {
+    pub(crate) fn logs_in_use(&self, chip: u32) -> u32 {
         self.pool.of_chip(chip).filter(|&block| self.block(block).role == Role::Log).count() as u32
     }
 
     /// Logical block of the first valid page of a block.
-    pub fn first_associated(&self, block: u32) -> Option<u32> {
+    pub(crate) fn first_associated(&self, block: u32) -> Option<u32> {
         let first = block * self.shape.pages_per_block;
         let page = self.valid.next_set(first, first + self.shape.pages_per_block)?;
         Some(self.logical_of(self.spare[page as usize]))
@@ -425,6 +425,6 @@ impl Store {
 
 /// Time of merging so far, ns.
 #[inline]
-pub fn merge_ns(work: &Work) -> u64 {
+pub(crate) fn merge_ns(work: &Work) -> u64 {
     work.counts().busy_ns[Cause::Merge as usize]
 }

@@ -20,34 +20,34 @@ pub struct Taped {
 
 impl Taped {
     /// An owner gets a new version.
-    pub fn write(&mut self, owner: u32) {
+    pub(crate) fn write(&mut self, owner: u32) {
         self.next = self.tape.next((owner < self.lpns).then_some(owner), false);
     }
 
     /// A logical page is trimmed.
-    pub fn trim(&self, lpn: u32) {
+    pub(crate) fn trim(&self, lpn: u32) {
         self.tape.next(Some(lpn), true);
     }
 
     /// A page is copied: its version stays.
-    pub fn copy(&mut self, page: u32) {
+    pub(crate) fn copy(&mut self, page: u32) {
         self.next = self.seqs[page as usize];
     }
 
     /// A page is programmed.
-    pub fn program(&mut self, page: u32, kind: Kind, owner: u32) {
+    pub(crate) fn program(&mut self, page: u32, kind: Kind, owner: u32) {
         self.seqs[page as usize] = self.next;
         let spares = Box::new([Spare { owner, seq: self.next }]);
         self.tape.note(Change::Program { page, kind, spares });
     }
 
     /// A block is erased.
-    pub fn erase(&self, block: u32) {
+    pub(crate) fn erase(&self, block: u32) {
         self.tape.note(Change::Erase { block });
     }
 
     /// What was programmed last holds this.
-    pub fn hold(&self, kind: Kind, owner: u32, content: Vec<u32>) {
+    pub(crate) fn hold(&self, kind: Kind, owner: u32, content: Vec<u32>) {
         self.tape.hold(kind, owner, self.next, content.into());
     }
 }
@@ -67,7 +67,7 @@ impl Store {
     ///
     /// # Panics
     /// Outside check mode.
-    pub fn keep_tape(&mut self, tape: &Tape, media: &Media) {
+    pub(crate) fn keep_tape(&mut self, tape: &Tape, media: &Media) {
         let mut seqs = vec![0; self.spare.len()];
         for (owner, &page) in self.map.iter().enumerate().filter(|(_, page)| **page != NONE) {
             seqs[page as usize] = version(media, page, owner as u32).unwrap_or(0);
@@ -85,7 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// In words, if it resolves to a page that does not hold it.
-    pub fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+    pub(crate) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
         match self.page(lpn) {
             NONE => Ok(None),
             page => version(media, page, lpn)
@@ -99,7 +99,7 @@ impl Store {
     ///
     /// # Panics
     /// Outside check mode.
-    pub fn engrave(&self, media: &mut Media) -> u64 {
+    pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
         let audit = self.audit.as_ref().expect("in check mode");
         let mut last = 0;
         for block in 0..self.shape.blocks() {

@@ -24,7 +24,7 @@ impl Store {
     }
 
     /// Page that holds a logical block's trims, or [`NONE`].
-    pub fn trims_page(&self, logical: u32) -> u32 {
+    pub(crate) fn trims_page(&self, logical: u32) -> u32 {
         match self.shape.power_safe {
             true => self.map[self.trims(logical) as usize],
             false => NONE,
@@ -33,7 +33,7 @@ impl Store {
 
     /// Whether trims of a logical block are kept on flash.
     #[inline]
-    pub fn has_trims(&self, logical: u32) -> bool {
+    pub(crate) fn has_trims(&self, logical: u32) -> bool {
         self.trims_page(logical) != NONE
     }
 
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Writes a logical block's trims into the next page of a log block.
-    pub fn append_trims(&mut self, log: u32, logical: u32, work: &mut Work) {
+    pub(crate) fn append_trims(&mut self, log: u32, logical: u32, work: &mut Work) {
         let owner = self.trims(logical);
         self.blocks[log as usize].in_order = false;
         let (next, padded) = (self.block(log).next, self.block(log).padded);
@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// Nothing is left of what a logical block's trims make void.
-    pub fn forget_trims(&mut self, logical: u32) {
+    pub(crate) fn forget_trims(&mut self, logical: u32) {
         let page = self.trims_page(logical);
         if page != NONE {
             let owner = self.trims(logical);

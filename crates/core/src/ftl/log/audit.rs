@@ -25,7 +25,7 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    pub fn new(owners: u32, slots: u32, slots_per_block: u32) -> Audit {
+    pub(crate) fn new(owners: u32, slots: u32, slots_per_block: u32) -> Audit {
         Audit {
             programmed: vec![0; (slots / slots_per_block) as usize],
             stamps: vec![0; slots as usize],
@@ -38,7 +38,7 @@ impl Audit {
     }
 
     /// What the medium of a log in its present state remembers, the versions counted from 1.
-    pub fn of(log: &Log, slots: u32) -> Audit {
+    pub(crate) fn of(log: &Log, slots: u32) -> Audit {
         let mut audit = Audit::new(log.shape.owners, slots, log.slots_per_block);
         for block in 0..log.blocks.len() as u32 {
             // What has no answer is left for verification to report.
@@ -57,7 +57,7 @@ impl Audit {
     }
 
     /// A new version of an owner comes into being.
-    pub fn write(&mut self, owner: u32) {
+    pub(crate) fn write(&mut self, owner: u32) {
         self.newest[owner as usize] += 1;
         self.present.set(owner);
         if let Some(taped) = &mut self.taped {
@@ -66,7 +66,7 @@ impl Audit {
     }
 
     /// An owner's data is given up.
-    pub fn trim(&mut self, owner: u32) {
+    pub(crate) fn trim(&mut self, owner: u32) {
         self.newest[owner as usize] += 1;
         self.present.clear(owner);
         if let Some(taped) = &self.taped {
@@ -75,7 +75,7 @@ impl Audit {
     }
 
     /// A slot is programmed with the newest version of an owner.
-    pub fn program(&mut self, slot: u32, owner: u32) {
+    pub(crate) fn program(&mut self, slot: u32, owner: u32) {
         self.advance(slot, 1);
         self.stamps[slot as usize] = self.newest[owner as usize];
         if let Some(taped) = &mut self.taped {
@@ -84,17 +84,17 @@ impl Audit {
     }
 
     /// Slots programmed (or skipped) in a block.
-    pub fn programmed(&self, block: u32) -> u32 {
+    pub(crate) fn programmed(&self, block: u32) -> u32 {
         self.programmed[block as usize]
     }
 
     /// Version stamp in a slot.
-    pub fn stamp(&self, slot: u32) -> u32 {
+    pub(crate) fn stamp(&self, slot: u32) -> u32 {
         self.stamps[slot as usize]
     }
 
     /// Slots left unwritten when their page is programmed part-full.
-    pub fn skip(&mut self, slot: u32, count: u32) {
+    pub(crate) fn skip(&mut self, slot: u32, count: u32) {
         self.advance(slot, count);
         self.stamps[slot as usize..(slot + count) as usize].fill(0);
         if let Some(taped) = &mut self.taped {
@@ -112,7 +112,7 @@ impl Audit {
     }
 
     /// A live slot is about to be copied.
-    pub fn copy(&mut self, slot: u32, owner: u32) {
+    pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
         let (found, newest) = (self.stamps[slot as usize], self.newest[owner as usize]);
         if found != newest {
             self.fail(format!("slot {slot} is valid with version {found} of owner {owner}, newest {newest}"));
@@ -123,7 +123,7 @@ impl Audit {
     }
 
     /// A block is erased; `valid` is a slot of it that is still valid.
-    pub fn erase(&mut self, block: u32, valid: Option<u32>) {
+    pub(crate) fn erase(&mut self, block: u32, valid: Option<u32>) {
         if let Some(slot) = valid {
             self.fail(format!("block {block} erased while its slot {slot} is valid"));
         }
@@ -137,7 +137,7 @@ impl Audit {
 impl Log {
     /// Check mode: the version stamp in an owner's slot, counted in writes and trims; `None` for an
     /// owner without data, and outside check mode.
-    pub fn version(&self, owner: u32) -> Option<u32> {
+    pub(crate) fn version(&self, owner: u32) -> Option<u32> {
         let slot = self.map[owner as usize];
         (slot != NONE).then_some(())?;
         self.audit.as_ref().map(|audit| audit.stamps[slot as usize])
@@ -147,7 +147,7 @@ impl Log {
     ///
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
-    pub fn verify_owner(&self, owner: u32) -> Result<(), String> {
+    pub(crate) fn verify_owner(&self, owner: u32) -> Result<(), String> {
         self.verify_mapping(owner)?;
         match self.map[owner as usize] {
             NONE => Ok(()),
@@ -236,7 +236,7 @@ impl Log {
     ///
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
-    pub fn verify(&self) -> Result<(), String> {
+    pub(crate) fn verify(&self) -> Result<(), String> {
         if self.audit.is_none() {
             return Ok(());
         }
@@ -320,7 +320,7 @@ impl Log {
     }
 
     /// Whether a block is this log's.
-    pub fn has(&self, block: u32) -> bool {
+    pub(crate) fn has(&self, block: u32) -> bool {
         self.blocks[block as usize].state != State::Absent
     }
 }

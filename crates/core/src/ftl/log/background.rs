@@ -34,7 +34,7 @@ pub(super) struct Background {
 
 impl Log {
     /// From now on [`Log::background_step`] may be called.
-    pub fn collect_in_background(&mut self) {
+    pub(crate) fn collect_in_background(&mut self) {
         let chips = self.chips.len();
         self.background = Some(Box::new(Background { victims: vec![NONE; chips], gainless: vec![0; chips] }));
     }
@@ -46,29 +46,29 @@ impl Log {
     }
 
     /// Whether a block's collection was begun in the background.
-    pub fn is_begun(&self, block: u32) -> bool {
+    pub(crate) fn is_begun(&self, block: u32) -> bool {
         self.blocks[block as usize].state == State::Begun
     }
 
     /// Whether a victim of a chip is begun.
-    pub fn is_collecting(&self, chip: u32) -> bool {
+    pub(crate) fn is_collecting(&self, chip: u32) -> bool {
         self.begun(chip) != NONE
     }
 
     /// Whether a victim's copies fill a block of the reserve.
     #[inline]
-    pub fn is_short(&self, chip: u32) -> bool {
+    pub(crate) fn is_short(&self, chip: u32) -> bool {
         self.chips[chip as usize].reserve_len < self.shape.reserve
     }
 
     /// Whether the log can have fewer than `blocks` erased blocks of a chip, its reserve included,
     /// before it reaches its limit.
-    pub fn nears_limit(&self, chip: u32, blocks: u32) -> bool {
+    pub(crate) fn nears_limit(&self, chip: u32, blocks: u32) -> bool {
         self.shape.limit - self.chips[chip as usize].held + self.shape.reserve < blocks
     }
 
     /// Whether some closed block of a chip gains a page for sure.
-    pub fn has_gainful(&self, chip: u32) -> bool {
+    pub(crate) fn has_gainful(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
         let open = u32::from(at.next != at.end)
             + u32::from(at.aside_next != at.aside_end)
@@ -99,7 +99,7 @@ impl Log {
     ///
     /// # Panics
     /// If the log does not collect in the background, or has no closed block on the chip.
-    pub fn background_step(
+    pub(crate) fn background_step(
         &mut self,
         chip: u32,
         pages: u32,

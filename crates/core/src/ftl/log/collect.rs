@@ -32,7 +32,7 @@ impl Log {
     }
 
     /// Collects garbage on a chip until the pool has a block of it.
-    pub fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
         self.end_begun(chip, pool, work, &mut |_| ());
         while pool.free(chip) == 0 {
@@ -297,22 +297,22 @@ impl Log {
     }
 
     /// Whether a block is closed.
-    pub fn is_closed(&self, block: u32) -> bool {
+    pub(crate) fn is_closed(&self, block: u32) -> bool {
         self.blocks[block as usize].state == State::Closed
     }
 
     /// Whether a block is an erased one of the reserve.
-    pub fn is_reserve(&self, block: u32) -> bool {
+    pub(crate) fn is_reserve(&self, block: u32) -> bool {
         self.blocks[block as usize].state == State::Reserve
     }
 
     /// Any reserve block of a chip.
-    pub fn any_reserve(&self, chip: u32) -> u32 {
+    pub(crate) fn any_reserve(&self, chip: u32) -> u32 {
         self.chips[chip as usize].reserve
     }
 
     /// Gives the reserve block `out` away for the erased block `into`.
-    pub fn exchange_reserve(&mut self, chip: u32, out: u32, into: u32) {
+    pub(crate) fn exchange_reserve(&mut self, chip: u32, out: u32, into: u32) {
         self.reserve_remove(chip, out);
         self.blocks[out as usize] = Block::new(State::Absent);
         self.reserve_push(chip, into);
@@ -320,7 +320,7 @@ impl Log {
 
     /// Whether [`Log::relocate`] can set aside what it must: the frontier is full or nothing is set
     /// aside yet, no page buffer is part-full, and the reserve is whole.
-    pub fn can_relocate(&self, chip: u32) -> bool {
+    pub(crate) fn can_relocate(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
         !self.is_short(chip)
             && (at.next == at.end || at.aside_next == at.aside_end)
@@ -333,7 +333,7 @@ impl Log {
     ///
     /// # Panics
     /// If [`Log::can_relocate`] is false.
-    pub fn relocate(
+    pub(crate) fn relocate(
         &mut self,
         chip: u32,
         (from, into): (u32, u32),

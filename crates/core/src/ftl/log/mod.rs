@@ -138,7 +138,7 @@ fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
 }
 
 /// Logical pages of the user that one chip must have room for, at most.
-pub fn live_most(settings: &Settings) -> u64 {
+pub(crate) fn live_most(settings: &Settings) -> u64 {
     let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
     let (user, chips) = (settings.user_pages(), u64::from(settings.flash.units()));
     match settings.ftl.allocation {
@@ -151,7 +151,7 @@ pub fn live_most(settings: &Settings) -> u64 {
 }
 
 /// Blocks below which a chip with `live` slots could not collect garbage.
-pub fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
+pub(crate) fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
     // One page more than the live slots, see `Log::room`.
     let slots = live + if slots_per_page == 1 { 1 } else { 2 * u64::from(slots_per_page) };
     slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve)
@@ -159,7 +159,7 @@ pub fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, res
 
 /// Blocks with which the oldest block of a sequential overwrite holds nothing valid when it is
 /// collected: one block of slack beyond the live ones.
-pub fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
+pub(crate) fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
     live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
 }
 
@@ -225,7 +225,7 @@ pub struct Log {
 
 impl Log {
     /// An empty log, its reserve taken from the pool; with `check`, every operation is policed.
-    pub fn new(shape: Shape, settings: &Settings, pool: &mut BlockPool, check: bool) -> Log {
+    pub(crate) fn new(shape: Shape, settings: &Settings, pool: &mut BlockPool, check: bool) -> Log {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
         let blocks = pool.count();
         let slots = blocks * slots_per_block;
@@ -292,30 +292,30 @@ impl Log {
     }
 
     /// Shape it was made with.
-    pub fn shape(&self) -> &Shape {
+    pub(crate) fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// Blocks of the flash, the log's or not.
-    pub fn blocks(&self) -> u32 {
+    pub(crate) fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
     /// Slot of an owner, or [`NONE`].
     #[inline]
-    pub fn slot(&self, owner: u32) -> u32 {
+    pub(crate) fn slot(&self, owner: u32) -> u32 {
         self.map[owner as usize]
     }
 
     /// Begins to load the map's entry of an owner.
     #[inline]
-    pub fn fetch(&self, owner: u32) {
+    pub(crate) fn fetch(&self, owner: u32) {
         memory::fetch(&self.map, owner as usize);
     }
 
     /// Begins to load what a new version of an owner will invalidate. Its entry of the map is at hand.
     #[inline]
-    pub fn fetch_slot(&self, owner: u32) {
+    pub(crate) fn fetch_slot(&self, owner: u32) {
         if let Some(&slot) = self.map.get(owner as usize)
             && slot != NONE
         {
@@ -326,25 +326,25 @@ impl Log {
 
     /// Chip of a slot.
     #[inline]
-    pub fn slot_chip(&self, slot: u32) -> u32 {
+    pub(crate) fn slot_chip(&self, slot: u32) -> u32 {
         self.by_chip.div(slot)
     }
 
     /// NAND page of a slot.
     #[inline]
-    pub fn slot_page(&self, slot: u32) -> u32 {
+    pub(crate) fn slot_page(&self, slot: u32) -> u32 {
         self.by_page.div(slot)
     }
 
     /// Whether the page buffer that writes fill is part-full, where slots are smaller than pages.
     #[inline]
-    pub fn page_begun(&self) -> bool {
+    pub(crate) fn page_begun(&self) -> bool {
         self.shape.slots_per_page > 1 && self.by_page.rem(self.chips[self.cursor as usize].next) != 0
     }
 
     /// Whether the slot's page is still in the open block's page buffer.
     #[inline]
-    pub fn buffered(&self, slot: u32) -> bool {
+    pub(crate) fn buffered(&self, slot: u32) -> bool {
         if self.shape.slots_per_page == 1 {
             return false;
         }
@@ -355,7 +355,7 @@ impl Log {
     /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)), unless
     /// another order is set.
     #[inline]
-    pub fn home(&self, owner: u32) -> u32 {
+    pub(crate) fn home(&self, owner: u32) -> u32 {
         let page = self.by_page.div(owner);
         if self.cycle.is_empty() { self.chip_of.rem(page) } else { self.place_in_cycle(page) }
     }
@@ -369,13 +369,13 @@ impl Log {
     /// been called for it. Where slots are smaller than pages, pages go round the chips as they fill
     /// (model, "The stack").
     #[inline]
-    pub fn write_chip(&self, owner: u32) -> u32 {
+    pub(crate) fn write_chip(&self, owner: u32) -> u32 {
         if self.by_cursor { self.cursor } else { self.home(owner) }
     }
 
     /// Under dynamic allocation, chooses the chip of the next page.
     #[inline(always)]
-    pub fn aim(&mut self, work: &mut Work) {
+    pub(crate) fn aim(&mut self, work: &mut Work) {
         if self.shape.dynamic {
             self.take_aim(work);
         }
@@ -397,7 +397,7 @@ impl Log {
     /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as
     /// that is known now.
     #[inline]
-    pub fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
+    pub(crate) fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
         if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
     }
 
@@ -407,13 +407,13 @@ impl Log {
     }
 
     /// Blocks the log has on a chip, its reserve included.
-    pub fn held(&self, chip: u32) -> u32 {
+    pub(crate) fn held(&self, chip: u32) -> u32 {
         self.chips[chip as usize].held
     }
 
     /// Whether the next write of an owner on this chip needs another block, which the log may take.
     #[inline]
-    pub fn wants_block(&self, chip: u32) -> bool {
+    pub(crate) fn wants_block(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
         let partly = self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
         at.next == at.end && at.aside_next == at.aside_end && partly == 0 && at.held < self.shape.limit
@@ -422,7 +422,7 @@ impl Log {
     /// Ends the collection begun in the background on the chip that the next write of an owner goes to,
     /// if the reserve is short; whether it was. To be called before [`Log::append`].
     #[inline]
-    pub fn end_short(
+    pub(crate) fn end_short(
         &mut self,
         owner: u32,
         pool: &mut BlockPool,
@@ -439,7 +439,7 @@ impl Log {
     /// Writes the owner's new version and invalidates the old one, collecting garbage first if
     /// needed. `moved` hears of every owner that collection moved.
     #[inline]
-    pub fn append(
+    pub(crate) fn append(
         &mut self,
         owner: u32,
         cause: Cause,
@@ -485,12 +485,12 @@ impl Log {
     }
 
     /// The run begins, and with it the numbers of programs and erases.
-    pub fn forget_numbers(&mut self) {
+    pub(crate) fn forget_numbers(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.after = 0);
     }
 
     /// Invalidates the owner's data, if any.
-    pub fn trim(&mut self, owner: u32) {
+    pub(crate) fn trim(&mut self, owner: u32) {
         let old = self.map[owner as usize];
         if let Some(audit) = &mut self.audit {
             audit.trim(owner);
@@ -503,7 +503,7 @@ impl Log {
     }
 
     /// Programs every part-full page buffer (cause pad).
-    pub fn flush(&mut self, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn flush(&mut self, pool: &mut BlockPool, work: &mut Work) {
         if self.shape.slots_per_page > 1 {
             for chip in 0..self.shape.chips {
                 if self.pad(chip) {

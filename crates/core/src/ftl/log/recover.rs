@@ -24,7 +24,7 @@ impl Log {
     ///
     /// # Errors
     /// In words, if no log of this shape can have these blocks.
-    pub fn recover(
+    pub(crate) fn recover(
         shape: Shape,
         settings: &Settings,
         pool: &mut BlockPool,

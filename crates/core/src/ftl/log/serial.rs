@@ -29,12 +29,12 @@ pub(super) struct Serial {
 }
 
 impl Serial {
-    pub fn new(chips: u32, limit: u32) -> Serial {
+    pub(crate) fn new(chips: u32, limit: u32) -> Serial {
         Serial { held: vec![0; chips as usize], most: limit / chips, next_chip: 0 }
     }
 
     /// A block of a chip was found after a power cut.
-    pub fn found(&mut self, chip: u32) {
+    pub(crate) fn found(&mut self, chip: u32) {
         self.held[chip as usize] += 1;
     }
 }
@@ -59,26 +59,26 @@ impl Log {
     }
 
     /// Whether the log is one that fills one block at a time.
-    pub fn is_serial(&self) -> bool {
+    pub(crate) fn is_serial(&self) -> bool {
         self.serial.is_some()
     }
 
     /// Whether the next owner begins a page.
     #[inline]
-    pub fn begins_page(&self) -> bool {
+    pub(crate) fn begins_page(&self) -> bool {
         self.by_page.rem(self.chips[0].next) == 0
     }
 
     /// Whether the open block is full and the next one is the last the log may have: garbage
     /// collection is due.
     #[inline]
-    pub fn takes_last(&self) -> bool {
+    pub(crate) fn takes_last(&self) -> bool {
         let at = &self.chips[0];
         at.next == at.end && at.held + 1 >= self.shape.limit
     }
 
     /// Opens a block behind a full one.
-    pub fn open_next(&mut self, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn open_next(&mut self, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
         while self.chips[0].next == self.chips[0].end {
             if self.chips[0].held < self.shape.limit {
@@ -91,7 +91,7 @@ impl Log {
     }
 
     /// Collects garbage until the log may take another block.
-    pub fn collect_until_free(&mut self, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn collect_until_free(&mut self, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
         while self.chips[0].held >= self.shape.limit {
             self.collect_next(&mut gainless, pool, work);
@@ -99,7 +99,7 @@ impl Log {
     }
 
     /// Writes an owner's new version behind the last one written; its page is programmed once full.
-    pub fn append_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn append_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         if self.chips[0].next == self.chips[0].end {
             self.open_next(pool, work);
         }
@@ -123,7 +123,7 @@ impl Log {
     }
 
     /// Programs the page begun, part-full, if there is one.
-    pub fn finish_page(&mut self, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn finish_page(&mut self, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         if self.pad(0) {
             let last = self.chips[0].next - 1;
             let block = self.by_block.div(last);
@@ -133,7 +133,7 @@ impl Log {
     }
 
     /// Owners whose newest versions lie in the NAND page of a slot.
-    pub fn owners_beside(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn owners_beside(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.by_page.div(slot) * self.shape.slots_per_page;
         (first..first + self.shape.slots_per_page)
             .filter(|&slot| self.valid.get(slot))

@@ -30,7 +30,7 @@ pub(super) struct Partly {
 
 impl Partly {
     /// How many blocks of a chip are set aside.
-    pub fn count(&self, chip: u32) -> u32 {
+    pub(crate) fn count(&self, chip: u32) -> u32 {
         self.classes[chip as usize].count_ones()
     }
 
@@ -47,7 +47,7 @@ impl Partly {
     }
 
     /// Next slot of a block that is set aside.
-    pub fn next_of(&self, chip: u32, first: u32, end: u32) -> Option<u32> {
+    pub(crate) fn next_of(&self, chip: u32, first: u32, end: u32) -> Option<u32> {
         let from = (chip * self.per_chip) as usize;
         let slots = &self.next[from..from + self.per_chip as usize];
         slots.iter().copied().find(|&slot| slot != NONE && (first..end).contains(&slot))
@@ -72,7 +72,7 @@ impl Speed {
 
 impl Log {
     /// From now on writes choose their block by speed. The pool must keep its blocks so.
-    pub fn choose_by_speed(&mut self, pool: &BlockPool) {
+    pub(crate) fn choose_by_speed(&mut self, pool: &BlockPool) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
         let per_chip = pool.speeds().map_or(1, |speeds| speeds.classes());
         self.by_speed = Some(Partly {

@@ -19,7 +19,7 @@ impl Log {
     ///
     /// # Errors
     /// The output's.
-    pub fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
+    pub(crate) fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
         out.words(&self.map)
     }
 
@@ -28,7 +28,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Damage`] if the log is of another shape, or the map cannot be that of a log.
-    pub fn load_map(
+    pub(crate) fn load_map(
         &mut self,
         shape: Shape,
         blocks: u32,

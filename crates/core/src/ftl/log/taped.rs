@@ -22,28 +22,28 @@ pub(super) struct Taped {
 
 impl Taped {
     /// An owner gets a new version.
-    pub fn write(&mut self, owner: u32) {
+    pub(crate) fn write(&mut self, owner: u32) {
         self.next = self.tape.next((owner < self.lpns).then_some(owner), false);
     }
 
     /// An owner is trimmed.
-    pub fn trim(&self, owner: u32) {
+    pub(crate) fn trim(&self, owner: u32) {
         self.tape.next((owner < self.lpns).then_some(owner), true);
     }
 
     /// A slot is copied: its version stays.
-    pub fn copy(&mut self, slot: u32) {
+    pub(crate) fn copy(&mut self, slot: u32) {
         self.next = self.spares[slot as usize].seq;
     }
 
     /// A slot is filled.
-    pub fn place(&mut self, slot: u32, owner: u32) {
+    pub(crate) fn place(&mut self, slot: u32, owner: u32) {
         self.spares[slot as usize] = Spare { owner, seq: self.next };
         self.page_done(slot + 1);
     }
 
     /// Slots are left empty.
-    pub fn skip(&mut self, slot: u32, count: u32) {
+    pub(crate) fn skip(&mut self, slot: u32, count: u32) {
         let slots = slot as usize..(slot + count) as usize;
         self.spares[slots].fill(Spare { owner: NONE, seq: 0 });
         self.page_done(slot + count);
@@ -58,7 +58,7 @@ impl Taped {
     }
 
     /// A block is erased.
-    pub fn erase(&self, block: u32) {
+    pub(crate) fn erase(&self, block: u32) {
         self.tape.note(Change::Erase { block });
     }
 }
@@ -68,7 +68,7 @@ impl Log {
     ///
     /// # Panics
     /// Outside check mode.
-    pub fn record(&mut self, tape: &Tape, kind: Kind, lpns: u32, media: &Media) {
+    pub(crate) fn record(&mut self, tape: &Tape, kind: Kind, lpns: u32, media: &Media) {
         let slots_per_page = self.shape.slots_per_page;
         let mut spares = vec![Spare { owner: NONE, seq: 0 }; self.spare.len()];
         for (owner, &slot) in self.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
@@ -81,7 +81,7 @@ impl Log {
     }
 
     /// Sequence number of an owner's newest version; 0 if it has none, or nothing is recorded.
-    pub fn seq(&self, owner: u32) -> u64 {
+    pub(crate) fn seq(&self, owner: u32) -> u64 {
         let taped = self.audit.as_ref().and_then(|audit| audit.taped.as_ref());
         match (taped, self.map[owner as usize]) {
             (None, _) | (_, NONE) => 0,
@@ -90,7 +90,7 @@ impl Log {
     }
 
     /// The tape, if there is one.
-    pub fn tape(&self) -> Option<&Tape> {
+    pub(crate) fn tape(&self) -> Option<&Tape> {
         self.audit.as_ref()?.taped.as_ref().map(|taped| &taped.tape)
     }
 
@@ -99,7 +99,7 @@ impl Log {
     ///
     /// # Panics
     /// Outside check mode.
-    pub fn engrave(&self, kind: Kind, media: &mut Media) -> u64 {
+    pub(crate) fn engrave(&self, kind: Kind, media: &mut Media) -> u64 {
         let audit = self.audit.as_ref().expect("in check mode");
         let mut last = 0;
         let slots_per_page = self.shape.slots_per_page;

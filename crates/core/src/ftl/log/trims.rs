@@ -36,14 +36,14 @@ pub(super) struct Trims {
 
 impl Trims {
     /// A block has been erased.
-    pub fn erased(&mut self, block: u32) {
+    pub(crate) fn erased(&mut self, block: u32) {
         self.blocks.clear(block);
     }
 }
 
 impl Log {
     /// Owners that are logical pages, or translation pages; those behind them are units of trims.
-    pub fn pages(&self) -> u32 {
+    pub(crate) fn pages(&self) -> u32 {
         self.shape.owners - self.shape.trim_units
     }
 
@@ -75,23 +75,23 @@ impl Log {
     }
 
     /// After a power cut: the version of a unit in a slot is not the newest, and is relied on.
-    pub fn rely(&mut self, unit: u32, slot: u32) {
+    pub(crate) fn rely(&mut self, unit: u32, slot: u32) {
         self.spare[slot as usize] = unit;
         self.unit_needed(unit, slot);
     }
 
     /// How many units must be written.
-    pub fn units_due(&self) -> usize {
+    pub(crate) fn units_due(&self) -> usize {
         self.trims.as_ref().map_or(0, |trims| trims.units.len())
     }
 
     /// The units that must be written before the trims so far survive a power cut, in order.
-    pub fn unit_due(&self, at: usize) -> Option<u32> {
+    pub(crate) fn unit_due(&self, at: usize) -> Option<u32> {
         self.trims.as_ref()?.units.get(at).copied()
     }
 
     /// Tells the tape, if there is one, what the newest version of a unit says.
-    pub fn hold_unit(&self, unit: u32) {
+    pub(crate) fn hold_unit(&self, unit: u32) {
         let Some(tape) = self.tape() else { return };
         let (first, end) = self.lpns_of(unit);
         let mut bits = vec![0; (end - first).div_ceil(32) as usize];
@@ -107,7 +107,7 @@ impl Log {
     }
 
     /// A unit is about to be written, on another chip maybe: until then its newest version is needed.
-    pub fn unit_moves(&mut self, unit: u32) {
+    pub(crate) fn unit_moves(&mut self, unit: u32) {
         let old = self.map[unit as usize];
         if old != NONE {
             let block = self.by_block.div(old);
@@ -126,7 +126,7 @@ impl Log {
     }
 
     /// All units due have been programmed.
-    pub fn units_written(&mut self, work: &mut Work) {
+    pub(crate) fn units_written(&mut self, work: &mut Work) {
         while let Some(unit) = self.unit_due(0) {
             self.unit_written(unit);
         }

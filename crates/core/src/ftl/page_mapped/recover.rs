@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::flash::media::{Change, Kind, Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
+use crate::ftl::Survive;
 use crate::ftl::layout::shapes;
 use crate::ftl::log::Log;
 use crate::ftl::map::context::Context;
@@ -20,65 +21,79 @@ use crate::ftl::pool::BlockPool;
 use crate::ftl::recovery::{Flaw, Lot, Recovery, Room, Scan, read_all};
 use crate::util::NONE;
 
-impl<T: Translation> PageMapped<T> {
-    /// The FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
-    /// changes of the media on the tape; later ones too.
-    ///
-    /// # Errors
-    /// In words, if it cannot be recovered: a fault of ftlab.
-    pub fn recover(
-        settings: &Settings,
-        media: &Media,
-        (tape, flaw): (&Tape, Flaw),
-        work: &mut Work,
-    ) -> Result<(PageMapped<T>, Recovery), String> {
-        let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
-        let lots = [&data, &map].map(|shape| Lot::new(shape.owners, shape.slots_per_page, flaw));
-        let lpns = data.owners - data.trim_units;
-        let mut scan = Scan::new(media, lots, (lpns, data.lpns_per_unit), work);
-        let scan_reads = work.counts().reads.iter().sum();
-        if flaw == Flaw::SkipScan {
-            without_scan(&mut scan, lpns, (layout.space.entries, data.slots_per_page), tape, media);
+/// The FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
+/// changes of the media on the tape; later ones too.
+///
+/// # Errors
+/// In words, if it cannot be recovered: a fault of ftlab.
+pub(super) fn recover<T: Translation>(
+    settings: &Settings,
+    media: &Media,
+    (tape, flaw): (&Tape, Flaw),
+    work: &mut Work,
+) -> Result<(PageMapped<T>, Recovery), String> {
+    let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
+    let lots = [&data, &map].map(|shape| Lot::new(shape.owners, shape.slots_per_page, flaw));
+    let lpns = data.owners - data.trim_units;
+    let mut scan = Scan::new(media, lots, (lpns, data.lpns_per_unit), work);
+    let scan_reads = work.counts().reads.iter().sum();
+    if flaw == Flaw::SkipScan {
+        without_scan(&mut scan, lpns, (layout.space.entries, data.slots_per_page), tape, media);
+    }
+    scan.make_room(media, &Room::new(&data, &map, settings.ftl.spare_blocks), tape)?;
+    let relied = scan.relied(tape);
+    scan.trimmed(tape).into_iter().for_each(|(lpn, _)| scan.data.drop(lpn));
+    for &block in scan.erase() {
+        work.chain();
+        work.erase(media.chip(block), Cause::Gc);
+        tape.note(Change::Erase { block });
+    }
+    let mut pool = found_pool(settings, media, &scan);
+    let blocks = scan.blocks_of(Kind::Data);
+    let mut data = Log::recover(data, settings, &mut pool, true, &blocks, scan.data.map())?;
+    let blocks = scan.blocks_of(Kind::Map);
+    let map = Log::recover(map, settings, &mut pool, T::ON_FLASH, &blocks, scan.map.map())?;
+    data.record(tape, Kind::Data, lpns, media);
+    relied.iter().for_each(|trim| data.rely(trim.unit, trim.slot));
+    let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
+    let mut reads = pages.pages_by_chip(media.chips());
+    scan.trims.iter().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
+    read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
+    let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
+    if T::ON_FLASH {
+        Context { data: &data, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
+    }
+    let counts = work.counts();
+    let recovery = Recovery {
+        scan_reads,
+        map_reads,
+        gc_reads: counts.reads.iter().sum::<u64>() - scan_reads - map_reads,
+        programs: counts.programs.iter().sum(),
+        erases: counts.erases.iter().sum(),
+        torn_pages: scan.torn_pages,
+    };
+    let read_only = pool.is_exhausted();
+    let ftl = PageMapped::<T>::assemble(settings, &layout, (data, pages, pool));
+    Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
+}
+
+impl<T: Translation> Survive for PageMapped<T> {
+    fn engrave(&self, media: &mut Media) -> u64 {
+        for block in 0..media.blocks() {
+            media.set_erases(block, self.pool.erase_count(block));
         }
-        scan.make_room(media, &Room::new(&data, &map, settings.ftl.spare_blocks), tape)?;
-        let relied = scan.relied(tape);
-        scan.trimmed(tape).into_iter().for_each(|(lpn, _)| scan.data.drop(lpn));
-        for &block in scan.erase() {
-            work.chain();
-            work.erase(media.chip(block), Cause::Gc);
-            tape.note(Change::Erase { block });
-        }
-        let mut pool = found_pool(settings, media, &scan);
-        let blocks = scan.blocks_of(Kind::Data);
-        let mut data = Log::recover(data, settings, &mut pool, true, &blocks, scan.data.map())?;
-        let blocks = scan.blocks_of(Kind::Map);
-        let map = Log::recover(map, settings, &mut pool, T::ON_FLASH, &blocks, scan.map.map())?;
-        data.record(tape, Kind::Data, lpns, media);
-        relied.iter().for_each(|trim| data.rely(trim.unit, trim.slot));
-        let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
-        let mut reads = pages.pages_by_chip(media.chips());
-        scan.trims.iter().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
-        read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
-        let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
-        if T::ON_FLASH {
-            Context { data: &data, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
-        }
-        let counts = work.counts();
-        let recovery = Recovery {
-            scan_reads,
-            map_reads,
-            gc_reads: counts.reads.iter().sum::<u64>() - scan_reads - map_reads,
-            programs: counts.programs.iter().sum(),
-            erases: counts.erases.iter().sum(),
-            torn_pages: scan.torn_pages,
-        };
-        let read_only = pool.is_exhausted();
-        let ftl = PageMapped::assemble(settings, &layout, (data, pages, pool));
-        Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
+        let last = self.data.engrave(Kind::Data, media);
+        if T::ON_FLASH { last.max(self.pages.log().engrave(Kind::Map, media)) } else { last }
     }
 
-    /// Version of an LPN's data that its mapping leads to on the media.
-    pub(super) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+    fn record(&mut self, tape: &Tape, media: &Media) {
+        self.data.record(tape, Kind::Data, self.lpns, media);
+        if T::ON_FLASH {
+            self.pages.record(tape, media);
+        }
+    }
+
+    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
         let slot = self.data.slot(lpn);
         if slot == NONE {
             return Ok(None);
@@ -88,21 +103,6 @@ impl<T: Translation> PageMapped<T> {
         found
             .map(Some)
             .ok_or_else(|| format!("LPN {lpn} maps to slot {slot}, which does not hold it on flash"))
-    }
-
-    pub(super) fn engrave_all(&self, media: &mut Media) -> u64 {
-        for block in 0..media.blocks() {
-            media.set_erases(block, self.pool.erase_count(block));
-        }
-        let last = self.data.engrave(Kind::Data, media);
-        if T::ON_FLASH { last.max(self.pages.log().engrave(Kind::Map, media)) } else { last }
-    }
-
-    pub(super) fn record_all(&mut self, tape: &Tape, media: &Media) {
-        self.data.record(tape, Kind::Data, self.lpns, media);
-        if T::ON_FLASH {
-            self.pages.record(tape, media);
-        }
     }
 }
 

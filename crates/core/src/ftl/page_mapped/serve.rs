@@ -3,8 +3,9 @@
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
-use crate::ftl::Request;
+use crate::ftl::map::context::Context;
 use crate::ftl::map::translation::Translation;
+use crate::ftl::{Idle, Mark, Request, Serve, background};
 use crate::util::NONE;
 
 impl<T: Translation> PageMapped<T> {
@@ -77,5 +78,139 @@ impl<T: Translation> PageMapped<T> {
             self.write_data(lpn, cause, work);
         }
         misses
+    }
+}
+
+impl<T: Translation> Serve for PageMapped<T> {
+    fn read(&mut self, request: Request, work: &mut Work) -> u32 {
+        self.read_for(request, Cause::Host, work)
+    }
+
+    fn write(&mut self, request: Request, work: &mut Work) -> u32 {
+        self.write_for(request, Cause::Host, work)
+    }
+
+    fn read_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+        self.read_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work)
+    }
+
+    fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+        let misses = self.write_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work);
+        if mark.fua {
+            self.program_begun(work);
+        }
+        misses
+    }
+
+    fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
+        let mut misses = 0;
+        if self.read_only {
+            self.refuse();
+            return misses;
+        }
+        let end = request.first + request.pages;
+        for lpn in request.first..end {
+            work.chain_for(lpn);
+            misses += self.translate(lpn, end - lpn - 1, true, work);
+            self.data.trim(lpn);
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+        misses
+    }
+
+    fn flush(&mut self, work: &mut Work) {
+        if self.read_only {
+            return self.refuse();
+        }
+        self.data.flush(&mut self.pool, work);
+        self.state_trims(work);
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        if self.host_flush_mappings {
+            translation.flush(&mut Context { data, pages, pool, work, ahead: 0 });
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+    }
+
+    fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
+        self.missing.clear();
+        self.seen.reset();
+        let first = u64::from(page) * u64::from(self.pages.entries());
+        let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
+        for need in needs {
+            // By merging at its front a request may begin before the page of its batch.
+            for lpn in need.first.max(first as u32)..end.min(need.first + need.pages) {
+                let entry = lpn - first as u32;
+                if !self.seen.get(entry) && !self.translation.cached(lpn, &self.pages) {
+                    self.seen.set(entry);
+                    self.missing.push(lpn);
+                }
+            }
+        }
+        if !self.missing.is_empty() {
+            // A unit that was never written is known from the directory.
+            self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
+            work.chain_for(self.missing[0]);
+            let mut context =
+                Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work, ahead: 0 };
+            self.translation.prefetch(page, &self.missing, &mut context);
+            work.fence();
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+impl<T: Translation> Idle for PageMapped<T> {
+    fn write_back(&mut self, work: &mut Work) -> bool {
+        let wrote = self.translation.write_back(&mut Context {
+            data: &self.data,
+            pages: &mut self.pages,
+            pool: &mut self.pool,
+            work,
+            ahead: 0,
+        });
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+        wrote
+    }
+
+    fn background_step(&mut self, chip: u32, work: &mut Work) -> bool {
+        let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
+        let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.is_serial());
+        let Some(kind) =
+            background::choose(chip, how.normal_blocks, &self.data, translation_pages, &self.pool)
+        else {
+            return false;
+        };
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        work.chain();
+        match kind {
+            background::Kind::Data => {
+                let mut moved = |lpn| translation.moved(lpn, pages);
+                data.background_step(chip, how.step_pages, pool, work, &mut moved);
+                translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
+            }
+            background::Kind::Pages => {
+                pages.log_mut().background_step(chip, how.step_pages, pool, work, &mut |_| ());
+            }
+        }
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
+        true
     }
 }

@@ -12,8 +12,7 @@ use std::collections::HashMap;
 
 use super::leg::Leg;
 use crate::flash::media::{Event, Issue, Media};
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{Ftl, LookUp, Survive};
 use crate::workload::Op;
 
 /// A state that a page may have.
@@ -121,5 +120,5 @@ impl Ledger {
 
 /// What every page has.
 fn found(ftl: &Ftl, media: &Media) -> Result<Vec<Option<u64>>, String> {
-    with_ftl!(ftl, ftl => (0..ftl.logical_pages()).map(|lpn| ftl.version_on(lpn, media)).collect())
+    (0..ftl.logical_pages()).map(|lpn| ftl.version_on(lpn, media)).collect()
 }

@@ -21,8 +21,7 @@ use super::power::{Power, new_work};
 use super::{Completion, Observer, Prepared, RunError, run_prepared};
 use crate::config::Settings;
 use crate::ftl::recovery::{Flaw, Recovery};
-use crate::ftl::with_ftl;
-use crate::ftl::{FlashTranslation, Ftl};
+use crate::ftl::{Ftl, Police, Prepare, Serve};
 use crate::metrics::Preconditioning;
 use crate::util::{below, stream};
 use crate::workload::{Source, SourceError};
@@ -242,7 +241,7 @@ impl Observer for Beginning<'_> {
 fn prepare(settings: &Settings, progress: &mut dyn FnMut(&Summary) -> bool) -> Result<Prepared, CrashError> {
     let mut prepared =
         Prepared::new(settings, &mut Beginning(progress), true).map_err(|error| before(0, error))?;
-    with_ftl!(&mut prepared.ftl, ftl => ftl.flush(&mut prepared.work));
+    prepared.ftl.flush(&mut prepared.work);
     prepared.work.reset();
     Ok(prepared)
 }
@@ -340,13 +339,13 @@ impl Life<'_> {
         if let Some(fault) = self.power.media.fault() {
             return Err(self.fault(fault.into()));
         }
-        with_ftl!(&ftl, ftl => ftl.verify()).map_err(|what| self.fault(format!("recovered: {what}")))?;
+        ftl.verify().map_err(|what| self.fault(format!("recovered: {what}")))?;
         let verdict = self.ledger.settle(&ftl, &self.power.media).map_err(|what| self.fault(what))?;
         self.summary.durable_writes += verdict.durable_writes;
         self.summary.durable_trims += verdict.durable_trims;
         self.summary.pages_verified += verdict.pages;
-        self.summary.read_only = with_ftl!(&ftl, ftl => ftl.is_read_only());
-        with_ftl!(&mut ftl, ftl => ftl.start());
+        self.summary.read_only = ftl.is_read_only();
+        ftl.start();
         Ok(ftl)
     }
 }

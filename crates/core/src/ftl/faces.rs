@@ -1,0 +1,197 @@
+//! What others ask of an FTL: one small trait for each who asks.
+//!
+//! Every FTL implements them, and so does [`Ftl`], which passes each call on to the one it is; so nobody
+//! outside needs to know which FTLs there are.
+
+use std::io;
+
+use super::merges::MergeStats;
+use super::{BlockSize, Ftl, MapStats, Mark, Request, UnitSpace, endurance, with_ftl};
+use crate::config::GcBackground;
+use crate::flash::Work;
+use crate::flash::media::{Media, Tape};
+use crate::flash::variation::Speeds;
+use crate::util::codec::Encoder;
+
+/// Declares the traits, and implements them for [`Ftl`].
+macro_rules! faces {
+    ($(
+        $(#[$about:meta])*
+        trait $face:ident {
+            $(
+                $(#[$doc:meta])*
+                fn $name:ident($this:ident: $receiver:ty $(, $argument:ident: $kind:ty)*) $(-> $result:ty)?;
+            )*
+        }
+    )*) => {
+        $(
+            $(#[$about])*
+            #[allow(clippy::needless_arbitrary_self_type)]
+            pub trait $face {
+                $($(#[$doc])* fn $name($this: $receiver $(, $argument: $kind)*) $(-> $result)?;)*
+            }
+
+            #[allow(clippy::needless_arbitrary_self_type)]
+            impl $face for Ftl {
+                $(
+                    #[inline(always)]
+                    fn $name($this: $receiver $(, $argument: $kind)*) $(-> $result)? {
+                        with_ftl!($this, ftl => $face::$name(ftl $(, $argument)*))
+                    }
+                )*
+            }
+        )*
+    };
+}
+
+faces! {
+    /// The device: operations. Each emits its steps into a [`Work`], state changes at once; the device decides
+    /// when the steps run, in this order on each chip.
+    trait Serve {
+        /// Reads; returns the mapping-cache misses.
+        fn read(self: &mut Self, request: Request, work: &mut Work) -> u32;
+        /// Writes; returns the mapping-cache misses.
+        fn write(self: &mut Self, request: Request, work: &mut Work) -> u32;
+        /// Reads as marked.
+        fn read_marked(self: &mut Self, request: Request, mark: Mark, work: &mut Work) -> u32;
+        /// Writes as marked.
+        fn write_marked(self: &mut Self, request: Request, mark: Mark, work: &mut Work) -> u32;
+        /// Trims; returns the mapping-cache misses.
+        fn trim(self: &mut Self, request: Request, work: &mut Work) -> u32;
+        /// Makes everything written and trimmed before durable: a power cut after it takes nothing back.
+        fn flush(self: &mut Self, work: &mut Work);
+        /// Brings in the mappings of one translation page that these requests miss.
+        fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work);
+        /// Whether the device has turned read-only: it reads, and refuses writes, trims and flushes.
+        fn is_read_only(self: &Self) -> bool;
+        /// Writes, trims and flushes refused so far, of which some pages may have been served.
+        fn refused(self: &Self) -> u64;
+    }
+
+    /// The device while it is idle.
+    trait Idle {
+        /// Writes one translation page back in the background; false if there is nothing to write.
+        fn write_back(self: &mut Self, work: &mut Work) -> bool;
+        /// One step of collecting an idle chip in the background; false if it has erased blocks enough, or
+        /// nothing to gain.
+        fn background_step(self: &mut Self, chip: u32, work: &mut Work) -> bool;
+    }
+
+    /// The device's scheduler: where data lies.
+    trait Locate {
+        /// Chip a read of this LPN goes to.
+        fn read_chip(self: &Self, lpn: u32) -> u32;
+        /// Chip a write goes to, of the `page`-th page of a request that begins at LPN `first`.
+        fn write_chip(self: &Self, first: u32, page: u32) -> u32;
+        /// Chip where static allocation puts an LPN.
+        fn home_chip(self: &Self, lpn: u32) -> u32;
+        /// Slot of the user data that an LPN resolves to, `u32::MAX` without data: slots are numbered through
+        /// chips, blocks and pages.
+        fn slot(self: &Self, lpn: u32) -> u32;
+    }
+
+    /// The host, where it knows the mapping.
+    trait LookUp {
+        /// LPNs the user may address.
+        fn logical_pages(self: &Self) -> u32;
+        /// A request with this LPN is on its way: begins to load its mapping, and what a write of `earlier`,
+        /// which was announced so before, will invalidate.
+        fn expect(self: &Self, lpn: u32, earlier: u32);
+        /// Whether an LPN's mapping is cached.
+        fn cached(self: &Self, lpn: u32) -> bool;
+        /// Calls back with every LPN whose mapping is cached.
+        fn each_cached(self: &Self, visit: &mut dyn FnMut(u32));
+        /// Mappings the cache can hold; `None`: no bound.
+        fn cache_capacity(self: &Self) -> Option<u32>;
+        /// Whether the map is in RAM whole.
+        fn map_complete(self: &Self) -> bool;
+        /// Translation page of an LPN, or where pages hold smaller units, its unit: what one read can bring in.
+        fn translation_page(self: &Self, lpn: u32) -> u32;
+        /// Whether an entry is updated without being fetched first, so that no write misses.
+        fn updates_free(self: &Self) -> bool;
+    }
+
+    /// The host and the device under cooperation (Shim et al., TC 2014, Table 1).
+    trait Cooperate {
+        /// COOP_Query: the logical blocks that a block issue of so many pages from an LPN on has merged, fully or
+        /// partially; `set` holds them afterwards, ascending.
+        fn coop_query(self: &Self, first: u32, pages: u32, set: &mut Vec<u32>);
+        /// COOP_Issue: a preferential block issue of this logical block begins.
+        fn coop_issue(self: &mut Self, block: u32, work: &mut Work);
+        /// COOP_Complete: it ends.
+        fn coop_complete(self: &mut Self, block: u32, work: &mut Work);
+        /// COOP_GetSize; `None` if data is not mapped by blocks.
+        fn block_size(self: &Self) -> Option<BlockSize>;
+    }
+
+    /// The report: counters, and how far the blocks have come.
+    trait Inspect {
+        /// Counters of the mapping.
+        fn map_stats(self: &Self) -> MapStats;
+        /// The translation units; all zero where the map is in RAM whole.
+        fn units(self: &Self) -> UnitSpace;
+        /// Merges so far.
+        fn merges(self: &Self) -> MergeStats;
+        /// Logical pages the host wrote.
+        fn host_slots(self: &Self) -> u64;
+        /// Logical pages in a NAND page.
+        fn slots_per_page(self: &Self) -> u32;
+        /// How far the blocks have come.
+        fn life(self: &Self) -> endurance::Life;
+        /// Calls back with every block's erase count.
+        fn erases(self: &Self, visit: &mut dyn FnMut(u32));
+        /// How fast the blocks are, if they differ.
+        fn speeds(self: &Self) -> Option<&Speeds>;
+    }
+
+    /// Preparation: the device at time 0, and what a run alone does.
+    trait Prepare {
+        /// Puts data in place before time 0: each of these LPNs, none of which has any, is written
+        /// once, its mapping is on flash and not cached.
+        fn lay(self: &mut Self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work);
+        /// The run begins: what was counted before is no part of it.
+        fn start(self: &mut Self);
+        /// From now on the host's writes choose their block by speed. A run's alone: what lies where at
+        /// time 0, and so a saved state, is the same under every scheduler.
+        fn choose_by_speed(self: &mut Self);
+        /// From now on [`Idle::background_step`] collects: a run's alone, as above.
+        fn collect_in_background(self: &mut Self, how: GcBackground);
+        /// Writes the whole state but for check mode's.
+        ///
+        /// # Errors
+        /// The output's.
+        fn save(self: &Self, out: &mut Encoder) -> io::Result<()>;
+    }
+
+    /// Power cuts.
+    trait Survive {
+        /// Puts what the FTL has programmed so far on media that are empty; the highest sequence number. In
+        /// check mode, no page buffer part-full.
+        fn engrave(self: &Self, media: &mut Media) -> u64;
+        /// From now on notes every program and erase on the tape, in the order in which it emits their steps,
+        /// and the content of whatever is no user data. The media hold what it has. [`Ftl::recover`] must be
+        /// able to make the FTL anew from the media at any moment.
+        fn record(self: &mut Self, tape: &Tape, media: &Media);
+        /// Sequence number of the version on the media that an LPN resolves to.
+        ///
+        /// # Errors
+        /// In words, if it resolves to a page that does not hold it.
+        fn version_on(self: &Self, lpn: u32, media: &Media) -> Result<Option<u64>, String>;
+    }
+
+    /// Check mode.
+    trait Police {
+        /// The version stamp that an LPN resolves to, counted in writes and trims.
+        fn version(self: &Self, lpn: u32) -> Option<u32>;
+        /// The invariants that a request's pages take part in.
+        ///
+        /// # Errors
+        /// The first broken one, in words.
+        fn verify_request(self: &Self, request: Request) -> Result<(), String>;
+        /// All invariants.
+        ///
+        /// # Errors
+        /// The first broken one, in words.
+        fn verify(self: &Self) -> Result<(), String>;
+    }
+}

@@ -1,0 +1,61 @@
+//! Log blocks: what hybrid FTLs differ in.
+
+use super::layout::Shape;
+use super::store::Store;
+use crate::flash::{Cause, Work};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The part of a write within one logical block.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Logical block.
+    pub logical: u32,
+    /// First LPN.
+    pub first: u32,
+    /// The host cooperates: no guess at what is sequential.
+    pub coop: bool,
+}
+
+/// Log blocks: what BAST and FAST differ in.
+pub trait Logs: Sized + Clone + Serialize + DeserializeOwned {
+    /// Registered name.
+    const NAME: &'static str;
+    /// Log blocks that a chip needs.
+    const LEAST: u64;
+
+    /// None in use.
+    fn new(shape: &Shape) -> Self;
+    /// Whether a part is written as sequential; asked before its first page.
+    fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
+    /// Writes a page of such a part to a log block, merging before and after as it must.
+    fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
+    /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
+    fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
+    /// Writes them there.
+    fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
+    /// After a power cut: the log blocks found, in the order of their last programs.
+    ///
+    /// # Errors
+    /// In words, if there are more than there may be.
+    fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
+    /// After a cooperative switch merge of a logical block: erases log blocks that hold nothing valid.
+    fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
+    /// COOP_Query (Algorithms 3 and 4): the logical blocks that a block issue has merged, fully or
+    /// partially; in ascending order, into `set`, which is empty.
+    fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
+    /// Check mode: the log blocks in use.
+    ///
+    /// # Errors
+    /// The first that is not as it should be, in words.
+    fn verify(&self, store: &Store) -> Result<(), String>;
+}
+
+/// A log block found after a power cut.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundLog {
+    /// Block.
+    pub block: u32,
+    /// Number of its first program.
+    pub born: u64,
+}

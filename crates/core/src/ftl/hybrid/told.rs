@@ -1,0 +1,138 @@
+//! What a hybrid FTL tells others: where data lies, what it has counted. Its whole map is in RAM.
+
+use super::{Hybrid, Logs};
+use crate::flash::Work;
+use crate::flash::media::{Media, Tape};
+use crate::flash::variation::Speeds;
+use crate::ftl::endurance::Life;
+use crate::ftl::map::pages::MapStats;
+use crate::ftl::merges::MergeStats;
+use crate::ftl::{Idle, Inspect, Locate, LookUp, Police, Request, Survive, UnitSpace};
+
+impl<L: Logs> Idle for Hybrid<L> {
+    fn write_back(&mut self, _work: &mut Work) -> bool {
+        false
+    }
+
+    fn background_step(&mut self, _chip: u32, _work: &mut Work) -> bool {
+        false
+    }
+}
+
+impl<L: Logs> Locate for Hybrid<L> {
+    #[inline]
+    fn read_chip(&self, lpn: u32) -> u32 {
+        self.home_chip(lpn)
+    }
+
+    #[inline]
+    fn write_chip(&self, first: u32, page: u32) -> u32 {
+        self.home_chip(first + page)
+    }
+
+    #[inline]
+    fn home_chip(&self, lpn: u32) -> u32 {
+        self.store.chip(self.store.block_of(lpn))
+    }
+
+    fn slot(&self, lpn: u32) -> u32 {
+        self.store.page(lpn)
+    }
+}
+
+impl<L: Logs> LookUp for Hybrid<L> {
+    fn logical_pages(&self) -> u32 {
+        self.store.shape.lpns
+    }
+
+    fn expect(&self, _lpn: u32, _earlier: u32) {}
+
+    #[inline]
+    fn cached(&self, _lpn: u32) -> bool {
+        true
+    }
+
+    fn each_cached(&self, visit: &mut dyn FnMut(u32)) {
+        (0..self.store.shape.lpns).for_each(visit);
+    }
+
+    fn cache_capacity(&self) -> Option<u32> {
+        None
+    }
+
+    fn map_complete(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn translation_page(&self, lpn: u32) -> u32 {
+        self.by_entries.div(lpn)
+    }
+
+    fn updates_free(&self) -> bool {
+        true
+    }
+}
+
+impl<L: Logs> Inspect for Hybrid<L> {
+    fn map_stats(&self) -> MapStats {
+        self.stats
+    }
+
+    fn units(&self) -> UnitSpace {
+        UnitSpace::default()
+    }
+
+    fn merges(&self) -> MergeStats {
+        self.store.merges
+    }
+
+    fn host_slots(&self) -> u64 {
+        self.store.host_pages
+    }
+
+    fn slots_per_page(&self) -> u32 {
+        1
+    }
+
+    fn life(&self) -> Life {
+        self.store.pool.life()
+    }
+
+    fn erases(&self, visit: &mut dyn FnMut(u32)) {
+        self.store.pool.erases().for_each(visit);
+    }
+
+    fn speeds(&self) -> Option<&Speeds> {
+        self.store.pool.speeds()
+    }
+}
+
+impl<L: Logs> Survive for Hybrid<L> {
+    fn engrave(&self, media: &mut Media) -> u64 {
+        self.store.engrave(media)
+    }
+
+    fn record(&mut self, tape: &Tape, media: &Media) {
+        self.store.keep_tape(tape, media);
+    }
+
+    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+        self.store.version_on(lpn, media)
+    }
+}
+
+impl<L: Logs> Police for Hybrid<L> {
+    fn version(&self, lpn: u32) -> Option<u32> {
+        self.store.version(lpn)
+    }
+
+    fn verify_request(&self, request: Request) -> Result<(), String> {
+        (request.first..request.first + request.pages).try_for_each(|lpn| self.store.verify_lpn(lpn))
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        self.store.verify()?;
+        self.logs.verify(&self.store)
+    }
+}

@@ -1,0 +1,165 @@
+//! What a page-mapped FTL tells others: where data lies, what is cached, what it has counted.
+
+use super::PageMapped;
+use crate::flash::Work;
+use crate::flash::variation::Speeds;
+use crate::ftl::map::pages::MapStats;
+use crate::ftl::map::translation::Translation;
+use crate::ftl::map::units::UnitSpace;
+use crate::ftl::merges::MergeStats;
+use crate::ftl::{BlockSize, Cooperate, Inspect, Locate, LookUp, Police, Request, endurance};
+use crate::util::NONE;
+
+impl<T: Translation> Locate for PageMapped<T> {
+    #[inline]
+    fn read_chip(&self, lpn: u32) -> u32 {
+        match self.data.slot(lpn) {
+            NONE => self.data.home(lpn),
+            slot => self.data.slot_chip(slot),
+        }
+    }
+
+    #[inline]
+    fn write_chip(&self, first: u32, page: u32) -> u32 {
+        self.data.write_chip_ahead(first + page, page)
+    }
+
+    #[inline]
+    fn home_chip(&self, lpn: u32) -> u32 {
+        self.data.home(lpn)
+    }
+
+    fn slot(&self, lpn: u32) -> u32 {
+        self.data.slot(lpn)
+    }
+}
+
+impl<T: Translation> LookUp for PageMapped<T> {
+    fn logical_pages(&self) -> u32 {
+        self.lpns
+    }
+
+    #[inline]
+    fn expect(&self, lpn: u32, earlier: u32) {
+        self.data.fetch(lpn);
+        self.data.fetch_slot(earlier);
+    }
+
+    #[inline]
+    fn cached(&self, lpn: u32) -> bool {
+        self.translation.cached(lpn, &self.pages)
+    }
+
+    fn each_cached(&self, visit: &mut dyn FnMut(u32)) {
+        self.translation.each_cached(&self.pages, &mut |lpn| {
+            if lpn < self.lpns {
+                visit(lpn);
+            }
+        });
+    }
+
+    fn cache_capacity(&self) -> Option<u32> {
+        self.translation.capacity()
+    }
+
+    fn map_complete(&self) -> bool {
+        !T::ON_FLASH
+    }
+
+    #[inline]
+    fn translation_page(&self, lpn: u32) -> u32 {
+        self.pages.of(lpn)
+    }
+
+    fn updates_free(&self) -> bool {
+        self.translation.updates_free()
+    }
+}
+
+impl<T: Translation> Cooperate for PageMapped<T> {
+    fn coop_query(&self, _first: u32, _pages: u32, set: &mut Vec<u32>) {
+        set.clear();
+    }
+
+    fn coop_issue(&mut self, _block: u32, _work: &mut Work) {}
+
+    fn coop_complete(&mut self, _block: u32, _work: &mut Work) {}
+
+    fn block_size(&self) -> Option<BlockSize> {
+        None
+    }
+}
+
+impl<T: Translation> Inspect for PageMapped<T> {
+    fn map_stats(&self) -> MapStats {
+        self.pages.stats
+    }
+
+    fn units(&self) -> UnitSpace {
+        self.space
+    }
+
+    fn merges(&self) -> MergeStats {
+        MergeStats::default()
+    }
+
+    fn host_slots(&self) -> u64 {
+        self.host_slots
+    }
+
+    fn slots_per_page(&self) -> u32 {
+        self.by_page.get()
+    }
+
+    fn life(&self) -> endurance::Life {
+        self.pool.life()
+    }
+
+    fn erases(&self, visit: &mut dyn FnMut(u32)) {
+        self.pool.erases().for_each(visit);
+    }
+
+    fn speeds(&self) -> Option<&Speeds> {
+        self.pool.speeds()
+    }
+}
+
+impl<T: Translation> Police for PageMapped<T> {
+    fn version(&self, lpn: u32) -> Option<u32> {
+        self.data.version(lpn)
+    }
+
+    fn verify_request(&self, request: Request) -> Result<(), String> {
+        (request.first..request.first + request.pages).try_for_each(|lpn| {
+            self.data.verify_owner(lpn)?;
+            if T::ON_FLASH {
+                self.pages.log().verify_owner(self.pages.of(lpn))?;
+                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.data)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        self.data.verify()?;
+        self.pages.log().verify()?;
+        for block in 0..self.pool.count() {
+            let owners = [
+                self.pool.is_free(block),
+                self.data.has(block),
+                self.pages.log().has(block),
+                self.pool.is_retired(block),
+                self.pool.is_spare(block),
+            ];
+            if owners.iter().filter(|&&has| has).count() != 1 {
+                return Err(format!("block {block}: free, data, translation, retired, spare are {owners:?}"));
+            }
+        }
+        if T::ON_FLASH {
+            for lpn in 0..self.lpns {
+                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.data)?;
+            }
+        }
+        Ok(())
+    }
+}
