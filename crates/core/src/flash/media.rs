@@ -284,15 +284,17 @@ impl Media {
         self.blocks[block as usize].erases = erases;
     }
 
-    /// The version of an owner in a slot, or `None` if it does not hold one of it.
+    /// Sequence number of the version of an owner in a slot, or `None` if it does not hold one of it.
+    pub(crate) fn seq(&self, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
+        let Page::Programmed { spares, .. } = self.page(slot / slots_per_page) else { return None };
+        let spare = spares.get((slot % slots_per_page) as usize)?;
+        (spare.owner == owner).then_some(spare.seq)
+    }
+
+    /// The same in a page of the given log.
     pub fn version(&self, kind: Kind, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
-        match self.page(slot / slots_per_page) {
-            Page::Programmed { kind: found, spares, .. } if *found == kind => {
-                let spare = spares.get((slot % slots_per_page) as usize)?;
-                (spare.owner == owner).then_some(spare.seq)
-            }
-            _ => None,
-        }
+        let Page::Programmed { kind: found, .. } = self.page(slot / slots_per_page) else { return None };
+        if *found == kind { self.seq(slots_per_page, slot, owner) } else { None }
     }
 
     /// Every version on the media.

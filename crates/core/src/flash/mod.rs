@@ -5,6 +5,7 @@
 //! *when* each step runs.
 
 pub mod media;
+pub(crate) mod medium;
 pub mod parallel;
 pub mod settings;
 pub mod variation;

@@ -1,135 +1,76 @@
-//! Check mode of a hybrid FTL: a medium that polices its caller, and the invariants of the model.
+//! Check mode of a hybrid FTL: what the medium does not know, and the FTL's part in power cuts.
 //!
-//! "Version stamp per page, L2P and P2L a bijection, valid + invalid + free = all, no page programmed
-//! twice or out of order within its block" (the model's contract). Pages of a data block may be left
-//! out, where there is no data, but never programmed backwards.
+//! "L2P and P2L a bijection, valid + invalid + free = all" (the model's contract). Pages of a data block may be
+//! left out, where there is no data.
 
 use super::layout::Shape;
 use super::store::{Role, Store};
-use super::taped::Taped;
-use crate::flash::media::Kind;
-use crate::util::{Bits, NONE};
+use crate::flash::media::{Media, Page, Tape};
+use crate::flash::medium::Medium;
+use crate::util::NONE;
 
-/// What the medium remembers beside the FTL's own state.
-#[derive(Clone, Debug)]
-pub struct Audit {
-    /// First page of each block that may be programmed.
-    next: Vec<u32>,
-    /// Version stamp in each page.
-    stamps: Vec<u32>,
-    /// Newest version of each logical page; it grows with every write and trim.
-    newest: Vec<u32>,
-    /// Logical pages that have data: written, and not trimmed since.
-    present: Bits,
-    fault: Option<String>,
-    /// Hears of everything too, if power cuts are simulated.
-    pub(super) taped: Option<Box<Taped>>,
+/// Erased flash of this shape.
+pub(super) fn erased(shape: &Shape) -> Box<Medium> {
+    Box::new(Medium::new(shape.owners(), shape.blocks(), (shape.pages_per_block, 1), true))
 }
 
-impl Audit {
-    /// Of erased flash.
-    pub(crate) fn new(shape: &Shape) -> Audit {
-        let (blocks, owners) = (shape.blocks() as usize, shape.owners() as usize);
-        Audit {
-            next: vec![0; blocks],
-            stamps: vec![0; blocks * shape.pages_per_block as usize],
-            newest: vec![0; owners],
-            present: Bits::new(owners),
-            fault: None,
-            taped: None,
+impl Store {
+    /// Check mode goes on from the present state, the versions counted from 1.
+    pub(super) fn remember(&mut self) {
+        let mut medium = erased(&self.shape);
+        medium.found(&self.map, self.blocks.iter().map(|block| block.next));
+        self.medium = Some(medium);
+    }
+
+    /// From now on programs and erases go on a tape; check mode only.
+    ///
+    /// # Panics
+    /// Outside check mode.
+    pub(crate) fn keep_tape(&mut self, tape: &Tape, media: &Media) {
+        let lpns = self.shape.lpns;
+        for owner in lpns..self.map.len() as u32 {
+            let page = self.map[owner as usize];
+            if page != NONE
+                && let Page::Programmed { kind, .. } = media.page(page)
+            {
+                let seq = media.seq(1, page, owner).unwrap_or(0);
+                tape.hold(*kind, owner, seq, self.trimmed(owner - lpns).into());
+            }
+        }
+        self.medium.as_mut().expect("in check mode").record(tape, lpns, &self.map, media);
+    }
+
+    /// Version on the media that an LPN resolves to.
+    ///
+    /// # Errors
+    /// In words, if it resolves to a page that does not hold it.
+    pub(crate) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+        match self.page(lpn) {
+            NONE => Ok(None),
+            page => media
+                .seq(1, page, lpn)
+                .map(Some)
+                .ok_or_else(|| format!("LPN {lpn} maps to page {page}, which does not hold it on flash")),
         }
     }
 
-    /// Of a store in its present state, the versions counted from 1.
-    pub(crate) fn of(store: &Store) -> Audit {
-        let mut audit = Audit::new(&store.shape);
-        for (next, block) in audit.next.iter_mut().zip(&store.blocks) {
-            *next = block.next;
+    /// Puts what was programmed on the media; the largest sequence number. Pages whose versions do not count
+    /// hold nothing.
+    ///
+    /// # Panics
+    /// Outside check mode.
+    pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
+        let medium = self.medium.as_ref().expect("in check mode");
+        let owner = |page| self.valid.get(page).then(|| self.spare[page as usize]);
+        let mut last = 0;
+        for block in 0..self.shape.blocks() {
+            media.set_erases(block, self.pool.erase_count(block));
+            let at = self.block(block);
+            if at.role != Role::Free {
+                last = last.max(medium.engrave((block, at.kind()), owner, media));
+            }
         }
-        for (lpn, &page) in store.map.iter().enumerate().filter(|(_, page)| **page != NONE) {
-            audit.newest[lpn] = 1;
-            audit.present.set(lpn as u32);
-            audit.stamps[page as usize] = 1;
-        }
-        audit
-    }
-
-    fn fail(&mut self, message: String) {
-        self.fault.get_or_insert(message);
-    }
-
-    /// A new version of a logical page comes into being.
-    pub(crate) fn write(&mut self, lpn: u32) {
-        self.newest[lpn as usize] += 1;
-        self.present.set(lpn);
-        if let Some(taped) = &mut self.taped {
-            taped.write(lpn);
-        }
-    }
-
-    /// A logical page is given up.
-    pub(crate) fn trim(&mut self, lpn: u32) {
-        self.forget(lpn);
-        if let Some(taped) = &self.taped {
-            taped.trim(lpn);
-        }
-    }
-
-    /// What an owner had is needed no more.
-    pub(crate) fn forget(&mut self, owner: u32) {
-        self.newest[owner as usize] += 1;
-        self.present.clear(owner);
-    }
-
-    /// Version stamp in a page of a block that was programmed since its erasure; 0: none is known.
-    pub(crate) fn stamp(&self, page: u32) -> u32 {
-        self.stamps[page as usize]
-    }
-
-    /// A page is programmed with the newest version of a logical page; what its block was taken as.
-    pub(crate) fn program(&mut self, (block, kind): (u32, Kind), offset: u32, page: u32, lpn: u32) {
-        let due = self.next[block as usize];
-        if offset < due {
-            self.fail(format!("block {block}: page {offset} programmed where page {due} was due"));
-        }
-        self.next[block as usize] = offset + 1;
-        self.stamps[page as usize] = self.newest[lpn as usize];
-        if let Some(taped) = &mut self.taped {
-            taped.program(page, kind, lpn);
-        }
-    }
-
-    /// Pages before `next` are left out.
-    pub(crate) fn skip(&mut self, block: u32, next: u32) {
-        let due = &mut self.next[block as usize];
-        *due = next.max(*due);
-    }
-
-    /// What is put in place before time 0 is in no order.
-    pub(crate) fn rewind(&mut self, block: u32, next: u32) {
-        self.next[block as usize] = next;
-    }
-
-    /// A valid page is about to be copied.
-    pub(crate) fn copy(&mut self, page: u32, lpn: u32) {
-        let (found, newest) = (self.stamps[page as usize], self.newest[lpn as usize]);
-        if found != newest {
-            self.fail(format!("page {page} is valid with version {found} of LPN {lpn}, newest {newest}"));
-        }
-        if let Some(taped) = &mut self.taped {
-            taped.copy(page);
-        }
-    }
-
-    /// A block is erased.
-    pub(crate) fn erase(&mut self, block: u32, valid: u32) {
-        if valid > 0 {
-            self.fail(format!("block {block} erased while {valid} of its pages are valid"));
-        }
-        self.next[block as usize] = 0;
-        if let Some(taped) = &self.taped {
-            taped.erase(block);
-        }
+        last
     }
 }
 
@@ -138,7 +79,7 @@ impl Store {
     pub(crate) fn version(&self, lpn: u32) -> Option<u32> {
         let page = self.page(lpn);
         (page != NONE).then_some(())?;
-        self.audit.as_ref().map(|audit| audit.stamps[page as usize])
+        self.medium.as_ref().map(|medium| medium.stamp(page))
     }
 
     /// Checks a logical page and the block it lies in.
@@ -154,32 +95,10 @@ impl Store {
     }
 
     fn verify_mapping(&self, lpn: u32) -> Result<(), String> {
-        let Some(audit) = &self.audit else { return Ok(()) };
-        if let Some(fault) = &audit.fault {
-            return Err(fault.clone());
-        }
+        let Some(medium) = &self.medium else { return Ok(()) };
         let page = self.page(lpn);
-        if audit.present.get(lpn) != (page != NONE) {
-            return Err(match page {
-                NONE => format!("LPN {lpn}, which was written, is lost"),
-                page => format!("LPN {lpn} was never written or trimmed, and lies in page {page}"),
-            });
-        }
-        if page == NONE {
-            return Ok(());
-        }
-        if !self.valid.get(page) {
-            return Err(format!("LPN {lpn} lies in page {page}, which is not valid"));
-        }
-        let back = self.spare[page as usize];
-        if back != lpn {
-            return Err(format!("LPN {lpn} lies in page {page}, which belongs to LPN {back}"));
-        }
-        let (found, newest) = (audit.stamps[page as usize], audit.newest[lpn as usize]);
-        if found != newest {
-            return Err(format!("LPN {lpn} resolves to version {found}, newest {newest}"));
-        }
-        self.verify_place(lpn, page)
+        medium.verify(lpn, page, &self.valid, &self.spare)?;
+        if page == NONE { Ok(()) } else { self.verify_place(lpn, page) }
     }
 
     /// A page lies where block-level mapping and the log blocks would find it.
@@ -202,7 +121,7 @@ impl Store {
     }
 
     fn verify_block(&self, block: u32) -> Result<(), String> {
-        let Some(audit) = &self.audit else { return Ok(()) };
+        let Some(medium) = &self.medium else { return Ok(()) };
         let at = self.block(block);
         let first = block * self.shape.pages_per_block;
         let valid = |from, to| (from..to).filter(|&offset| self.valid.get(first + offset)).count() as u32;
@@ -210,8 +129,8 @@ impl Store {
         if live != at.valid || beyond > 0 {
             return Err(format!("block {block} counts {} valid pages, has {live} and {beyond}", at.valid));
         }
-        if at.next != audit.next[block as usize] {
-            let programmed = audit.next[block as usize];
+        let programmed = medium.programmed(block);
+        if at.next != programmed {
             return Err(format!("block {block} is said to go on at page {}, not {programmed}", at.next));
         }
         let idle = [self.pool.is_free(block), self.pool.is_spare(block), self.pool.is_retired(block)];
@@ -247,7 +166,7 @@ impl Store {
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
     pub(crate) fn verify(&self) -> Result<(), String> {
-        if self.audit.is_none() {
+        if self.medium.is_none() {
             return Ok(());
         }
         (0..self.map.len() as u32).try_for_each(|owner| self.verify_mapping(owner))?;

@@ -28,7 +28,6 @@ mod logs;
 mod recover;
 mod state;
 pub mod store;
-mod taped;
 mod told;
 mod trims;
 

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use super::audit::Audit;
 use super::layout::Shape;
 use super::store::Store;
 use crate::config::Settings;
@@ -58,10 +57,5 @@ impl Store {
             self.remember();
         }
         Ok(())
-    }
-
-    /// Check mode goes on from the present state.
-    pub(super) fn remember(&mut self) {
-        self.audit = Some(Box::new(Audit::of(self)));
     }
 }

@@ -6,10 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::audit::Audit;
+use super::audit;
 use super::layout::Shape;
 use crate::config::Settings;
 use crate::flash::media::Kind;
+use crate::flash::medium::Medium;
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::merges::{MergeKind, MergeStats};
@@ -89,7 +90,7 @@ pub struct Store {
     /// Logical pages the host wrote.
     pub(super) host_pages: u64,
     #[serde(skip)]
-    pub(super) audit: Option<Box<Audit>>,
+    pub(super) medium: Option<Box<Medium>>,
 }
 
 impl Store {
@@ -117,7 +118,7 @@ impl Store {
             cooperative: NONE,
             merges: MergeStats::default(),
             host_pages: 0,
-            audit: check.then(|| Box::new(Audit::new(&shape))),
+            medium: check.then(|| audit::erased(&shape)),
             shape,
         }
     }
@@ -182,8 +183,8 @@ impl Store {
 
     /// Gives a block back in which nothing was programmed.
     pub(crate) fn give_back(&mut self, block: u32) {
-        if let Some(audit) = &mut self.audit {
-            audit.rewind(block, 0);
+        if let Some(medium) = &mut self.medium {
+            medium.rewind(block, 0);
         }
         self.blocks[block as usize] = Block::FREE;
         self.pool.push(block);
@@ -210,16 +211,16 @@ impl Store {
         let at = &mut self.blocks[block as usize];
         at.next = offset + 1;
         at.valid += 1;
-        if let Some(audit) = &mut self.audit {
-            audit.program((block, at.kind()), offset, page, lpn);
+        if let Some(medium) = &mut self.medium {
+            medium.program(page, lpn, at.kind());
         }
     }
 
     /// Writes a new version of a logical page into the given page of a block.
     #[inline]
     pub(crate) fn write(&mut self, block: u32, offset: u32, lpn: u32, cause: Cause, work: &mut Work) {
-        if let Some(audit) = &mut self.audit {
-            audit.write(lpn);
+        if let Some(medium) = &mut self.medium {
+            medium.write(lpn);
         }
         self.put(block, offset, lpn);
         self.blocks[block as usize].padded |= cause == Cause::Pad;
@@ -247,13 +248,13 @@ impl Store {
         }
         let block = self.data[logical as usize];
         let next = self.blocks[block as usize].next;
-        if let Some(audit) = &mut self.audit {
-            audit.rewind(block, offset);
+        if let Some(medium) = &mut self.medium {
+            medium.rewind(block, offset);
         }
         self.write(block, offset, lpn, Cause::Host, work);
         self.blocks[block as usize].next = next.max(offset + 1);
-        if let Some(audit) = &mut self.audit {
-            audit.skip(block, next);
+        if let Some(medium) = &mut self.medium {
+            medium.leave_out(block, next);
         }
     }
 
@@ -269,8 +270,8 @@ impl Store {
 
     /// Gives a logical page up.
     pub(crate) fn trim(&mut self, lpn: u32) {
-        if let Some(audit) = &mut self.audit {
-            audit.trim(lpn);
+        if let Some(medium) = &mut self.medium {
+            medium.trim(lpn);
         }
         let old = std::mem::replace(&mut self.map[lpn as usize], NONE);
         if old != NONE {
@@ -287,8 +288,8 @@ impl Store {
         for offset in next..end.min(self.shape.lpns - first) {
             let page = self.map[(first + offset) as usize];
             if page != NONE {
-                if let Some(audit) = &mut self.audit {
-                    audit.copy(page, first + offset);
+                if let Some(medium) = &mut self.medium {
+                    medium.copy(page, first + offset);
                 }
                 self.put(block, offset, first + offset);
                 work.source(page);
@@ -298,8 +299,8 @@ impl Store {
         }
         if end > next {
             self.blocks[block as usize].next = end;
-            if let Some(audit) = &mut self.audit {
-                audit.skip(block, end);
+            if let Some(medium) = &mut self.medium {
+                medium.leave_out(block, end);
             }
         }
         if copies > 0 {
@@ -311,8 +312,8 @@ impl Store {
 
     /// Erases a block without valid pages.
     pub(crate) fn erase(&mut self, block: u32, work: &mut Work) {
-        if let Some(audit) = &mut self.audit {
-            audit.erase(block, self.blocks[block as usize].valid);
+        if let Some(medium) = &mut self.medium {
+            medium.erase(block, &self.valid);
         }
         self.blocks[block as usize] = Block::FREE;
         let chip = self.chip_of_block(block);

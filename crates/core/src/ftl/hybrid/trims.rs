@@ -55,10 +55,11 @@ impl Store {
         let (next, padded) = (self.block(log).next, self.block(log).padded);
         self.write(log, next, owner, Cause::Pad, work);
         self.blocks[log as usize].padded = padded;
-        let content = self.trimmed(logical);
         let kind = self.block(log).kind();
-        if let Some(taped) = self.audit.as_ref().and_then(|audit| audit.taped.as_ref()) {
-            taped.hold(kind, owner, content);
+        if let Some(medium) = &self.medium
+            && let Some(tape) = medium.tape()
+        {
+            tape.hold(kind, owner, medium.seq(self.page(owner)), self.trimmed(logical).into());
         }
     }
 
@@ -69,8 +70,8 @@ impl Store {
             let owner = self.trims(logical);
             self.map[owner as usize] = NONE;
             self.invalidate(page);
-            if let Some(audit) = &mut self.audit {
-                audit.forget(owner);
+            if let Some(medium) = &mut self.medium {
+                medium.forget(owner);
             }
         }
     }

@@ -1,136 +1,61 @@
-//! Check mode of a log: a medium that polices its caller, and the invariants of the model.
+//! Check mode of a log: what the medium does not know, and the log's part in power cuts.
 //!
-//! "Version stamp per page, L2P and P2L a bijection, valid + invalid + free = all,
-//! no page programmed twice or out of order within its block" (the model's contract).
+//! "L2P and P2L a bijection, valid + invalid + free = all" (the model's contract).
 
-use super::taped::Taped;
 use super::{Block, Log, State};
-use crate::util::{Bits, NONE};
+use crate::flash::Cause;
+use crate::flash::media::{Kind, Media, Tape};
+use crate::flash::medium::Medium;
+use crate::util::NONE;
 
-/// What the medium remembers beside the log's own state.
-#[derive(Clone, Debug)]
-pub(super) struct Audit {
-    /// Slots programmed (or skipped) in each block, in order.
-    programmed: Vec<u32>,
-    /// Version stamp in each slot.
-    stamps: Vec<u32>,
-    /// Newest version of each owner; it grows with every write and trim.
-    newest: Vec<u32>,
-    /// Owners that have data: written, and not trimmed since.
-    present: Bits,
-    slots_per_block: u32,
-    fault: Option<String>,
-    /// Hears of everything too, if power cuts are simulated.
-    pub taped: Option<Box<Taped>>,
-}
+impl Log {
+    /// The medium of a log in its present state, the versions counted from 1.
+    pub(super) fn policed(&self) -> Box<Medium> {
+        let blocks = self.blocks.len() as u32;
+        let slots = (self.slots_per_block, self.shape.slots_per_page);
+        let mut medium = Medium::new(self.shape.owners, blocks, slots, false);
+        // What has no answer is left for verification to report.
+        medium.found(&self.map, (0..blocks).map(|block| self.programmed(block).unwrap_or(0)));
+        Box::new(medium)
+    }
 
-impl Audit {
-    pub(crate) fn new(owners: u32, slots: u32, slots_per_block: u32) -> Audit {
-        Audit {
-            programmed: vec![0; (slots / slots_per_block) as usize],
-            stamps: vec![0; slots as usize],
-            newest: vec![0; owners as usize],
-            present: Bits::new(owners as usize),
-            slots_per_block,
-            fault: None,
-            taped: None,
+    /// What its blocks are taken as.
+    pub(super) fn kind(&self) -> Kind {
+        if self.shape.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
+    }
+
+    /// From now on programs and erases go on a tape; check mode only. `lpns` owners are logical pages.
+    ///
+    /// # Panics
+    /// Outside check mode.
+    pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, media: &Media) {
+        self.medium.as_mut().expect("in check mode").record(tape, lpns, &self.map, media);
+    }
+
+    /// Sequence number of an owner's newest version; 0 if it has none, or nothing is recorded.
+    pub(crate) fn seq(&self, owner: u32) -> u64 {
+        match (&self.medium, self.map[owner as usize]) {
+            (None, _) | (_, NONE) => 0,
+            (Some(medium), slot) => medium.seq(slot),
         }
     }
 
-    /// What the medium of a log in its present state remembers, the versions counted from 1.
-    pub(crate) fn of(log: &Log, slots: u32) -> Audit {
-        let mut audit = Audit::new(log.shape.owners, slots, log.slots_per_block);
-        for block in 0..log.blocks.len() as u32 {
-            // What has no answer is left for verification to report.
-            audit.programmed[block as usize] = log.programmed(block).unwrap_or(0);
-        }
-        for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
-            audit.newest[owner] = 1;
-            audit.present.set(owner as u32);
-            audit.stamps[slot as usize] = 1;
-        }
-        audit
+    /// The tape, if there is one.
+    pub(crate) fn tape(&self) -> Option<&Tape> {
+        self.medium.as_ref()?.tape()
     }
 
-    fn fail(&mut self, message: String) {
-        self.fault.get_or_insert(message);
-    }
-
-    /// A new version of an owner comes into being.
-    pub(crate) fn write(&mut self, owner: u32) {
-        self.newest[owner as usize] += 1;
-        self.present.set(owner);
-        if let Some(taped) = &mut self.taped {
-            taped.write(owner);
-        }
-    }
-
-    /// An owner's data is given up.
-    pub(crate) fn trim(&mut self, owner: u32) {
-        self.newest[owner as usize] += 1;
-        self.present.clear(owner);
-        if let Some(taped) = &self.taped {
-            taped.trim(owner);
-        }
-    }
-
-    /// A slot is programmed with the newest version of an owner.
-    pub(crate) fn program(&mut self, slot: u32, owner: u32) {
-        self.advance(slot, 1);
-        self.stamps[slot as usize] = self.newest[owner as usize];
-        if let Some(taped) = &mut self.taped {
-            taped.place(slot, owner);
-        }
-    }
-
-    /// Slots programmed (or skipped) in a block.
-    pub(crate) fn programmed(&self, block: u32) -> u32 {
-        self.programmed[block as usize]
-    }
-
-    /// Version stamp in a slot.
-    pub(crate) fn stamp(&self, slot: u32) -> u32 {
-        self.stamps[slot as usize]
-    }
-
-    /// Slots left unwritten when their page is programmed part-full.
-    pub(crate) fn skip(&mut self, slot: u32, count: u32) {
-        self.advance(slot, count);
-        self.stamps[slot as usize..(slot + count) as usize].fill(0);
-        if let Some(taped) = &mut self.taped {
-            taped.skip(slot, count);
-        }
-    }
-
-    fn advance(&mut self, slot: u32, count: u32) {
-        let (block, offset) = (slot / self.slots_per_block, slot % self.slots_per_block);
-        let at = self.programmed[block as usize];
-        if at != offset {
-            self.fail(format!("block {block}: slot {offset} programmed where slot {at} was due"));
-        }
-        self.programmed[block as usize] = offset + count;
-    }
-
-    /// A live slot is about to be copied.
-    pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
-        let (found, newest) = (self.stamps[slot as usize], self.newest[owner as usize]);
-        if found != newest {
-            self.fail(format!("slot {slot} is valid with version {found} of owner {owner}, newest {newest}"));
-        }
-        if let Some(taped) = &mut self.taped {
-            taped.copy(slot);
-        }
-    }
-
-    /// A block is erased; `valid` is a slot of it that is still valid.
-    pub(crate) fn erase(&mut self, block: u32, valid: Option<u32>) {
-        if let Some(slot) = valid {
-            self.fail(format!("block {block} erased while its slot {slot} is valid"));
-        }
-        self.programmed[block as usize] = 0;
-        if let Some(taped) = &self.taped {
-            taped.erase(block);
-        }
+    /// Puts what the log has programmed on the media; the largest sequence number.
+    ///
+    /// # Panics
+    /// Outside check mode.
+    pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
+        let medium = self.medium.as_ref().expect("in check mode");
+        let used =
+            |block: &u32| !matches!(self.blocks[*block as usize].state, State::Absent | State::Reserve);
+        let owner = |slot| Some(self.spare[slot as usize]);
+        let engrave = |block| medium.engrave((block, self.kind()), owner, media);
+        (0..self.blocks.len() as u32).filter(used).map(engrave).max().unwrap_or(0)
     }
 }
 
@@ -140,7 +65,7 @@ impl Log {
     pub(crate) fn version(&self, owner: u32) -> Option<u32> {
         let slot = self.map[owner as usize];
         (slot != NONE).then_some(())?;
-        self.audit.as_ref().map(|audit| audit.stamps[slot as usize])
+        self.medium.as_ref().map(|medium| medium.stamp(slot))
     }
 
     /// Checks one owner's mapping and the block it points into.
@@ -156,32 +81,8 @@ impl Log {
     }
 
     fn verify_mapping(&self, owner: u32) -> Result<(), String> {
-        let Some(audit) = &self.audit else { return Ok(()) };
-        if let Some(fault) = &audit.fault {
-            return Err(fault.clone());
-        }
-        let slot = self.map[owner as usize];
-        if audit.present.get(owner) != (slot != NONE) {
-            return Err(match slot {
-                NONE => format!("the mapping of owner {owner}, which was written, is lost"),
-                slot => format!("owner {owner} was never written or trimmed, and maps to slot {slot}"),
-            });
-        }
-        if slot == NONE {
-            return Ok(());
-        }
-        if !self.valid.get(slot) {
-            return Err(format!("owner {owner} maps to slot {slot}, which is not valid"));
-        }
-        let back = self.spare[slot as usize];
-        if back != owner {
-            return Err(format!("owner {owner} maps to slot {slot}, which belongs to owner {back}"));
-        }
-        let (found, newest) = (audit.stamps[slot as usize], audit.newest[owner as usize]);
-        if found != newest {
-            return Err(format!("owner {owner} resolves to version {found}, newest {newest}"));
-        }
-        Ok(())
+        let Some(medium) = &self.medium else { return Ok(()) };
+        medium.verify(owner, self.map[owner as usize], &self.valid, &self.spare)
     }
 
     /// Slots that must be programmed in a block of its state; `None` for an open block that is
@@ -204,18 +105,16 @@ impl Log {
     }
 
     fn verify_block(&self, block: u32) -> Result<(), String> {
-        let Some(audit) = &self.audit else { return Ok(()) };
+        let Some(medium) = &self.medium else { return Ok(()) };
         let state = &self.blocks[block as usize];
         let first = block * self.slots_per_block;
-        let programmed = audit.programmed[block as usize];
+        let programmed = medium.programmed(block);
         let mut valid = 0;
-        let mut from = first;
-        while let Some(slot) = self.valid.next_set(from, first + self.slots_per_block) {
+        for slot in self.valid.members(first, first + self.slots_per_block) {
             if slot - first >= programmed {
                 return Err(format!("block {block}: slot {} is valid but not programmed", slot - first));
             }
             valid += 1;
-            from = slot + 1;
         }
         if valid != state.valid {
             return Err(format!("block {block} counts {} valid slots, has {valid}", state.valid));
@@ -237,7 +136,7 @@ impl Log {
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
     pub(crate) fn verify(&self) -> Result<(), String> {
-        if self.audit.is_none() {
+        if self.medium.is_none() {
             return Ok(());
         }
         let mut mapped = 0;

@@ -161,8 +161,8 @@ impl Log {
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
             let live = self.valid.next_set(slot, end).expect("the block has a valid slot");
             let owner = self.spare[live as usize];
-            if let Some(audit) = &mut self.audit {
-                audit.copy(live, owner);
+            if let Some(medium) = &mut self.medium {
+                medium.copy(live, owner);
             }
             self.valid.clear(live);
             // The copy answers for what is trimmed from now on.

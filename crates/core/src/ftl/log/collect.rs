@@ -166,11 +166,11 @@ impl Log {
         at.next += run.len() as u32;
         self.valid.fill(first, at.next);
         self.blocks[self.by_block.div(first) as usize].valid += run.len() as u32;
-        let pages = self.pages();
+        let (pages, kind) = (self.pages(), self.kind());
         for (slot, &(live, owner)) in (first..).zip(run) {
-            if let Some(audit) = &mut self.audit {
-                audit.copy(live, owner);
-                audit.program(slot, owner);
+            if let Some(medium) = &mut self.medium {
+                medium.copy(live, owner);
+                medium.program(slot, owner, kind);
             }
             self.spare[slot as usize] = owner;
             self.map[owner as usize] = slot;
@@ -213,9 +213,8 @@ impl Log {
     ) {
         let after = self.blocks[block as usize].after;
         work.at(self.slot_page(block * self.slots_per_block)).erase_after(chip, cause, after);
-        if let Some(audit) = &mut self.audit {
-            let first = block * self.slots_per_block;
-            audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
+        if let Some(medium) = &mut self.medium {
+            medium.erase(block, &self.valid);
         }
         pool.erased(chip, block);
         self.blocks[block as usize] = Block::new(State::Absent);

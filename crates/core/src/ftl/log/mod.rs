@@ -36,10 +36,8 @@ mod recover;
 mod serial;
 mod speed;
 mod state;
-mod taped;
 mod trims;
 
-use audit::Audit;
 use background::Background;
 pub use recover::FoundBlock;
 use serial::Serial;
@@ -49,6 +47,7 @@ use trims::Trims;
 use super::gc::{Policy, Space};
 use super::pool::BlockPool;
 use crate::config::Settings;
+use crate::flash::medium::Medium;
 use crate::flash::parallel::Allocation;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE, memory};
@@ -220,7 +219,7 @@ pub struct Log {
     /// What was trimmed and would not survive a power cut.
     trims: Option<Box<Trims>>,
     #[serde(skip)]
-    audit: Option<Box<Audit>>,
+    medium: Option<Box<Medium>>,
 }
 
 impl Log {
@@ -275,7 +274,7 @@ impl Log {
             leaving: Vec::with_capacity(slots_per_block as usize),
             superseded: Vec::with_capacity(COPIED),
             trims: None,
-            audit: check.then(|| Box::new(Audit::new(shape.owners, slots, slots_per_block))),
+            medium: None,
         };
         for chip in 0..groups {
             for _ in 0..shape.reserve {
@@ -287,6 +286,9 @@ impl Log {
                 };
                 log.reserve_push(chip, block);
             }
+        }
+        if check {
+            log.medium = Some(log.policed());
         }
         log
     }
@@ -458,8 +460,8 @@ impl Log {
         }
         self.writes += 1;
         let old = self.map[owner as usize];
-        if let Some(audit) = &mut self.audit {
-            audit.write(owner);
+        if let Some(medium) = &mut self.medium {
+            medium.write(owner);
         }
         if old != NONE {
             self.invalidate(old);
@@ -492,8 +494,8 @@ impl Log {
     /// Invalidates the owner's data, if any.
     pub(crate) fn trim(&mut self, owner: u32) {
         let old = self.map[owner as usize];
-        if let Some(audit) = &mut self.audit {
-            audit.trim(owner);
+        if let Some(medium) = &mut self.medium {
+            medium.trim(owner);
         }
         if old != NONE {
             self.note_trim(owner, old);
@@ -523,14 +525,15 @@ impl Log {
 
     /// Skips the rest of a part-full page; whether there was one.
     fn pad(&mut self, chip: u32) -> bool {
+        let kind = self.kind();
         let at = &mut self.chips[chip as usize];
         let rest = self.by_page.rem(at.next);
         if rest == 0 {
             return false;
         }
         let skipped = self.shape.slots_per_page - rest;
-        if let Some(audit) = &mut self.audit {
-            audit.skip(at.next, skipped);
+        if let Some(medium) = &mut self.medium {
+            medium.pad(at.next, skipped, kind);
         }
         at.next += skipped;
         true
@@ -559,6 +562,7 @@ impl Log {
     /// Puts an owner's data into the next slot of the frontier; that slot, and its block.
     #[inline(always)]
     fn place(&mut self, chip: u32, owner: u32) -> (u32, u32) {
+        let kind = self.kind();
         let at = &mut self.chips[chip as usize];
         let slot = at.next;
         at.next += 1;
@@ -568,8 +572,8 @@ impl Log {
         let block = self.by_block.div(slot);
         self.blocks[block as usize].valid += 1;
         self.map[owner as usize] = slot;
-        if let Some(audit) = &mut self.audit {
-            audit.program(slot, owner);
+        if let Some(medium) = &mut self.medium {
+            medium.program(slot, owner, kind);
         }
         (slot, block)
     }

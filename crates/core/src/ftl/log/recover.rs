@@ -1,6 +1,5 @@
 //! A log made anew from what a power cut left on flash.
 
-use super::audit::Audit;
 use super::{Block, Log, Shape, State};
 use crate::config::Settings;
 use crate::ftl::pool::BlockPool;
@@ -74,7 +73,7 @@ impl Log {
             log.advance_cursor();
         }
         if check {
-            log.audit = Some(Box::new(Audit::of(&log, log.spare.len() as u32)));
+            log.medium = Some(log.policed());
         }
         Ok(log)
     }

@@ -105,8 +105,8 @@ impl Log {
         }
         self.writes += 1;
         let old = self.map[owner as usize];
-        if let Some(audit) = &mut self.audit {
-            audit.write(owner);
+        if let Some(medium) = &mut self.medium {
+            medium.write(owner);
         }
         if old != NONE {
             self.invalidate(old);
@@ -163,8 +163,8 @@ impl Log {
                 last_page = page;
             }
             let owner = self.spare[live as usize];
-            if let Some(audit) = &mut self.audit {
-                audit.copy(live, owner);
+            if let Some(medium) = &mut self.medium {
+                medium.copy(live, owner);
             }
             self.valid.clear(live);
             if self.chips[0].next == self.chips[0].end {
@@ -182,9 +182,8 @@ impl Log {
 
     fn erase_next(&mut self, chip: u32, block: u32, pool: &mut BlockPool, work: &mut Work) {
         work.at(self.slot_page(block * self.slots_per_block)).erase(chip, self.shape.gc);
-        if let Some(audit) = &mut self.audit {
-            let first = block * self.slots_per_block;
-            audit.erase(block, self.valid.next_set(first, first + self.slots_per_block));
+        if let Some(medium) = &mut self.medium {
+            medium.erase(block, &self.valid);
         }
         pool.erased(chip, block);
         self.blocks[block as usize] = Block::new(State::Absent);

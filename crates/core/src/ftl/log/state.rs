@@ -5,7 +5,6 @@
 
 use std::io;
 
-use super::audit::Audit;
 use super::{COPIED, Log, Shape};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE, memory};
@@ -56,7 +55,7 @@ impl Log {
         self.copied = Vec::with_capacity(COPIED);
         self.leaving = Vec::with_capacity(self.slots_per_block as usize);
         if check {
-            self.audit = Some(Box::new(Audit::of(self, slots)));
+            self.medium = Some(self.policed());
         }
         Ok(())
     }

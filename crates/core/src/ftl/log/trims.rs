@@ -214,8 +214,8 @@ impl Log {
             let Some(unit) = self.unit_kept_by(slot) else { continue };
             any = true;
             self.writes += 1;
-            if let Some(audit) = &mut self.audit {
-                audit.write(unit);
+            if let Some(medium) = &mut self.medium {
+                medium.write(unit);
             }
             self.unit_moves(unit);
             let old = self.map[unit as usize];

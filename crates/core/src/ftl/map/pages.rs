@@ -101,7 +101,7 @@ impl TranslationPages {
         if !on_flash {
             return Ok(TranslationPages::over(log, settings, false));
         }
-        log.record(tape, Kind::Map, 0, media);
+        log.record(tape, 0, media);
         let mut pages = TranslationPages::over(log, settings, true);
         let mut persisted = pages.persisted.take().unwrap_or_default();
         for unit in 0..pages.units {
@@ -134,7 +134,7 @@ impl TranslationPages {
 
     /// From now on programs and erases go on a tape, with what the units say.
     pub(crate) fn record(&mut self, tape: &Tape, media: &Media) {
-        self.log.record(tape, Kind::Map, 0, media);
+        self.log.record(tape, 0, media);
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 

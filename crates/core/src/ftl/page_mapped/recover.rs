@@ -53,7 +53,7 @@ pub(super) fn recover<T: Translation>(
     let mut data = Log::recover(data, settings, &mut pool, true, &blocks, scan.data.map())?;
     let blocks = scan.blocks_of(Kind::Map);
     let map = Log::recover(map, settings, &mut pool, T::ON_FLASH, &blocks, scan.map.map())?;
-    data.record(tape, Kind::Data, lpns, media);
+    data.record(tape, lpns, media);
     relied.iter().for_each(|trim| data.rely(trim.unit, trim.slot));
     let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
     let mut reads = pages.pages_by_chip(media.chips());
@@ -82,12 +82,12 @@ impl<T: Translation> Survive for PageMapped<T> {
         for block in 0..media.blocks() {
             media.set_erases(block, self.pool.erase_count(block));
         }
-        let last = self.data.engrave(Kind::Data, media);
-        if T::ON_FLASH { last.max(self.pages.log().engrave(Kind::Map, media)) } else { last }
+        let last = self.data.engrave(media);
+        if T::ON_FLASH { last.max(self.pages.log().engrave(media)) } else { last }
     }
 
     fn record(&mut self, tape: &Tape, media: &Media) {
-        self.data.record(tape, Kind::Data, self.lpns, media);
+        self.data.record(tape, self.lpns, media);
         if T::ON_FLASH {
             self.pages.record(tape, media);
         }

@@ -1,0 +1,264 @@
+//! Check mode: a medium that polices its caller, as dhara's simulated NAND does.
+//!
+//! It hears of every write, trim, program, copy and erase that an FTL decides, and keeps what the FTL does not:
+//! a version stamp for each slot, and how far each block is programmed. "Version stamp per page, no page
+//! programmed twice or out of order within its block" (the model's contract). If power cuts are simulated, it
+//! writes every program and erase on a [`Tape`], with the spare areas.
+
+use super::media::{Change, Kind, Media, Spare, Tape};
+use crate::util::{Bits, NONE};
+
+const PADDING: Spare = Spare { owner: NONE, seq: 0 };
+
+/// Spare areas, and where the programs and erases go.
+#[derive(Clone, Debug)]
+struct Taped {
+    tape: Tape,
+    /// Owners below this are logical pages.
+    lpns: u32,
+    spares: Vec<Spare>,
+    /// Sequence number of what is programmed next.
+    next: u64,
+}
+
+/// What the flash remembers beside the FTL's own state.
+#[derive(Clone, Debug)]
+pub(crate) struct Medium {
+    slots_per_block: u32,
+    slots_per_page: u32,
+    /// Pages may be left out, though never programmed backwards.
+    gaps: bool,
+    /// Slots of each block that are programmed, or left out.
+    programmed: Vec<u32>,
+    /// Version stamp in each slot; 0: none is known.
+    stamps: Vec<u32>,
+    /// Newest version of each owner; it grows with every write and trim.
+    newest: Vec<u32>,
+    /// Owners that have data: written, and not trimmed since.
+    present: Bits,
+    fault: Option<String>,
+    taped: Option<Box<Taped>>,
+}
+
+impl Medium {
+    /// So many erased blocks, for so many owners.
+    pub(crate) fn new(
+        owners: u32,
+        blocks: u32,
+        (slots_per_block, slots_per_page): (u32, u32),
+        gaps: bool,
+    ) -> Medium {
+        Medium {
+            slots_per_block,
+            slots_per_page,
+            gaps,
+            programmed: vec![0; blocks as usize],
+            stamps: vec![0; (blocks * slots_per_block) as usize],
+            newest: vec![0; owners as usize],
+            present: Bits::new(owners as usize),
+            fault: None,
+            taped: None,
+        }
+    }
+
+    /// What is there already: where each owner's data lies, its version counted from 1, and how far each block
+    /// is programmed.
+    pub(crate) fn found(&mut self, map: &[u32], programmed: impl Iterator<Item = u32>) {
+        self.programmed = programmed.collect();
+        for (owner, slot) in mapped(map) {
+            self.newest[owner as usize] = 1;
+            self.present.set(owner);
+            self.stamps[slot as usize] = 1;
+        }
+    }
+
+    fn fail(&mut self, message: String) {
+        self.fault.get_or_insert(message);
+    }
+
+    /// A new version of an owner comes into being.
+    pub(crate) fn write(&mut self, owner: u32) {
+        self.newest[owner as usize] += 1;
+        self.present.set(owner);
+        if let Some(taped) = &mut self.taped {
+            taped.next = taped.tape.next((owner < taped.lpns).then_some(owner), false);
+        }
+    }
+
+    /// An owner's data is given up.
+    pub(crate) fn trim(&mut self, owner: u32) {
+        self.forget(owner);
+        if let Some(taped) = &self.taped {
+            taped.tape.next((owner < taped.lpns).then_some(owner), true);
+        }
+    }
+
+    /// What an owner had is needed no more.
+    pub(crate) fn forget(&mut self, owner: u32) {
+        self.newest[owner as usize] += 1;
+        self.present.clear(owner);
+    }
+
+    /// A slot is programmed with the newest version of an owner; what its block was taken as.
+    pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
+        self.advance(slot, 1);
+        self.stamps[slot as usize] = self.newest[owner as usize];
+        if let Some(taped) = &mut self.taped {
+            taped.spares[slot as usize] = Spare { owner, seq: taped.next };
+            self.page_done(slot + 1, kind);
+        }
+    }
+
+    /// Slots are left unwritten when their page is programmed part-full.
+    pub(crate) fn pad(&mut self, slot: u32, count: u32, kind: Kind) {
+        self.advance(slot, count);
+        let slots = slot as usize..(slot + count) as usize;
+        self.stamps[slots.clone()].fill(0);
+        if let Some(taped) = &mut self.taped {
+            taped.spares[slots].fill(PADDING);
+            self.page_done(slot + count, kind);
+        }
+    }
+
+    fn advance(&mut self, slot: u32, count: u32) {
+        let (block, offset) = (slot / self.slots_per_block, slot % self.slots_per_block);
+        let due = self.programmed[block as usize];
+        if offset != due && !(self.gaps && offset > due) {
+            self.fail(format!("block {block}: slot {offset} programmed where slot {due} was due"));
+        }
+        self.programmed[block as usize] = offset + count;
+    }
+
+    fn page_done(&self, end: u32, kind: Kind) {
+        let Some(taped) = &self.taped else { return };
+        if end.is_multiple_of(self.slots_per_page) {
+            let spares = &taped.spares[(end - self.slots_per_page) as usize..end as usize];
+            let page = end / self.slots_per_page - 1;
+            taped.tape.note(Change::Program { page, kind, spares: spares.into() });
+        }
+    }
+
+    /// Slots of a block before `next` are left out.
+    pub(crate) fn leave_out(&mut self, block: u32, next: u32) {
+        let due = &mut self.programmed[block as usize];
+        *due = next.max(*due);
+    }
+
+    /// What is put in place before time 0 is in no order: `next` is due in a block.
+    pub(crate) fn rewind(&mut self, block: u32, next: u32) {
+        self.programmed[block as usize] = next;
+    }
+
+    /// A valid slot is about to be copied: its version stays.
+    pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
+        let (found, newest) = (self.stamps[slot as usize], self.newest[owner as usize]);
+        if found != newest {
+            self.fail(format!("slot {slot} is valid with version {found} of owner {owner}, newest {newest}"));
+        }
+        if let Some(taped) = &mut self.taped {
+            taped.next = taped.spares[slot as usize].seq;
+        }
+    }
+
+    /// A block is erased; `valid` are the slots that the FTL holds for valid.
+    pub(crate) fn erase(&mut self, block: u32, valid: &Bits) {
+        let first = block * self.slots_per_block;
+        if let Some(slot) = valid.next_set(first, first + self.slots_per_block) {
+            self.fail(format!("block {block} erased while its slot {slot} is valid"));
+        }
+        self.programmed[block as usize] = 0;
+        if let Some(taped) = &self.taped {
+            taped.tape.note(Change::Erase { block });
+        }
+    }
+
+    /// Slots of a block that are programmed, or left out.
+    pub(crate) fn programmed(&self, block: u32) -> u32 {
+        self.programmed[block as usize]
+    }
+
+    /// Version stamp in a slot, counted in writes and trims of its owner.
+    pub(crate) fn stamp(&self, slot: u32) -> u32 {
+        self.stamps[slot as usize]
+    }
+
+    /// Checks that an owner resolves to the newest of its versions, in a slot of its own.
+    ///
+    /// # Errors
+    /// In words, if it does not; or what was done to the flash that must not be done.
+    pub(crate) fn verify(&self, owner: u32, slot: u32, valid: &Bits, spare: &[u32]) -> Result<(), String> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        if self.present.get(owner) != (slot != NONE) {
+            return Err(match slot {
+                NONE => format!("the mapping of owner {owner}, which was written, is lost"),
+                slot => format!("owner {owner} was never written or trimmed, and maps to slot {slot}"),
+            });
+        }
+        if slot == NONE {
+            return Ok(());
+        }
+        if !valid.get(slot) {
+            return Err(format!("owner {owner} maps to slot {slot}, which is not valid"));
+        }
+        let back = spare[slot as usize];
+        if back != owner {
+            return Err(format!("owner {owner} maps to slot {slot}, which belongs to owner {back}"));
+        }
+        let (found, newest) = (self.stamps[slot as usize], self.newest[owner as usize]);
+        if found != newest {
+            return Err(format!("owner {owner} resolves to version {found}, newest {newest}"));
+        }
+        Ok(())
+    }
+
+    /// From now on programs and erases go on a tape. The media hold what lies where `map` says; owners below
+    /// `lpns` are logical pages.
+    pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, map: &[u32], media: &Media) {
+        let mut spares = vec![PADDING; self.stamps.len()];
+        for (owner, slot) in mapped(map) {
+            let seq = media.seq(self.slots_per_page, slot, owner).unwrap_or(0);
+            spares[slot as usize] = Spare { owner, seq };
+        }
+        self.taped = Some(Box::new(Taped { tape: tape.clone(), lpns, spares, next: 0 }));
+    }
+
+    /// The tape, if there is one.
+    pub(crate) fn tape(&self) -> Option<&Tape> {
+        self.taped.as_ref().map(|taped| &taped.tape)
+    }
+
+    /// Sequence number of the version in a slot; 0 if nothing is recorded.
+    pub(crate) fn seq(&self, slot: u32) -> u64 {
+        self.taped.as_ref().map_or(0, |taped| taped.spares[slot as usize].seq)
+    }
+
+    /// Puts a block on the media as far as it is programmed, each slot's version stamp for its sequence number;
+    /// the largest of them. Slots whose owner is not known hold nothing.
+    pub(crate) fn engrave(
+        &self,
+        (block, kind): (u32, Kind),
+        owner: impl Fn(u32) -> Option<u32>,
+        media: &mut Media,
+    ) -> u64 {
+        let spare = |slot| match (owner(slot), self.stamp(slot)) {
+            (None, _) | (_, 0) => PADDING,
+            (Some(owner), stamp) => Spare { owner, seq: u64::from(stamp) },
+        };
+        let first = block * self.slots_per_block / self.slots_per_page;
+        let mut last = 0;
+        for page in first..first + self.programmed(block) / self.slots_per_page {
+            let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
+            let spares: Box<[Spare]> = slots.map(spare).collect();
+            last = spares.iter().map(|spare| spare.seq).fold(last, u64::max);
+            media.engrave(page, kind, spares);
+        }
+        last
+    }
+}
+
+/// The owners that have data, and the slots it lies in.
+fn mapped(map: &[u32]) -> impl Iterator<Item = (u32, u32)> + '_ {
+    (0..).zip(map.iter().copied()).filter(|&(_, slot)| slot != NONE)
+}
