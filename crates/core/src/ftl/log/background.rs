@@ -17,8 +17,9 @@
 //! victim is begun in the background only where some closed block gains a page, so that policies that
 //! take any block (`fifo`, `random`) do not turn a full log over and over.
 
+use super::shape::sure_slots;
 use super::speed::Speed;
-use super::{Log, State, sure_slots};
+use super::{Log, State};
 use crate::flash::Work;
 use crate::ftl::gc::Need;
 use crate::ftl::pool::BlockPool;

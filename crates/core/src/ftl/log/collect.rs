@@ -8,29 +8,6 @@ use crate::ftl::pool::BlockPool;
 use crate::util::{NONE, memory};
 
 impl Log {
-    pub(super) fn open_frontier(
-        &mut self,
-        chip: u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
-        moved: &mut impl FnMut(u32),
-    ) {
-        let mut gainless = 0;
-        while self.chips[chip as usize].next == self.chips[chip as usize].end {
-            if self.resume(chip) {
-                break;
-            }
-            let may_take = self.chips[chip as usize].held < self.shape.limit;
-            match may_take.then(|| pool.take(chip)).flatten() {
-                Some(block) => {
-                    self.chips[chip as usize].held += 1;
-                    self.open(chip, block);
-                }
-                None => self.collect(chip, &mut gainless, pool, work, moved),
-            }
-        }
-    }
-
     /// Collects garbage on a chip until the pool has a block of it.
     pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
@@ -52,7 +29,7 @@ impl Log {
 
     /// Moves a victim's live slots on and erases it. `gainless` counts the victims in succession
     /// that gained nothing.
-    fn collect(
+    pub(super) fn collect(
         &mut self,
         chip: u32,
         gainless: &mut u32,
@@ -193,15 +170,6 @@ impl Log {
         }
     }
 
-    /// Gives a chip whose frontier is full another one for copies.
-    pub(super) fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
-        self.choose_frontier(chip, Speed::Slowest, false, pool);
-        if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
-            let block = self.reserve_pop(chip, pool);
-            self.open(chip, block);
-        }
-    }
-
     /// Erases a block; one that is past its limit is retired, and a spare block stands in for it.
     pub(super) fn erase(
         &mut self,
@@ -232,67 +200,6 @@ impl Log {
         self.blocks[spare as usize] = Block::new(State::Absent);
         self.chips[chip as usize].held -= 1;
         pool.push(spare);
-    }
-
-    /// Makes the block set aside the frontier; whether there is one.
-    pub(super) fn resume(&mut self, chip: u32) -> bool {
-        let at = &mut self.chips[chip as usize];
-        let found = at.aside_next != at.aside_end;
-        if found {
-            (at.next, at.end) = (at.aside_next, at.aside_end);
-            at.aside_next = at.aside_end;
-        }
-        found
-    }
-
-    pub(super) fn open(&mut self, chip: u32, block: u32) {
-        let at = &mut self.chips[chip as usize];
-        at.next = block * self.slots_per_block;
-        at.end = at.next + self.slots_per_block;
-        self.blocks[block as usize] = Block::new(State::Open);
-    }
-
-    pub(super) fn reserve_push(&mut self, chip: u32, block: u32) {
-        let at = &mut self.chips[chip as usize];
-        self.blocks[block as usize] = Block { next: at.reserve, ..Block::new(State::Reserve) };
-        at.reserve = block;
-        at.reserve_len += 1;
-    }
-
-    /// Takes the reserve block erased last or, under wear levelling, the least worn; where blocks are
-    /// chosen by speed, the slowest.
-    pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
-        let mut best = self.chips[chip as usize].reserve;
-        assert!(best != NONE, "the reserve of chip {chip} is empty");
-        if pool.threshold().is_some() || self.by_speed.is_some() {
-            let rank = |block| (u32::MAX - pool.class(block), pool.erase_count(block));
-            let mut block = self.blocks[best as usize].next;
-            while block != NONE {
-                let levels = pool.threshold().is_some();
-                let better = if levels { rank(block) < rank(best) } else { rank(block).0 < rank(best).0 };
-                if better {
-                    best = block;
-                }
-                block = self.blocks[block as usize].next;
-            }
-        }
-        self.reserve_remove(chip, best);
-        best
-    }
-
-    fn reserve_remove(&mut self, chip: u32, block: u32) {
-        let next = self.blocks[block as usize].next;
-        let at = &mut self.chips[chip as usize];
-        at.reserve_len -= 1;
-        if at.reserve == block {
-            at.reserve = next;
-            return;
-        }
-        let mut before = at.reserve;
-        while self.blocks[before as usize].next != block {
-            before = self.blocks[before as usize].next;
-        }
-        self.blocks[before as usize].next = next;
     }
 
     /// Whether a block is closed.

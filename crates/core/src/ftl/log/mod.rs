@@ -32,8 +32,10 @@
 mod audit;
 mod background;
 mod collect;
+mod frontier;
 mod recover;
 mod serial;
+mod shape;
 mod speed;
 mod state;
 mod trims;
@@ -41,6 +43,7 @@ mod trims;
 use background::Background;
 pub use recover::FoundBlock;
 use serial::Serial;
+pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, live_most};
 use speed::{Partly, Speed};
 use trims::Trims;
 
@@ -48,41 +51,9 @@ use super::gc::{Policy, Space};
 use super::pool::BlockPool;
 use crate::config::Settings;
 use crate::flash::medium::Medium;
-use crate::flash::parallel::Allocation;
 use crate::flash::{Cause, Work};
 use crate::util::{Bits, Divider, NONE, memory};
 use serde::{Deserialize, Serialize};
-
-/// Size and behaviour of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
-    /// Chips it spans: units of [`crate::flash::parallel`], which are dies or planes where those work
-    /// on their own.
-    pub chips: u32,
-    /// Pages go to the next idle chip, not where their number says.
-    pub dynamic: bool,
-    /// Most blocks it may have on each chip, the reserve included.
-    pub limit: u32,
-    /// NAND pages per erase block.
-    pub pages_per_block: u32,
-    /// Slots per NAND page.
-    pub slots_per_page: u32,
-    /// Number of owners (LPNs or translation pages, then units of trims).
-    pub owners: u32,
-    /// Units of trims among the owners (`trims.rs`).
-    pub trim_units: u32,
-    /// LPNs in a unit.
-    pub lpns_per_unit: u32,
-    /// An erase waits for what replaces the block's slots on other chips.
-    pub power_safe: bool,
-    /// Erased blocks kept on each chip.
-    pub reserve: u32,
-    /// Cause of a copy.
-    pub gc: Cause,
-    /// One block is filled at a time, whichever chip it lies on; `limit` and `reserve` are then the
-    /// whole log's, see [`serial`].
-    pub serial: bool,
-}
 
 /// What a block is to this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,37 +100,6 @@ struct Chip {
     /// The same of the block set aside.
     aside_next: u32,
     aside_end: u32,
-}
-
-/// Slots of a block that collection can count on.
-fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
-    u64::from(pages_per_block * slots_per_page - (slots_per_page - 1))
-}
-
-/// Logical pages of the user that one chip must have room for, at most.
-pub(crate) fn live_most(settings: &Settings) -> u64 {
-    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
-    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.units()));
-    match settings.ftl.allocation {
-        Allocation::Static(_) if whole_pages => settings.spread().most(user),
-        // One more keeps a chip with room for the next page in reach, see `Log::aim`.
-        Allocation::Dynamic if whole_pages => user.div_ceil(chips) + 1,
-        // Pages go round the chips as they fill.
-        _ => user.div_ceil(chips),
-    }
-}
-
-/// Blocks below which a chip with `live` slots could not collect garbage.
-pub(crate) fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
-    // One page more than the live slots, see `Log::room`.
-    let slots = live + if slots_per_page == 1 { 1 } else { 2 * u64::from(slots_per_page) };
-    slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve)
-}
-
-/// Blocks with which the oldest block of a sequential overwrite holds nothing valid when it is
-/// collected: one block of slack beyond the live ones.
-pub(crate) fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
-    live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
 }
 
 /// Blocks that a collection may program before the list of them grows.
@@ -338,87 +278,9 @@ impl Log {
         self.by_page.div(slot)
     }
 
-    /// Whether the page buffer that writes fill is part-full, where slots are smaller than pages.
-    #[inline]
-    pub(crate) fn page_begun(&self) -> bool {
-        self.shape.slots_per_page > 1 && self.by_page.rem(self.chips[self.cursor as usize].next) != 0
-    }
-
-    /// Whether the slot's page is still in the open block's page buffer.
-    #[inline]
-    pub(crate) fn buffered(&self, slot: u32) -> bool {
-        if self.shape.slots_per_page == 1 {
-            return false;
-        }
-        let next = self.chips[self.slot_chip(slot) as usize].next;
-        self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
-    }
-
-    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)), unless
-    /// another order is set.
-    #[inline]
-    pub(crate) fn home(&self, owner: u32) -> u32 {
-        let page = self.by_page.div(owner);
-        if self.cycle.is_empty() { self.chip_of.rem(page) } else { self.place_in_cycle(page) }
-    }
-
-    #[cold]
-    fn place_in_cycle(&self, page: u32) -> u32 {
-        self.cycle[self.cycle_of.rem(page) as usize]
-    }
-
-    /// Chip the next write of this owner goes to; under dynamic allocation, once [`Log::aim`] has
-    /// been called for it. Where slots are smaller than pages, pages go round the chips as they fill
-    /// (model, "The stack").
-    #[inline]
-    pub(crate) fn write_chip(&self, owner: u32) -> u32 {
-        if self.by_cursor { self.cursor } else { self.home(owner) }
-    }
-
-    /// Under dynamic allocation, chooses the chip of the next page.
-    #[inline(always)]
-    pub(crate) fn aim(&mut self, work: &mut Work) {
-        if self.shape.dynamic {
-            self.take_aim(work);
-        }
-    }
-
-    /// Turns to the next idle chip, or just the next if none is, that can take data and still collect
-    /// its garbage. A page buffer is filled first.
-    #[cold]
-    fn take_aim(&mut self, work: &mut Work) {
-        if self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
-            let mut turn =
-                (self.cursor..self.shape.chips).chain(0..self.cursor).filter(|&chip| self.has_room(chip));
-            let next = turn.clone().find(|&chip| !work.is_busy(chip)).or_else(|| turn.next());
-            self.cursor = next.expect("the user capacity leaves room on some chip");
-            work.occupy(self.cursor);
-        }
-    }
-
-    /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as
-    /// that is known now.
-    #[inline]
-    pub(crate) fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
-        if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
-    }
-
-    fn cursor_ahead(&self, ahead: u32) -> u32 {
-        let filled = self.by_page.rem(self.chips[self.cursor as usize].next);
-        self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
-    }
-
     /// Blocks the log has on a chip, its reserve included.
     pub(crate) fn held(&self, chip: u32) -> u32 {
         self.chips[chip as usize].held
-    }
-
-    /// Whether the next write of an owner on this chip needs another block, which the log may take.
-    #[inline]
-    pub(crate) fn wants_block(&self, chip: u32) -> bool {
-        let at = &self.chips[chip as usize];
-        let partly = self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
-        at.next == at.end && at.aside_next == at.aside_end && partly == 0 && at.held < self.shape.limit
     }
 
     /// Ends the collection begun in the background on the chip that the next write of an owner goes to,
@@ -520,72 +382,6 @@ impl Log {
                     }
                 }
             }
-        }
-    }
-
-    /// Skips the rest of a part-full page; whether there was one.
-    fn pad(&mut self, chip: u32) -> bool {
-        let kind = self.kind();
-        let at = &mut self.chips[chip as usize];
-        let rest = self.by_page.rem(at.next);
-        if rest == 0 {
-            return false;
-        }
-        let skipped = self.shape.slots_per_page - rest;
-        if let Some(medium) = &mut self.medium {
-            medium.pad(at.next, skipped, kind);
-        }
-        at.next += skipped;
-        true
-    }
-
-    /// Whether a chip can take a page of data and still collect its garbage.
-    fn has_room(&self, chip: u32) -> bool {
-        let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
-        let sure = sure_slots(pages_per_block, slots_per_page);
-        let units = if self.trims.is_some() { self.shape.trim_units } else { 0 };
-        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page + units);
-        u64::from(self.chips[chip as usize].live + slots_per_page) <= room
-    }
-
-    /// Moves the cursor to the next chip that can take data and still collect its garbage.
-    fn advance_cursor(&mut self) {
-        for _ in 0..self.shape.chips {
-            self.cursor = (self.cursor + 1) % self.shape.chips;
-            if self.has_room(self.cursor) {
-                return;
-            }
-        }
-        unreachable!("the user capacity leaves room on some chip");
-    }
-
-    /// Puts an owner's data into the next slot of the frontier; that slot, and its block.
-    #[inline(always)]
-    fn place(&mut self, chip: u32, owner: u32) -> (u32, u32) {
-        let kind = self.kind();
-        let at = &mut self.chips[chip as usize];
-        let slot = at.next;
-        at.next += 1;
-        at.live += 1;
-        self.spare[slot as usize] = owner;
-        self.valid.set(slot);
-        let block = self.by_block.div(slot);
-        self.blocks[block as usize].valid += 1;
-        self.map[owner as usize] = slot;
-        if let Some(medium) = &mut self.medium {
-            medium.program(slot, owner, kind);
-        }
-        (slot, block)
-    }
-
-    #[inline]
-    fn close_if_full(&mut self, chip: u32) {
-        let at = self.chips[chip as usize];
-        if at.next == at.end {
-            let block = self.by_block.div(at.end - 1);
-            let state = &mut self.blocks[block as usize];
-            state.state = State::Closed;
-            self.victims.close(chip, block, state.valid, self.writes);
         }
     }
 

@@ -1,0 +1,246 @@
+//! The frontier: which chip and which block take the next slot, and the erased blocks of the reserve.
+
+use super::speed::Speed;
+use super::{Block, Log, Shape, State, shape::sure_slots};
+use crate::flash::Work;
+use crate::ftl::pool::BlockPool;
+use crate::util::NONE;
+
+impl Log {
+    /// Whether the page buffer that writes fill is part-full, where slots are smaller than pages.
+    #[inline]
+    pub(crate) fn page_begun(&self) -> bool {
+        self.shape.slots_per_page > 1 && self.by_page.rem(self.chips[self.cursor as usize].next) != 0
+    }
+
+    /// Whether the slot's page is still in the open block's page buffer.
+    #[inline]
+    pub(crate) fn buffered(&self, slot: u32) -> bool {
+        if self.shape.slots_per_page == 1 {
+            return false;
+        }
+        let next = self.chips[self.slot_chip(slot) as usize].next;
+        self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
+    }
+
+    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)), unless
+    /// another order is set.
+    #[inline]
+    pub(crate) fn home(&self, owner: u32) -> u32 {
+        let page = self.by_page.div(owner);
+        if self.cycle.is_empty() { self.chip_of.rem(page) } else { self.place_in_cycle(page) }
+    }
+
+    #[cold]
+    fn place_in_cycle(&self, page: u32) -> u32 {
+        self.cycle[self.cycle_of.rem(page) as usize]
+    }
+
+    /// Chip the next write of this owner goes to; under dynamic allocation, once [`Log::aim`] has
+    /// been called for it. Where slots are smaller than pages, pages go round the chips as they fill
+    /// (model, "The stack").
+    #[inline]
+    pub(crate) fn write_chip(&self, owner: u32) -> u32 {
+        if self.by_cursor { self.cursor } else { self.home(owner) }
+    }
+
+    /// Under dynamic allocation, chooses the chip of the next page.
+    #[inline(always)]
+    pub(crate) fn aim(&mut self, work: &mut Work) {
+        if self.shape.dynamic {
+            self.take_aim(work);
+        }
+    }
+
+    /// Turns to the next idle chip, or just the next if none is, that can take data and still collect
+    /// its garbage. A page buffer is filled first.
+    #[cold]
+    fn take_aim(&mut self, work: &mut Work) {
+        if self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
+            let mut turn =
+                (self.cursor..self.shape.chips).chain(0..self.cursor).filter(|&chip| self.has_room(chip));
+            let next = turn.clone().find(|&chip| !work.is_busy(chip)).or_else(|| turn.next());
+            self.cursor = next.expect("the user capacity leaves room on some chip");
+            work.occupy(self.cursor);
+        }
+    }
+
+    /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as
+    /// that is known now.
+    #[inline]
+    pub(crate) fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
+        if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
+    }
+
+    fn cursor_ahead(&self, ahead: u32) -> u32 {
+        let filled = self.by_page.rem(self.chips[self.cursor as usize].next);
+        self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
+    }
+
+    /// Whether the next write of an owner on this chip needs another block, which the log may take.
+    #[inline]
+    pub(crate) fn wants_block(&self, chip: u32) -> bool {
+        let at = &self.chips[chip as usize];
+        let partly = self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
+        at.next == at.end && at.aside_next == at.aside_end && partly == 0 && at.held < self.shape.limit
+    }
+
+    /// Skips the rest of a part-full page; whether there was one.
+    pub(super) fn pad(&mut self, chip: u32) -> bool {
+        let kind = self.kind();
+        let at = &mut self.chips[chip as usize];
+        let rest = self.by_page.rem(at.next);
+        if rest == 0 {
+            return false;
+        }
+        let skipped = self.shape.slots_per_page - rest;
+        if let Some(medium) = &mut self.medium {
+            medium.pad(at.next, skipped, kind);
+        }
+        at.next += skipped;
+        true
+    }
+
+    /// Whether a chip can take a page of data and still collect its garbage.
+    pub(super) fn has_room(&self, chip: u32) -> bool {
+        let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
+        let sure = sure_slots(pages_per_block, slots_per_page);
+        let units = if self.trims.is_some() { self.shape.trim_units } else { 0 };
+        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page + units);
+        u64::from(self.chips[chip as usize].live + slots_per_page) <= room
+    }
+
+    /// Moves the cursor to the next chip that can take data and still collect its garbage.
+    pub(super) fn advance_cursor(&mut self) {
+        for _ in 0..self.shape.chips {
+            self.cursor = (self.cursor + 1) % self.shape.chips;
+            if self.has_room(self.cursor) {
+                return;
+            }
+        }
+        unreachable!("the user capacity leaves room on some chip");
+    }
+
+    /// Puts an owner's data into the next slot of the frontier; that slot, and its block.
+    #[inline(always)]
+    pub(super) fn place(&mut self, chip: u32, owner: u32) -> (u32, u32) {
+        let kind = self.kind();
+        let at = &mut self.chips[chip as usize];
+        let slot = at.next;
+        at.next += 1;
+        at.live += 1;
+        self.spare[slot as usize] = owner;
+        self.valid.set(slot);
+        let block = self.by_block.div(slot);
+        self.blocks[block as usize].valid += 1;
+        self.map[owner as usize] = slot;
+        if let Some(medium) = &mut self.medium {
+            medium.program(slot, owner, kind);
+        }
+        (slot, block)
+    }
+
+    #[inline]
+    pub(super) fn close_if_full(&mut self, chip: u32) {
+        let at = self.chips[chip as usize];
+        if at.next == at.end {
+            let block = self.by_block.div(at.end - 1);
+            let state = &mut self.blocks[block as usize];
+            state.state = State::Closed;
+            self.victims.close(chip, block, state.valid, self.writes);
+        }
+    }
+
+    pub(super) fn open_frontier(
+        &mut self,
+        chip: u32,
+        pool: &mut BlockPool,
+        work: &mut Work,
+        moved: &mut impl FnMut(u32),
+    ) {
+        let mut gainless = 0;
+        while self.chips[chip as usize].next == self.chips[chip as usize].end {
+            if self.resume(chip) {
+                break;
+            }
+            let may_take = self.chips[chip as usize].held < self.shape.limit;
+            match may_take.then(|| pool.take(chip)).flatten() {
+                Some(block) => {
+                    self.chips[chip as usize].held += 1;
+                    self.open(chip, block);
+                }
+                None => self.collect(chip, &mut gainless, pool, work, moved),
+            }
+        }
+    }
+
+    /// Gives a chip whose frontier is full another one for copies.
+    pub(super) fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
+        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
+            let block = self.reserve_pop(chip, pool);
+            self.open(chip, block);
+        }
+    }
+
+    /// Makes the block set aside the frontier; whether there is one.
+    pub(super) fn resume(&mut self, chip: u32) -> bool {
+        let at = &mut self.chips[chip as usize];
+        let found = at.aside_next != at.aside_end;
+        if found {
+            (at.next, at.end) = (at.aside_next, at.aside_end);
+            at.aside_next = at.aside_end;
+        }
+        found
+    }
+
+    pub(super) fn open(&mut self, chip: u32, block: u32) {
+        let at = &mut self.chips[chip as usize];
+        at.next = block * self.slots_per_block;
+        at.end = at.next + self.slots_per_block;
+        self.blocks[block as usize] = Block::new(State::Open);
+    }
+
+    pub(super) fn reserve_push(&mut self, chip: u32, block: u32) {
+        let at = &mut self.chips[chip as usize];
+        self.blocks[block as usize] = Block { next: at.reserve, ..Block::new(State::Reserve) };
+        at.reserve = block;
+        at.reserve_len += 1;
+    }
+
+    /// Takes the reserve block erased last or, under wear levelling, the least worn; where blocks are
+    /// chosen by speed, the slowest.
+    pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
+        let mut best = self.chips[chip as usize].reserve;
+        assert!(best != NONE, "the reserve of chip {chip} is empty");
+        if pool.threshold().is_some() || self.by_speed.is_some() {
+            let rank = |block| (u32::MAX - pool.class(block), pool.erase_count(block));
+            let mut block = self.blocks[best as usize].next;
+            while block != NONE {
+                let levels = pool.threshold().is_some();
+                let better = if levels { rank(block) < rank(best) } else { rank(block).0 < rank(best).0 };
+                if better {
+                    best = block;
+                }
+                block = self.blocks[block as usize].next;
+            }
+        }
+        self.reserve_remove(chip, best);
+        best
+    }
+
+    pub(super) fn reserve_remove(&mut self, chip: u32, block: u32) {
+        let next = self.blocks[block as usize].next;
+        let at = &mut self.chips[chip as usize];
+        at.reserve_len -= 1;
+        if at.reserve == block {
+            at.reserve = next;
+            return;
+        }
+        let mut before = at.reserve;
+        while self.blocks[before as usize].next != block {
+            before = self.blocks[before as usize].next;
+        }
+        self.blocks[before as usize].next = next;
+    }
+}

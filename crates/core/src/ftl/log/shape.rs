@@ -1,0 +1,68 @@
+//! Size and behaviour of a log, and how many blocks it needs.
+
+use crate::config::Settings;
+use crate::flash::Cause;
+use crate::flash::parallel::Allocation;
+use serde::{Deserialize, Serialize};
+
+/// Size and behaviour of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Chips it spans: units of [`crate::flash::parallel`], which are dies or planes where those work
+    /// on their own.
+    pub chips: u32,
+    /// Pages go to the next idle chip, not where their number says.
+    pub dynamic: bool,
+    /// Most blocks it may have on each chip, the reserve included.
+    pub limit: u32,
+    /// NAND pages per erase block.
+    pub pages_per_block: u32,
+    /// Slots per NAND page.
+    pub slots_per_page: u32,
+    /// Number of owners (LPNs or translation pages, then units of trims).
+    pub owners: u32,
+    /// Units of trims among the owners (`trims.rs`).
+    pub trim_units: u32,
+    /// LPNs in a unit.
+    pub lpns_per_unit: u32,
+    /// An erase waits for what replaces the block's slots on other chips.
+    pub power_safe: bool,
+    /// Erased blocks kept on each chip.
+    pub reserve: u32,
+    /// Cause of a copy.
+    pub gc: Cause,
+    /// One block is filled at a time, whichever chip it lies on; `limit` and `reserve` are then the
+    /// whole log's, see [`serial`].
+    pub serial: bool,
+}
+
+/// Slots of a block that collection can count on.
+pub(super) fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
+    u64::from(pages_per_block * slots_per_page - (slots_per_page - 1))
+}
+
+/// Logical pages of the user that one chip must have room for, at most.
+pub(crate) fn live_most(settings: &Settings) -> u64 {
+    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
+    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.units()));
+    match settings.ftl.allocation {
+        Allocation::Static(_) if whole_pages => settings.spread().most(user),
+        // One more keeps a chip with room for the next page in reach, see `Log::aim`.
+        Allocation::Dynamic if whole_pages => user.div_ceil(chips) + 1,
+        // Pages go round the chips as they fill.
+        _ => user.div_ceil(chips),
+    }
+}
+
+/// Blocks below which a chip with `live` slots could not collect garbage.
+pub(crate) fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
+    // One page more than the live slots, see `Log::room`.
+    let slots = live + if slots_per_page == 1 { 1 } else { 2 * u64::from(slots_per_page) };
+    slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve)
+}
+
+/// Blocks with which the oldest block of a sequential overwrite holds nothing valid when it is
+/// collected: one block of slack beyond the live ones.
+pub(crate) fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
+    live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
+}
