@@ -29,9 +29,9 @@ PERCENTILES = (
 _CHUNK = 1 << 16
 
 
-def lower(value: int) -> int:
-    """The least value of the bin that ``value`` falls into."""
-    shift = max(value.bit_length() - SUB_BITS - 1, 0)
+def lower(value: int, sub_bits: int = SUB_BITS) -> int:
+    """The least value of the bin that ``value`` falls into; a power of two has ``2**sub_bits``."""
+    shift = max(value.bit_length() - sub_bits - 1, 0)
     return value >> shift << shift
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+import ftlab
 from front import TRACE, Cli, make_result
+from ftlab import html
+from reports import MEASURED, WORKLOAD, Runs
 
 
 @pytest.fixture
@@ -30,3 +33,10 @@ def trace(tmp_path: Path) -> Path:
 def result_of() -> Callable[..., dict[str, Any]]:
     """`make_result`."""
     return make_result
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    """Two schedulers with two caches each, and garbage collected."""
+    vary = {"host.scheduler": ["noop", "map+"], "ftl.mapping_cache": ["1KiB", "4KiB"]}
+    return html.of_comparison(ftlab.compare("map-plus", vary, set={**WORKLOAD, **MEASURED}))

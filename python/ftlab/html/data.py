@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from ftlab import _core
+from ftlab.histogram import lower
 
 Labels: TypeAlias = dict[str, str]
 """What tells a run from the others, by name."""
@@ -182,13 +183,12 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
 
 def coarser(bins: Iterable[Sequence[int]], per_octave: int) -> list[list[int]]:
     """Bins of at most ``per_octave`` to a power of two: the least value of each, and its count."""
-    bits = per_octave.bit_length() - 1
+    sub_bits = per_octave.bit_length() - 1
     joined: dict[int, int] = {}
-    for lower, count in bins:
-        shift = max(lower.bit_length() - 1 - bits, 0)
-        bin_ = lower >> shift << shift
-        joined[bin_] = joined.get(bin_, 0) + count
-    return [[lower, count] for lower, count in joined.items()]
+    for low, count in bins:
+        wider = lower(low, sub_bits)
+        joined[wider] = joined.get(wider, 0) + count
+    return [[low, count] for low, count in joined.items()]
 
 
 def _without_zeros(series: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,369 @@
+"""HTML reports: what a browser makes of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ftlab
+from ftlab import html
+from ftlab.html.data import payload
+from reports import HOSTILE, MEASURED, SECTIONS, WORKLOAD, Runs
+
+CHROMIUM = os.environ.get("FTLAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    if CHROMIUM is None and not os.environ.get("CI"):
+        pytest.skip("no Chromium; on Debian: apt install chromium, elsewhere name it in FTLAB_CHROMIUM")
+    assert CHROMIUM, "CI has Chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Page:
+    """A report in a tab. Whatever the console says, and every request, is a fault."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
+        self.faults: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.tab = self.context.new_page()
+        self.tab.on("console", lambda message: self.faults.append(f"console: {message.text}"))
+        self.tab.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.tab.on("request", lambda request: self.requested(request.url, path))
+        self.tab.goto(path.as_uri())
+        self.wait()
+
+    def requested(self, url: str, path: Path) -> None:
+        if url != path.as_uri() and not url.startswith("data:"):
+            self.faults.append(f"request: {url}")
+
+    def wait(self) -> None:
+        """Until everything is drawn."""
+        self.tab.wait_for_function("document.documentElement.dataset.drawn", timeout=60_000)
+
+    def choose(self, selector: str, value: str) -> None:
+        self.tab.select_option(selector, value)
+        self.wait()
+
+    def marks(self, section: str) -> str:
+        """What the charts of a section consist of."""
+        drawn: str = self.tab.eval_on_selector_all(
+            f"#{section} .chart svg.marks, #{section} .chart canvas.marks",
+            "found => found.map(one => one.tagName === 'CANVAS' ? one.toDataURL() : one.outerHTML).join()",
+        )
+        return drawn
+
+    def texts(self, selector: str) -> list[str]:
+        found: list[str] = self.tab.eval_on_selector_all(selector, "all => all.map(one => one.textContent)")
+        return found
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.faults == []
+
+
+PREFACE = "<section><h2>Claims</h2><table><tr><td style='color: #333'>holds</td></tr></table></section>"
+
+
+@pytest.fixture(scope="module")
+def report(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("html") / "report.html"
+    html.write_report(path, title="Report", runs=runs, preface=PREFACE, command="ftlab x")
+    return path
+
+
+def shown(value: float) -> str:
+    """A number as the page writes it."""
+    digits = max(0, 4 - len(str(int(value))))
+    return f"{value:,.{digits}f}"
+
+
+def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    """Not even one that got into the page unescaped, nor a handler of an event."""
+    html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
+    page = Page(browser, tmp_path / "r.html")
+    assert page.tab.evaluate("window.broken") is None
+    refused = [fault for fault in page.faults if "Content Security Policy" in fault]
+    assert len(refused) >= 2 and not [fault for fault in page.faults if fault.startswith("error:")]
+    page.faults.clear()
+    page.close()
+
+
+def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
+    page = Page(browser, report)
+    drawn = {name: page.marks(name) for name in SECTIONS}
+    for name in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
+        assert drawn[name].count("<path") > 3, name
+    # A panel for each policy.
+    assert drawn["waf-time"].count("<svg") == 2
+    assert drawn["wear"].count("data:image/png") == 2
+    assert page.texts("#merges .missing") == ["No merges: only the hybrid FTLs (bast, fast) merge blocks."]
+    # Its numbers are the results'.
+    means = [result["latency"]["all"]["mean_ns"] for _, result in runs]
+    unit = 1e6 if max(means) >= 1e7 else 1e3
+    texts = page.texts("#overview .role-mark.layer_1_marks text")
+    assert sorted(texts) == sorted(shown(mean / unit) for mean in means)
+    small = [result for labels, result in runs if labels["ftl.mapping_cache"] == "1KiB"]
+    ninety_ninth = [result["latency"]["all"]["percentile_ns"]["99.000000"] for result in small]
+    row = page.texts("#percentiles tbody tr:nth-child(13) > *")
+    assert row[0] == "99.00th" and [float(cell.replace(",", "")) for cell in row[1:]] == pytest.approx(
+        [
+            value / (1e6 if max(r["latency"]["all"]["max_ns"] for r in small) >= 1e7 else 1e3)
+            for value in ninety_ninth
+        ],
+        rel=1e-3,
+    )
+    keys = page.texts("#settings tbody th")
+    assert "ftl.cache_policy" in keys and len(keys) == len(payload(runs)["settings"]["keys"])
+    page.close()
+
+
+def curve_of(page: Page, name: str) -> tuple[list[dict[str, Any]], float]:
+    """The points of a curve of the distribution, and the unit of its times, ns."""
+    page.choose("#curve", name)
+    (spec,) = page.tab.evaluate("window.ftlabCharts.get('distribution').map(one => one.spec)")
+    unit = spec["encoding"]["x"]["title"].split("(")[1].split(",")[0]
+    return spec["data"]["values"], {"ns": 1.0, "µs": 1e3, "ms": 1e6}[unit]
+
+
+def check_curves(page: Page, runs: Runs, part: str, op: str) -> None:
+    points, unit = curve_of(page, "cdf")
+    slower, _ = curve_of(page, "ccdf")
+    for labels, result in runs:
+        if labels["ftl.mapping_cache"] != "1KiB":
+            continue
+        summary = result[part][op]
+        bins = summary["histogram"]["bins"]
+        cdf, ccdf = (
+            [row for row in rows if row["policy"] == labels["host.scheduler"]] for rows in (points, slower)
+        )
+        assert len(cdf) == len(ccdf) > 1
+        for row, other in zip(cdf[:-1], ccdf[:-1], strict=True):
+            assert other["share"] == pytest.approx(1 - row["share"] / 100)
+            if row["time"] * unit > 1000:
+                lower = round(row["time"] * unit)
+                # The first point is the least value; others begin a bin.
+                faster = 0 if row is cdf[0] else sum(n for at, n in bins if at < lower)
+                assert row["share"] == pytest.approx(faster / summary["count"] * 100), lower
+        assert cdf[-1]["share"] == 100
+        assert cdf[-1]["time"] * unit == pytest.approx(max(summary["max_ns"], 1000))
+        assert ccdf[-1]["share"] == pytest.approx(1 / summary["count"])
+
+
+def test_curves_are_those_of_the_requests(browser: Any, report: Path, runs: Runs) -> None:
+    """Against the histograms of the results, whose bins are finer than the page's."""
+    page = Page(browser, report)
+    for op in ("all", "read", "write"):
+        page.choose("#op", op)
+        for part in ("latency", "wait", "access"):
+            page.choose("#part", part)
+            check_curves(page, runs, part, op)
+    page.close()
+
+
+def test_every_axis_has_a_title(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    for chart in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
+        charts = page.tab.query_selector_all(f"#{chart} svg.marks")
+        for svg in charts:
+            titles = svg.eval_on_selector_all(
+                ".role-axis-title text", "all => all.map(one => one.textContent)"
+            )
+            assert len(titles) == 2 and all(titles), (chart, titles)
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("control", "value", "changed"),
+    [
+        ("#metric", "waf", {"overview"}),
+        ("#metric", "p99", {"overview"}),
+        ("#part", "access", {"distribution"}),
+        ("#curve", "cdf", {"distribution"}),
+        ("#unit", "units", {"misses"}),
+        ("#operations", "erases", {"flash"}),
+        ("#op", "write", {"overview", "distribution", "parts", "time"}),
+        ("#cases select", "4KiB", {"distribution", "parts", "time", "flash"}),
+        (
+            "#colour",
+            "ftl.mapping_cache",
+            {"overview", "distribution", "parts", "time", "waf", "misses", "flash"},
+        ),
+    ],
+)
+def test_a_choice_changes_what_it_is_about(
+    browser: Any, report: Path, control: str, value: str, changed: set[str]
+) -> None:
+    page = Page(browser, report)
+    charts = ("overview", "distribution", "parts", "time", "waf", "misses", "flash")
+    before = {name: page.marks(name) for name in charts}
+    page.choose(control, value)
+    after = {name: page.marks(name) for name in charts}
+    assert changed <= {name for name in charts if before[name] != after[name]}
+    if control in ("#metric", "#part", "#curve", "#unit", "#operations"):
+        assert changed == {name for name in charts if before[name] != after[name]}
+    page.close()
+
+
+def test_policies_can_be_hidden_and_found_by_keyboard(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    assert page.texts("#figures thead th") == ["metric", "noop", "map+"]
+    page.tab.focus("#policies input[value='noop']")
+    page.tab.keyboard.press("Space")
+    page.wait()
+    assert page.texts("#figures thead th") == ["metric", "map+"]
+    assert page.marks("waf-time").count("<svg") == 1
+    page.tab.keyboard.press("Tab")
+    page.tab.keyboard.press("Space")
+    page.wait()
+    assert page.texts("#overview .missing, #parts .missing") == ["No run is chosen."] * 2
+    page.close()
+
+
+def test_settings_are_found(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    page.tab.fill("#find", "mapping_cache")
+    page.wait()
+    assert page.texts("#settings tbody tr") == ["ftl.mapping_cache1KiB1KiB"]
+    page.tab.fill("#find", "")
+    page.tab.check("#differing")
+    page.wait()
+    assert (
+        page.texts("#settings tbody tr.differs th") == page.texts("#settings tbody th") == ["host.scheduler"]
+    )
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_fits_and_follows_the_scheme(browser: Any, report: Path, width: int, scheme: str) -> None:
+    page = Page(browser, report, width, scheme)
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.tab.evaluate("document.documentElement.dataset.theme") == scheme
+    dark = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.tab.click("#theme")
+    page.wait()
+    assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    # No chart is wider than its frame.
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.parentNode.id)"
+    assert page.tab.eval_on_selector_all(".chart", wide) == []
+    page.close()
+
+
+def test_what_stands_before_the_charts_stays_on_paper(browser: Any, report: Path) -> None:
+    """Sections of a reproduction's claims had dark panels in dark mode, under text made for paper."""
+    page = Page(browser, report, scheme="dark")
+
+    def style(selector: str, name: str) -> str:
+        found: str = page.tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
+        return found
+
+    assert style("#preface", "backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        style("#preface section", "backgroundColor")
+        == style("#preface td", "backgroundColor")
+        == "rgba(0, 0, 0, 0)"
+    )
+    assert style("#preface h2", "color") == "rgb(27, 31, 35)"
+    assert style("#overview", "backgroundColor") != "rgb(255, 255, 255)"
+    page.close()
+
+
+def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> None:
+    """Merges are drawn; distributions come from percentiles; what was not measured is said."""
+    vary = {"ftl.kind": ["bast", "fast"]}
+    comparison = ftlab.compare(
+        "coop-fast", vary, set={"workload.synthetic.requests": 6000, "workload.synthetic.region": "48MiB"}
+    )
+    comparison.html(tmp_path / "x.html")
+    page = Page(browser, tmp_path / "x.html")
+    before = page.marks("merges")
+    assert before.count("<path") > 3
+    page.choose("#merge", "busy_ns")
+    assert page.marks("merges") != before
+    assert page.marks("distribution").count("<path") > 3
+    assert all("results." in text for name in ("time", "wear") for text in page.texts(f"#{name} .missing"))
+    assert len(page.texts("#time .missing, #wear .missing")) == 2
+    page.close()
+
+
+def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> None:
+    """Trims alone have no latency, and flushes of nothing no mappings: everything is empty, nothing fails."""
+    trims = {
+        **WORKLOAD,
+        **MEASURED,
+        "workload.synthetic.read_share": "0%",
+        "workload.synthetic.trim_share": "100%",
+    }
+    (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n0,F,0,0\n")
+    flush = ftlab.run("map-plus", set=MEASURED, trace=tmp_path / "a.csv")
+    runs = [
+        ({"host.scheduler": "noop"}, ftlab.run("map-plus", set=trims)),
+        ({"host.scheduler": "row"}, flush),
+    ]
+    html.write_report(tmp_path / "x.html", title="empty", runs=runs)
+    page = Page(browser, tmp_path / "x.html")
+    missing = "No request of this operation."
+    assert page.texts("#distribution .missing, #parts .missing, #time .missing") == [missing] * 3
+    assert page.texts("#waf .missing, #waf-time .missing") == ["Nothing was written."] * 2
+    assert page.texts("#wear .missing") == ["No block was erased."]
+    # The first metric that a run has.
+    assert page.tab.input_value("#metric") not in ("", "mean")
+    page.close()
+
+
+def test_hostile_names_do_nothing(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    named = [({**labels, HOSTILE: HOSTILE + labels["host.scheduler"]}, result) for labels, result in runs]
+    html.write_report(tmp_path / "x.html", title=HOSTILE, runs=named, command=HOSTILE)
+    page = Page(browser, tmp_path / "x.html")
+    page.choose("#colour", HOSTILE)
+    assert page.tab.evaluate("window.broken") is None
+    assert HOSTILE + "noop" in page.texts("#policies label")
+    page.close()
+
+
+def test_each_study_has_its_own_choices(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    figures = [({"figure": "Fig. 8", **labels}, result) for labels, result in runs]
+    figures += [
+        ({"figure": "Fig. 9", "cache": labels["ftl.mapping_cache"]}, result) for labels, result in runs[:2]
+    ]
+    html.write_report(tmp_path / "x.html", title="figures", runs=figures)
+    page = Page(browser, tmp_path / "x.html")
+    assert page.texts("#study option") == ["Fig. 8", "Fig. 9"]
+    assert page.texts("#policies legend") == ["host.scheduler"]
+    page.choose("#metric", "waf")
+    page.choose("#study", "1")
+    assert page.texts("#policies legend") == ["cache"] and page.texts("#cases label") == []
+    assert page.texts("#figures thead th") == ["metric", "1KiB", "4KiB"]
+    assert page.tab.input_value("#metric") == "waf"
+    page.choose("#study", "0")
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 4
+    page.close()
+
+
+def test_a_page_with_very_many_cases_stays_readable(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    many = [
+        ({"workload": f"w{number}", "size": f"s{size}", **labels}, result)
+        for number in range(20)
+        for size in range(2)
+        for labels, result in runs
+    ]
+    html.write_report(tmp_path / "x.html", title="many", runs=many)
+    page = Page(browser, tmp_path / "x.html")
+    # Of 80 cases those of the first workload.
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
+    page.choose("#cases select[data-dimension='workload']", "w7")
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
+    page.close()
