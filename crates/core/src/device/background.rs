@@ -28,7 +28,9 @@ impl Device {
                 continue;
             }
             work.clear();
-            if !ftl.background_step(chip, work) {
+            let apart = self.array.counts_at_the_end();
+            let began = work.unfolded(apart, |work| ftl.background_step(chip, work));
+            if !began {
                 continue;
             }
             self.array.start(COLLECTION, work.steps(), false, now_ns);

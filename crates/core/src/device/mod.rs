@@ -5,21 +5,17 @@
 //! chips in the order of emission. A chip serves one step at a time: data in over
 //! its channel's bus, cells, data out. A channel's bus serves chips first come,
 //! first served. With the options of [`crate::flash::parallel`] dies and planes work side by side
-//! ([`dies`]).
+//! ([`array`]).
 //!
 //! A step waits at its chip for the step of the same chain before it, even if that
 //! runs on another chip: so each block is programmed in the order the FTL decided,
 //! and a block is programmed again only after its erasure has finished.
 
-mod array;
+pub mod array;
 mod background;
-mod bus;
-pub mod dies;
-mod engine;
 mod lookups;
 pub mod sched;
 pub mod settings;
-mod steps;
 
 use crate::config::Settings;
 use crate::flash::Work;
@@ -29,12 +25,9 @@ use crate::ftl::{Cooperate, Ftl, Idle, Locate, LookUp, Mark, Serve};
 use crate::request::{Pool, Request, Window};
 use crate::util::{Divider, NONE};
 use crate::workload::Op;
-pub use array::Array;
-pub use dies::Overlaps;
-pub use engine::Engine;
+pub use array::{Array, Overlaps, Part, Span};
 pub use lookups::Lookups;
 use sched::Sched;
-pub use steps::{Part, Span};
 
 /// Owner of the steps of a background write-back.
 const BACKGROUND: u32 = u32::MAX - 1;
@@ -75,7 +68,7 @@ pub struct Device {
     /// How the chips of a request are found.
     touch: Touch,
     places: Vec<Place>,
-    array: Engine,
+    array: Array,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
     /// Requests held that have not issued, and the flushes among them.
@@ -114,7 +107,7 @@ impl Device {
             slots_per_page: settings.flash.page_bytes / settings.ftl.logical_page_bytes,
             touch,
             places: settings.spread().places(),
-            array: Engine::new(settings),
+            array: Array::new(settings),
             background_steps: 0,
             waiting: 0,
             flushes: 0,
@@ -155,7 +148,7 @@ impl Device {
     }
 
     /// The chips and buses.
-    pub fn array(&self) -> &Engine {
+    pub fn array(&self) -> &Array {
         &self.array
     }
 
@@ -212,10 +205,10 @@ impl Device {
     /// (`None`: a write-back or garbage collection in the background). To be called before completed
     /// requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
-        self.array.take_spans(|span| {
+        for span in self.array.take_spans() {
             let request = (span.owner < COLLECTION).then(|| &pool[span.owner]);
             take(&span, self.places[span.unit as usize], request);
-        });
+        }
     }
 
     /// Takes a request into the queue.

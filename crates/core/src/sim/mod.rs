@@ -156,6 +156,8 @@ impl<'a> Simulation<'a> {
         if device.array().overlaps_steps() {
             work.keep_apart();
             work.number_loads();
+        } else if device.array().folds() {
+            work.fold();
         }
         if let Some(tape) = tape {
             device.keep_tape(tape);

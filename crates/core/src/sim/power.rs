@@ -11,7 +11,7 @@ use super::{Feed, RunError, Simulation};
 use crate::clock::NEVER;
 use crate::config::{Endurance, Settings};
 use crate::coop::DeviceView;
-use crate::device::Engine;
+use crate::device::Array;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Timing, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
@@ -209,17 +209,17 @@ pub(super) fn new_work(settings: &Settings) -> Work {
 
 /// Runs the steps of recovery on an idle device: its operations and how long they took, ns.
 fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
-    let mut engine = Engine::new(settings);
+    let mut array = Array::new(settings);
     let mut operations = Operations::default();
     let mut now_ns = 0;
-    engine.keep_spans();
-    engine.start(0, work.steps(), false, 0);
-    engine.label(work.labels());
-    engine.settle(0);
-    while !engine.all_idle() {
-        now_ns = engine.next_ns();
-        while engine.advance(now_ns).is_some() {}
-        engine.take_spans(|span| operations.add_span(&span));
+    array.keep_spans();
+    array.start(0, work.steps(), false, 0);
+    array.label(work.labels());
+    array.settle(0);
+    while !array.all_idle() {
+        now_ns = array.next_ns();
+        while array.advance(now_ns).is_some() {}
+        array.take_spans().for_each(|span| operations.add_span(&span));
     }
     (operations, now_ns)
 }

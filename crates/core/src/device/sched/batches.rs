@@ -28,7 +28,7 @@ use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
 use super::windows::Windows;
 use crate::config::Settings;
-use crate::device::Engine;
+use crate::device::Array;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
@@ -217,7 +217,7 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
 
     /// Takes out the request that issues now, if one may.
     #[inline]
-    pub fn next(&mut self, array: &Engine, pool: &mut Pool) -> Option<u32> {
+    pub fn next(&mut self, array: &Array, pool: &mut Pool) -> Option<u32> {
         if self.nothing_since == Some(array.rests()) {
             return None;
         }

@@ -9,7 +9,7 @@
 
 use super::Scheduler;
 use crate::config::Settings;
-use crate::device::Engine;
+use crate::device::Array;
 use crate::ftl::Ftl;
 use crate::request::{Ages, Pool, Window};
 use crate::util::NONE;
@@ -33,7 +33,7 @@ impl Scheduler for Direct {
         self.waiting.push(id, pool);
     }
 
-    fn next(&mut self, array: &Engine, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
         let id = self.waiting.head();
         if id == NONE || (pool[id].op == Op::Flush && !array.all_idle()) {
             return None;

@@ -13,7 +13,7 @@ mod channels;
 mod sets;
 mod windows;
 
-use super::Engine;
+use super::Array;
 use crate::config::{Choice, Contradiction, Settings};
 use crate::flash::parallel::Allocation;
 use crate::ftl::Ftl;
@@ -34,7 +34,7 @@ pub trait Scheduler: Sized {
     fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool);
 
     /// Takes out a request that may issue now.
-    fn next(&mut self, array: &Engine, ftl: &Ftl, pool: &mut Pool) -> Option<u32>;
+    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32>;
 
     /// Batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
     /// without batches.
@@ -78,7 +78,7 @@ macro_rules! registry {
 
             /// See [`Scheduler::next`].
             #[inline]
-            pub fn next(&mut self, array: &Engine, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+            pub fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
                 match self { $(Sched::$variant(s) => s.next(array, ftl, pool)),* }
             }
 

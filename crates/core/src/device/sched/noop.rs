@@ -11,7 +11,7 @@
 
 use super::Scheduler;
 use crate::config::Settings;
-use crate::device::Engine;
+use crate::device::Array;
 use crate::flash::parallel::Allocation;
 use crate::ftl::{Ftl, Locate};
 use crate::request::{Ages, Pool, Request, Window};
@@ -41,7 +41,7 @@ impl Scheduler for Noop {
     }
 
     #[inline]
-    fn next(&mut self, array: &Engine, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
         let id = self.waiting.head();
         if id == NONE || !self.may_issue(&pool[id], array, ftl) {
             return None;
@@ -53,37 +53,22 @@ impl Scheduler for Noop {
 impl Noop {
     /// Whether the oldest waiting request may issue now.
     #[inline]
-    fn may_issue(&self, request: &Request, array: &Engine, ftl: &Ftl) -> bool {
-        let Engine::Chips(chips) = array else { return self.may_overlap(request, array, ftl) };
-        if chips.all_idle() {
+    fn may_issue(&self, request: &Request, array: &Array, ftl: &Ftl) -> bool {
+        if array.all_idle() {
             return true;
         }
         let first = request.pages.first;
         let mut pages = 0..request.pages.pages;
         match request.op {
-            Op::Read => pages.all(|page| chips.is_idle(ftl.read_chip(first + page))),
+            Op::Read => pages.all(|page| array.takes(ftl.read_chip(first + page), true)),
             Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
-            Op::Write | Op::Trim => pages.all(|page| chips.is_idle(ftl.write_chip(first, page))),
+            Op::Write | Op::Trim => pages.all(|page| array.takes(ftl.write_chip(first, page), false)),
             Op::Flush => false,
         }
     }
 
     #[cold]
-    fn any_is_idle(&self, array: &Engine) -> bool {
+    fn any_is_idle(&self, array: &Array) -> bool {
         self.dynamic.is_some_and(|chips| array.busy().count() < chips)
-    }
-
-    /// The same where chips take up more than one thing at a time.
-    #[cold]
-    fn may_overlap(&self, request: &Request, array: &Engine, ftl: &Ftl) -> bool {
-        let first = request.pages.first;
-        let mut pages = 0..request.pages.pages;
-        array.all_idle()
-            || match request.op {
-                Op::Read => pages.all(|page| array.takes(ftl.read_chip(first + page), true)),
-                Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
-                Op::Write | Op::Trim => pages.all(|page| array.takes(ftl.write_chip(first, page), false)),
-                Op::Flush => false,
-            }
     }
 }

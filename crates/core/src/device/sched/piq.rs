@@ -7,7 +7,7 @@
 use super::Scheduler;
 use super::batches::Batches;
 use crate::config::Settings;
-use crate::device::Engine;
+use crate::device::Array;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
 
@@ -31,7 +31,7 @@ impl Scheduler for Piq {
     }
 
     #[inline]
-    fn next(&mut self, array: &Engine, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
         self.0.next(array, pool)
     }
 

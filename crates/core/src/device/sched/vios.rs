@@ -9,7 +9,7 @@
 use super::Scheduler;
 use super::batches::Batches;
 use crate::config::Settings;
-use crate::device::Engine;
+use crate::device::Array;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
 
@@ -35,7 +35,7 @@ impl Scheduler for Vios {
     }
 
     #[inline]
-    fn next(&mut self, array: &Engine, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
         self.0.next(array, pool)
     }
 

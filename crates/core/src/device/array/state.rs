@@ -1,8 +1,10 @@
-//! What is kept of dies, their units and their operations.
+//! What is kept of dies, their units and their operations, where things overlap.
 
 use super::choice::Lines;
-use crate::device::steps::Reference;
+use super::frame::Busy;
+use super::steps::Reference;
 use crate::flash::Operation;
+use crate::flash::parallel::Place;
 use crate::util::NONE;
 
 /// How often operations overlapped or passed each other.
@@ -83,30 +85,6 @@ pub(super) struct Suspended {
     pub before: u64,
 }
 
-/// Time during which at least one thing goes on.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Busy {
-    pub things: u32,
-    pub since_ns: u64,
-    pub ns: u64,
-}
-
-impl Busy {
-    pub fn begin(&mut self, now_ns: u64) {
-        if self.things == 0 {
-            self.since_ns = now_ns;
-        }
-        self.things += 1;
-    }
-
-    pub fn end(&mut self, now_ns: u64) {
-        self.things -= 1;
-        if self.things == 0 {
-            self.ns += now_ns - self.since_ns;
-        }
-    }
-}
-
 /// A die, or a chip whose dies do not work on their own.
 #[derive(Clone, Debug)]
 pub(super) struct Die {
@@ -114,7 +92,7 @@ pub(super) struct Die {
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
-    /// Its units, by place in [`Dies::order`].
+    /// Its units, by place in `Overlap::order`.
     pub units: (u32, u32),
     pub groups: [Group; 2],
     /// Which of the groups is the older.
@@ -129,13 +107,13 @@ pub(super) struct Die {
 }
 
 impl Die {
-    /// An idle one.
-    pub fn new(number: u32, chip: u32, channels: u32, units: (u32, u32)) -> Die {
+    /// An idle one, which gets its units later.
+    pub fn new(number: u32, place: &Place) -> Die {
         Die {
             number,
-            chip,
-            channel: chip % channels,
-            units,
+            chip: place.chip,
+            channel: place.channel,
+            units: (0, 0),
             groups: [NO_GROUP; 2],
             front: 0,
             cells: None,
@@ -156,4 +134,11 @@ pub(super) struct Unit {
     pub lines: Lines,
     /// Unfinished steps: reads, and others.
     pub held: [u32; 2],
+}
+
+impl Unit {
+    /// An idle one of a die.
+    pub fn new(die: u32, package: u32) -> Unit {
+        Unit { die, package, lines: Lines::default(), held: [0; 2] }
+    }
 }

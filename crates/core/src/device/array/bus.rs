@@ -7,14 +7,15 @@ use std::collections::VecDeque;
 pub(super) struct Bus {
     user: Option<u32>,
     queue: VecDeque<u32>,
-    busy_ns: u64,
+    /// Time it was used, ns.
+    pub busy_ns: u64,
 }
 
 impl Bus {
     /// Whether `who` gets the bus now; else it waits for its turn.
     #[inline]
     pub fn ask(&mut self, who: u32) -> bool {
-        let free = self.user.is_none();
+        let free = self.is_free();
         if !free {
             self.queue.push_back(who);
         }
@@ -34,8 +35,9 @@ impl Bus {
         (self.user.take().expect("the bus was in use"), self.queue.pop_front())
     }
 
-    /// Time it was used, ns.
-    pub fn busy_ns(&self) -> u64 {
-        self.busy_ns
+    /// Whether nobody uses it.
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.user.is_none()
     }
 }

@@ -9,9 +9,9 @@ pub(super) type Reference = (u32, u32);
 /// No step.
 pub(super) const NO_STEP: Reference = (NONE, 0);
 
-/// A step in a queue, with what an engine keeps beside it.
+/// A step in a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queued<X> {
+pub(super) struct Queued {
     pub step: Step,
     pub owner: u32,
     pub behind: u32,
@@ -23,13 +23,12 @@ pub(super) struct Queued<X> {
     pub needs: Reference,
     /// Something waits for this step.
     pub awaited: bool,
-    pub extra: X,
 }
 
 /// All steps that have not finished.
 #[derive(Clone, Debug)]
-pub(super) struct Steps<X> {
-    steps: Vec<Queued<X>>,
+pub(super) struct Steps {
+    steps: Vec<Queued>,
     free: Vec<u32>,
     /// Loads under way: number, and the slot of the step.
     loads: Vec<(u32, u32)>,
@@ -37,8 +36,8 @@ pub(super) struct Steps<X> {
     started: Vec<u32>,
 }
 
-impl<X: Copy> Steps<X> {
-    pub fn new() -> Steps<X> {
+impl Steps {
+    pub fn new() -> Steps {
         Steps {
             steps: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
@@ -54,8 +53,8 @@ impl<X: Copy> Steps<X> {
     }
 
     /// Stores the next step of the work; its slot.
-    #[inline(always)] // called in one place of each engine, for every step
-    pub fn store(&mut self, step: Step, owner: u32, extra: X) -> u32 {
+    #[inline(always)] // called in two places, for every step
+    pub fn store(&mut self, step: Step, owner: u32) -> u32 {
         let after = match step.after {
             NONE => NO_STEP,
             index => self.reference(self.started[index as usize]),
@@ -67,7 +66,7 @@ impl<X: Copy> Steps<X> {
                 None => NO_STEP,
             },
         };
-        let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false, extra };
+        let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false };
         let slot = match self.free.pop() {
             Some(slot) => {
                 let version = self.steps[slot as usize].version;
@@ -100,7 +99,7 @@ impl<X: Copy> Steps<X> {
 
     /// Ends a step and frees its slot; until another is stored it stays readable there.
     #[inline]
-    pub fn finish(&mut self, slot: u32) -> &Queued<X> {
+    pub fn finish(&mut self, slot: u32) -> &Queued {
         let queued = &mut self.steps[slot as usize];
         queued.version = queued.version.wrapping_add(1);
         if queued.step.loads > 0 {
@@ -112,18 +111,18 @@ impl<X: Copy> Steps<X> {
     }
 }
 
-impl<X> std::ops::Index<u32> for Steps<X> {
-    type Output = Queued<X>;
+impl std::ops::Index<u32> for Steps {
+    type Output = Queued;
 
     #[inline]
-    fn index(&self, slot: u32) -> &Queued<X> {
+    fn index(&self, slot: u32) -> &Queued {
         &self.steps[slot as usize]
     }
 }
 
-impl<X> std::ops::IndexMut<u32> for Steps<X> {
+impl std::ops::IndexMut<u32> for Steps {
     #[inline]
-    fn index_mut(&mut self, slot: u32) -> &mut Queued<X> {
+    fn index_mut(&mut self, slot: u32) -> &mut Queued {
         &mut self.steps[slot as usize]
     }
 }
@@ -147,7 +146,7 @@ pub struct Span {
     /// What the step is.
     pub label: Label,
     /// Whose it is.
-    pub(super) owner: u32,
+    pub(in crate::device) owner: u32,
     /// What worked.
     pub part: Part,
     /// The cells were suspended and go on later.
@@ -169,7 +168,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Labels the steps started last.
-    pub fn label<X>(&mut self, steps: &Steps<X>, labels: &[Label]) {
+    pub fn label(&mut self, steps: &Steps, labels: &[Label]) {
         let Some(&any) = labels.first() else { return };
         self.labels.resize(steps.steps.len(), any);
         for (&slot, &label) in steps.started.iter().zip(labels) {
@@ -185,7 +184,7 @@ impl Kept {
     }
 
     /// Keeps what has just ended.
-    pub fn add<X>(&mut self, steps: &Steps<X>, slot: u32, part: Part, [begin_ns, end_ns]: [u64; 2]) {
+    pub fn add(&mut self, steps: &Steps, slot: u32, part: Part, [begin_ns, end_ns]: [u64; 2]) {
         let Queued { step, owner, .. } = &steps.steps[slot as usize];
         let label = self.labels[slot as usize];
         let suspended = false;

@@ -11,8 +11,9 @@
 //! would take up, if it does the same, and has the same page number in its block where that is asked
 //! for; erasures need not have the same. Nothing waits for company.
 
-use super::state::{Die, Unit};
-use super::{Dies, Group};
+use super::frame::Frame;
+use super::overlap::Overlap;
+use super::state::{Die, Group, Unit};
 use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
 use crate::util::NONE;
@@ -46,9 +47,9 @@ struct Wanted {
     interrupts: Option<Group>,
 }
 
-impl Dies {
-    fn line_of(&self, slot: u32) -> usize {
-        usize::from(self.passing && self.steps[slot].step.operation != Operation::Read)
+impl Overlap {
+    fn line_of(&self, frame: &Frame, slot: u32) -> usize {
+        usize::from(self.passing && frame.steps[slot].step.operation != Operation::Read)
     }
 
     /// Any reads, or other steps. With `before` they are reads while an operation is suspended.
@@ -59,42 +60,42 @@ impl Dies {
     }
 
     /// Puts a step at the end of its line.
-    pub(super) fn enqueue(&mut self, slot: u32) {
-        let line = self.line_of(slot);
-        let [head, tail] = &mut self.units[self.steps[slot].step.chip as usize].lines.ends[line];
+    pub(super) fn enqueue(&mut self, frame: &mut Frame, slot: u32) {
+        let line = self.line_of(frame, slot);
+        let [head, tail] = &mut self.units[frame.steps[slot].step.chip as usize].lines.ends[line];
         let last = std::mem::replace(tail, slot);
         match last {
             NONE => *head = slot,
-            last => self.steps[last].behind = slot,
+            last => frame.steps[last].behind = slot,
         }
-        self.steps[slot].extra.ahead = last;
+        self.extras[slot as usize].ahead = last;
     }
 
     /// Takes a step out of its line.
-    pub(super) fn unlink(&mut self, slot: u32) {
-        let line = self.line_of(slot);
-        let (ahead, behind) = (self.steps[slot].extra.ahead, self.steps[slot].behind);
-        let [head, tail] = &mut self.units[self.steps[slot].step.chip as usize].lines.ends[line];
+    pub(super) fn unlink(&mut self, frame: &mut Frame, slot: u32) {
+        let line = self.line_of(frame, slot);
+        let (ahead, behind) = (self.extras[slot as usize].ahead, frame.steps[slot].behind);
+        let [head, tail] = &mut self.units[frame.steps[slot].step.chip as usize].lines.ends[line];
         match ahead {
             NONE => *head = behind,
-            ahead => self.steps[ahead].behind = behind,
+            ahead => frame.steps[ahead].behind = behind,
         }
         match behind {
             NONE => *tail = ahead,
-            behind => self.steps[behind].extra.ahead = ahead,
+            behind => self.extras[behind as usize].ahead = ahead,
         }
     }
 
     /// The step a die takes up next, if one can begin; while an operation is suspended, of the reads
     /// with numbers below `before`.
-    pub(super) fn choose(&mut self, die: u32, before: Option<u64>) -> Option<u32> {
+    pub(super) fn choose(&mut self, frame: &mut Frame, die: u32, before: Option<u64>) -> Option<u32> {
         let mut best = [NONE; 2];
         let (first, end) = self.dies[die as usize].units;
         for at in first..end {
             let unit = self.order[at as usize];
             for (kind, best) in best.iter_mut().enumerate().take(if before.is_some() { 1 } else { 2 }) {
                 let wanted = self.wanted(kind == 0, before);
-                let found = self.candidate(unit, wanted);
+                let found = self.candidate(frame, unit, wanted);
                 if found != NONE && (*best == NONE || self.number(found) < self.number(*best)) {
                     *best = found;
                 }
@@ -114,12 +115,12 @@ impl Dies {
     }
 
     fn number(&self, slot: u32) -> u64 {
-        self.steps[slot].extra.number
+        self.extras[slot as usize].number
     }
 
     /// The step that a unit would take up, of those wanted, or [`NONE`]. A die that has to wait for a
     /// step elsewhere is served again when that has finished.
-    fn candidate(&mut self, unit: u32, wanted: Wanted) -> u32 {
+    fn candidate(&mut self, frame: &mut Frame, unit: u32, wanted: Wanted) -> u32 {
         let [[first, _], [first_other, _]] = self.units[unit as usize].lines.ends;
         let (mut slot, rival) = match (self.passing, wanted.reads) {
             (false, _) => (first, NONE),
@@ -132,57 +133,58 @@ impl Dies {
             return NONE;
         }
         while slot != NONE && self.number(slot) < wanted.before {
-            let is_read = self.steps[slot].step.operation == Operation::Read;
-            if is_read == wanted.reads && self.fits(slot, wanted) && self.can_begin(unit, slot) {
+            let is_read = frame.steps[slot].step.operation == Operation::Read;
+            if is_read == wanted.reads && self.fits(frame, slot, wanted) && self.can_begin(frame, unit, slot)
+            {
                 return slot;
             }
             if !(wanted.passing && wanted.reads) {
                 return NONE;
             }
-            slot = self.steps[slot].behind;
+            slot = frame.steps[slot].behind;
         }
         NONE
     }
 
-    fn fits(&self, slot: u32, wanted: Wanted) -> bool {
-        let step = &self.steps[slot].step;
+    fn fits(&self, frame: &Frame, slot: u32, wanted: Wanted) -> bool {
+        let step = &frame.steps[slot].step;
         let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
         wanted.operation.is_none_or(|operation| operation == step.operation)
             && wanted.offset.is_none_or(|wanted| wanted != NONE && wanted == offset(step.page))
-            && wanted.interrupts.is_none_or(|group| self.interrupts(&group, slot))
+            && wanted.interrupts.is_none_or(|group| self.interrupts(frame, &group, slot))
     }
 
     /// Whether all that a step waits for has finished.
-    fn can_begin(&mut self, unit: u32, slot: u32) -> bool {
-        let queued = self.steps[slot];
-        let mut waits = [queued.after, queued.needs, queued.extra.change].into_iter();
-        let mut awaited = waits.find(|&wanted| self.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
+    fn can_begin(&mut self, frame: &mut Frame, unit: u32, slot: u32) -> bool {
+        let queued = frame.steps[slot];
+        let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
+        let mut awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
         if queued.step.settled != 0 && awaited.is_none() {
-            awaited = self.unsettled(unit, queued.step.settled);
+            awaited = self.unsettled(frame, unit, queued.step.settled);
         }
         if let Some(awaited) = awaited {
-            self.steps[awaited].awaited = true;
+            frame.steps[awaited].awaited = true;
             let die = self.units[unit as usize].die;
             if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
-                self.stalled.push_back(die);
+                frame.stalled.push_back(die);
             }
             return false;
         }
         let suspended = &self.dies[self.units[unit as usize].die as usize].suspended;
-        !suspended.is_some_and(|suspended| self.shares_block(&suspended.group, slot))
+        !suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))
     }
 
     /// A program or erasure up to this number that some other unit has not finished. A unit finishes them
     /// in the order of their numbers.
     #[cold]
-    fn unsettled(&self, unit: u32, number: u32) -> Option<u32> {
+    fn unsettled(&self, frame: &Frame, unit: u32, number: u32) -> Option<u32> {
         let others = (0..self.units.len() as u32).filter(|&other| other != unit);
-        let older = |slot: &u32| number.wrapping_sub(self.steps[*slot].step.number) < 1 << 31;
-        others.filter_map(|other| self.oldest_change(other)).find(older)
+        let older = |slot: &u32| number.wrapping_sub(frame.steps[*slot].step.number) < 1 << 31;
+        others.filter_map(|other| self.oldest_change(frame, other)).find(older)
     }
 
     /// The oldest unfinished program or erasure of a unit.
-    fn oldest_change(&self, unit: u32) -> Option<u32> {
+    fn oldest_change(&self, frame: &Frame, unit: u32) -> Option<u32> {
         let Unit { die, held: [_, changes], lines: Lines { ends }, .. } = &self.units[unit as usize];
         if *changes == 0 {
             return None;
@@ -197,49 +199,51 @@ impl Dies {
         ];
         heads.into_iter().find_map(|head| {
             let some = |slot: u32| (slot != NONE).then_some(slot);
-            let mut line = std::iter::successors(some(head), |&slot| some(self.steps[slot].behind));
+            let mut line = std::iter::successors(some(head), |&slot| some(frame.steps[slot].behind));
             line.find(|&slot| {
-                let step = &self.steps[slot].step;
+                let step = &frame.steps[slot].step;
                 step.chip == unit && step.operation != Operation::Read
             })
         })
     }
 
     /// Whether a step concerns a block that an operation programs or erases.
-    fn shares_block(&self, group: &Group, slot: u32) -> bool {
+    fn shares_block(&self, frame: &Frame, group: &Group, slot: u32) -> bool {
         let block = |page| if page == NONE { NONE } else { self.pages_per_block.div(page) };
-        let wanted = block(self.steps[slot].step.page);
+        let wanted = block(frame.steps[slot].step.page);
         let mut at = group.head;
-        while at != NONE && (wanted == NONE || block(self.steps[at].step.page) != wanted) {
-            at = self.steps[at].behind;
+        while at != NONE && (wanted == NONE || block(frame.steps[at].step.page) != wanted) {
+            at = frame.steps[at].behind;
         }
         at != NONE
     }
 
     /// Whether a read waits that may interrupt an operation.
-    pub(super) fn interrupted(&mut self, die: u32, group: Group) -> bool {
+    pub(super) fn interrupted(&mut self, frame: &mut Frame, die: u32, group: Group) -> bool {
         let (first, end) = self.dies[die as usize].units;
         let wanted = Wanted { interrupts: Some(group), ..self.wanted(true, Some(u64::MAX)) };
-        (first..end).any(|at| self.candidate(self.order[at as usize], wanted) != NONE)
+        (first..end).any(|at| self.candidate(frame, self.order[at as usize], wanted) != NONE)
     }
 
     /// Whether a read may interrupt an operation: it belongs to a request that reads, and the
     /// operation to another one, and it does not concern the same block.
-    fn interrupts(&self, group: &Group, slot: u32) -> bool {
-        let read = &self.steps[slot];
-        read.extra.urgent && !self.shares_block(group, slot) && !self.belongs(group, read.owner)
+    fn interrupts(&self, frame: &Frame, group: &Group, slot: u32) -> bool {
+        let read = &frame.steps[slot];
+        self.extras[slot as usize].urgent
+            && !self.shares_block(frame, group, slot)
+            && !self.belongs(frame, group, read.owner)
     }
 
-    fn belongs(&self, group: &Group, owner: u32) -> bool {
+    fn belongs(&self, frame: &Frame, group: &Group, owner: u32) -> bool {
         let mut at = group.head;
-        while at != NONE && self.steps[at].owner != owner {
-            at = self.steps[at].behind;
+        while at != NONE && frame.steps[at].owner != owner {
+            at = frame.steps[at].behind;
         }
         at != NONE
     }
 
     /// Counts a read that goes ahead of an older program or erasure.
-    pub(super) fn count_passed(&mut self, die: u32, slot: u32) {
+    pub(super) fn count_passed(&mut self, frame: &Frame, die: u32, slot: u32) {
         if !self.passing {
             return;
         }
@@ -249,7 +253,7 @@ impl Dies {
             let [head, _] = self.units[unit as usize].lines.ends[1];
             head != NONE && self.number(head) < number
         };
-        let passes = self.steps[slot].step.operation == Operation::Read
+        let passes = frame.steps[slot].step.operation == Operation::Read
             && self.order[first as usize..end as usize].iter().any(older);
         let passed = &mut self.dies[die as usize].passed;
         *passed = if passes { passed.saturating_add(1) } else { 0 };
@@ -257,8 +261,8 @@ impl Dies {
     }
 
     /// Links steps of the other planes of the die behind a step that begins; whether there are any.
-    pub(super) fn gather(&mut self, die: u32, slot: u32, before: Option<u64>) -> bool {
-        let step = self.steps[slot].step;
+    pub(super) fn gather(&mut self, frame: &mut Frame, die: u32, slot: u32, before: Option<u64>) -> bool {
+        let step = frame.steps[slot].step;
         let package = self.units[step.chip as usize].package;
         let same = self.options.multi_plane == MultiPlane::SameOffset && step.operation != Operation::Erase;
         let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
@@ -274,11 +278,11 @@ impl Dies {
             if unit == step.chip || self.units[unit as usize].package != package {
                 continue;
             }
-            let found = self.candidate(unit, wanted);
+            let found = self.candidate(frame, unit, wanted);
             if found != NONE {
-                self.unlink(found);
-                self.steps[last].behind = found;
-                self.steps[found].behind = NONE;
+                self.unlink(frame, found);
+                frame.steps[last].behind = found;
+                frame.steps[found].behind = NONE;
                 last = found;
             }
         }

@@ -1,0 +1,91 @@
+//! What every way of running steps needs: steps, clock, buses, and who has something to do.
+
+use std::collections::VecDeque;
+
+use super::bus::Bus;
+use super::steps::{Kept, Part, Steps};
+use crate::clock::Clock;
+use crate::util::Bits;
+
+/// The frame. Resources of the clock: the dies, then the channels.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub steps: Steps,
+    pub clock: Clock,
+    /// How many dies there are.
+    pub dies: u32,
+    pub channels: Vec<Bus>,
+    /// Dies whose next step waits for one elsewhere.
+    pub stalled: VecDeque<u32>,
+    /// Units that have something to do.
+    pub busy: Bits,
+    /// How many times a unit ran out of work.
+    pub rests: u64,
+    /// Unfinished steps.
+    pub active: u32,
+    /// Chips, where it is not enough to add up what each unit does.
+    pub chips: Vec<Busy>,
+    pub kept: Option<Box<Kept>>,
+}
+
+/// Time during which at least one thing goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Busy {
+    things: u32,
+    since_ns: u64,
+    pub ns: u64,
+}
+
+impl Busy {
+    pub fn begin(&mut self, now_ns: u64) {
+        if self.things == 0 {
+            self.since_ns = now_ns;
+        }
+        self.things += 1;
+    }
+
+    pub fn end(&mut self, now_ns: u64) {
+        self.things -= 1;
+        if self.things == 0 {
+            self.ns += now_ns - self.since_ns;
+        }
+    }
+}
+
+impl Frame {
+    pub fn new([units, dies, channels]: [u32; 3], chips: u32) -> Frame {
+        Frame {
+            steps: Steps::new(),
+            clock: Clock::new(dies + channels),
+            dies,
+            channels: vec![Bus::default(); channels as usize],
+            stalled: VecDeque::with_capacity(dies as usize),
+            busy: Bits::new(units as usize),
+            rests: 0,
+            active: 0,
+            chips: vec![Busy::default(); chips as usize],
+            kept: None,
+        }
+    }
+
+    /// Resource of a channel's bus.
+    #[inline]
+    pub fn bus(&self, channel: u32) -> u32 {
+        self.dies + channel
+    }
+
+    /// A unit has nothing to do any more.
+    #[inline]
+    pub fn rest(&mut self, unit: u32) {
+        self.busy.clear(unit);
+        self.rests += 1;
+    }
+
+    /// Keeps what has worked on a step, if spans are kept.
+    #[cold]
+    pub fn keep(&mut self, slot: u32, part: Part, times: [u64; 2]) {
+        if let Some(kept) = &mut self.kept {
+            kept.add(&self.steps, slot, part, times);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What others see of the array: who is idle, when something is due, what has been done.
+
+use super::{Array, Overlaps, Span};
+use crate::flash::Label;
+use crate::util::Bits;
+
+impl Array {
+    /// From now on what ends is kept as spans until it is taken, and steps need labels.
+    pub fn keep_spans(&mut self) {
+        self.frame.kept.get_or_insert_default();
+    }
+
+    /// Whether spans are kept.
+    #[inline]
+    pub fn keeps_spans(&self) -> bool {
+        self.frame.kept.is_some()
+    }
+
+    /// Takes the spans kept, in the order in which they ended. Cells of one unit do not overlap, nor do
+    /// its transfers.
+    pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
+        self.frame.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
+    }
+
+    /// Labels the steps just started.
+    #[cold]
+    pub fn label(&mut self, labels: &[Label]) {
+        if let Some(kept) = &mut self.frame.kept {
+            kept.label(&self.frame.steps, labels);
+        }
+    }
+
+    /// Whether a unit has nothing to do.
+    #[inline]
+    pub fn is_idle(&self, unit: u32) -> bool {
+        !self.frame.busy.get(unit)
+    }
+
+    /// Whether a unit has nothing to do, nor has what it would have to wait for.
+    pub fn is_resting(&self, unit: u32) -> bool {
+        self.is_idle(unit) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(unit))
+    }
+
+    /// Whether a unit is idle, or can take up a read, else a write, all the same.
+    #[inline]
+    pub fn takes(&self, unit: u32, read: bool) -> bool {
+        match &self.overlap {
+            None => self.is_idle(unit),
+            Some(overlap) => overlap.takes(unit, read),
+        }
+    }
+
+    /// Units that have something to do.
+    #[inline]
+    pub fn busy(&self) -> &Bits {
+        &self.frame.busy
+    }
+
+    /// How many times a unit ran out of work; while it stays the same, no unit became idle.
+    #[inline]
+    pub fn rests(&self) -> u64 {
+        self.frame.rests
+    }
+
+    /// Whether no unit has anything to do.
+    #[inline]
+    pub fn all_idle(&self) -> bool {
+        self.frame.active == 0
+    }
+
+    /// When the next resource is due, or [`NEVER`].
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.frame.clock.next().0
+    }
+
+    /// Time each chip worked or used its bus, ns.
+    pub fn chip_busy_ns(&self) -> Vec<u64> {
+        if self.counts_at_the_end() {
+            return self.frame.chips.iter().map(|chip| chip.ns).collect();
+        }
+        self.units.iter().map(|unit| unit.busy_ns).collect()
+    }
+
+    /// The same of each die, if dies work on their own.
+    pub fn die_busy_ns(&self) -> Vec<u64> {
+        let Some(dies_per_chip) = self.interleaved else { return Vec::new() };
+        let mut busy = vec![0; self.frame.chips.len() * dies_per_chip as usize];
+        for (place, unit) in self.places.iter().zip(&self.units) {
+            busy[place.die as usize] = unit.busy_ns;
+        }
+        if let Some(overlap) = &self.overlap {
+            overlap.dies.iter().for_each(|die| busy[die.number as usize] = die.busy.ns);
+        }
+        busy
+    }
+
+    /// Time each channel's bus was used, ns.
+    pub fn channel_busy_ns(&self) -> Vec<u64> {
+        self.frame.channels.iter().map(|bus| bus.busy_ns).collect()
+    }
+
+    /// How often operations overlapped or passed each other.
+    pub fn overlaps(&self) -> Overlaps {
+        self.overlap.as_ref().map_or(Overlaps::default(), |overlap| overlap.overlaps)
+    }
+}

@@ -1,0 +1,384 @@
+//! Where operations of a die overlap: multi-plane, cache and suspended operations, and reads that pass.
+//!
+//! Sources: ONFI's multi-plane, cache program, cache read, program and erase suspend operations; the
+//! out-of-order queue of a die as in MQSim (Tavakkol et al., FAST 2018) and SSDSim (Hu et al., ICS
+//! 2011).
+//!
+//! **An operation** is one step, or one on each of several planes: command and data in over the bus for
+//! each of them one after the other, the cells once, as long as the slowest needs, data out one after
+//! the other. Each transfer asks for the bus anew, first come, first served. A step ends when its cells,
+//! or its own data out, have ended.
+//!
+//! **Two operations overlap** at a die as far as its page and cache registers allow: with
+//! `flash.cache_program` the commands and data of the next program go in while the cells program; with
+//! `flash.cache_read` the next page is sensed while the data of the one before go out, and waits in the
+//! page register until they are out.
+//!
+//! **Suspension** of an operation for reads stands in [`super::suspension`].
+//!
+//! **The order** in which a die takes up steps stands in [`super::choice`]. A step always waits for steps
+//! that were emitted before it, so that the oldest unfinished one can always go on.
+
+use std::collections::VecDeque;
+
+use super::frame::Frame;
+use super::state::{Die, Extra, Group, NO_GROUP, Overlaps, Phase, Unit};
+use super::steps::{NO_STEP, Part, Queued, Reference};
+use crate::clock::NEVER;
+use crate::config::Settings;
+use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
+use crate::flash::{Operation, Step};
+use crate::util::{Divider, NONE};
+
+/// Dies with their operations, and what waits for them.
+#[derive(Clone, Debug)]
+pub(super) struct Overlap {
+    pub options: Parallel,
+    /// Reads may pass programs and erasures that wait.
+    pub passing: bool,
+    pub units: Vec<Unit>,
+    /// Units die by die.
+    pub order: Vec<u32>,
+    pub dies: Vec<Die>,
+    /// What is kept of each step beside the step, by slot.
+    pub extras: Vec<Extra>,
+    pub pages_per_block: Divider,
+    /// The last program or erasure of each block, where reads may pass.
+    changes: Vec<Reference>,
+    emitted: u64,
+    /// Dies with new steps.
+    touched: Vec<u32>,
+    /// Owners of finished steps that have not been reported.
+    finished: VecDeque<u32>,
+    /// A step that something waits for has finished.
+    awaited: bool,
+    pub overlaps: Overlaps,
+}
+
+impl Overlap {
+    /// Idle dies.
+    pub fn new(settings: &Settings, places: &[Place]) -> Overlap {
+        let flash = &settings.flash;
+        let options = flash.parallel;
+        let passing = options.out_of_order || options.suspend != Suspend::Off;
+        // Dies are numbered as their units are, so that what is due at the same time goes in that order.
+        let mut dies: Vec<Die> = Vec::new();
+        let mut units = Vec::with_capacity(places.len());
+        for place in places {
+            let number = if options.interleave { place.die } else { place.chip };
+            let die = dies.iter().position(|die| die.number == number).unwrap_or_else(|| {
+                dies.push(Die::new(number, place));
+                dies.len() - 1
+            });
+            units.push(Unit::new(die as u32, place.die));
+        }
+        let mut order: Vec<u32> = (0..units.len() as u32).collect();
+        order.sort_by_key(|&unit| (units[unit as usize].die, unit));
+        for (number, die) in (0..).zip(&mut dies) {
+            let until = |die| order.partition_point(|&unit| units[unit as usize].die < die) as u32;
+            die.units = (until(number), until(number + 1));
+        }
+        let blocks = flash.pages() / u64::from(flash.pages_per_block);
+        Overlap {
+            options,
+            passing,
+            extras: Vec::with_capacity(1024),
+            touched: Vec::with_capacity(1024),
+            finished: VecDeque::with_capacity(64),
+            changes: vec![NO_STEP; if passing { blocks as usize } else { 0 }],
+            pages_per_block: Divider::new(flash.pages_per_block),
+            units,
+            order,
+            dies,
+            emitted: 0,
+            awaited: false,
+            overlaps: Overlaps::default(),
+        }
+    }
+
+    /// Puts the steps of one owner, which reads or not, into their units' queues. They begin with
+    /// [`Overlap::settle`].
+    #[cold]
+    pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
+        for &step in steps {
+            let slot = frame.steps.store(step, owner);
+            let extra = Extra { number: self.emitted, ahead: NONE, change: NO_STEP, urgent };
+            if slot as usize >= self.extras.len() {
+                self.extras.resize(slot as usize + 1, extra);
+            }
+            self.extras[slot as usize] = extra;
+            self.emitted += 1;
+            frame.active += 1;
+            if self.passing && step.page != NONE {
+                let block = self.pages_per_block.div(step.page) as usize;
+                self.extras[slot as usize].change = self.changes[block];
+                if step.operation != Operation::Read {
+                    self.changes[block] = frame.steps.reference(slot);
+                }
+            }
+            frame.busy.set(step.chip);
+            let unit = &mut self.units[step.chip as usize];
+            unit.held[usize::from(step.operation != Operation::Read)] += 1;
+            self.touched.push(unit.die);
+            self.enqueue(frame, slot);
+        }
+    }
+
+    /// Lets every die with new steps take them up.
+    #[cold]
+    pub fn settle(&mut self, frame: &mut Frame, now_ns: u64) {
+        for at in 0..self.touched.len() {
+            self.serve(frame, self.touched[at], now_ns);
+        }
+        self.touched.clear();
+    }
+
+    /// Lets a die take up what it can.
+    fn serve(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
+        let Die { groups, front, suspended, .. } = &self.dies[die as usize];
+        let (front, suspended) = (*front, *suspended);
+        if groups[front].phase == Phase::Idle {
+            let before = suspended.map(|suspended| suspended.before);
+            match (self.choose(frame, die, before), suspended) {
+                (Some(slot), _) => self.begin(frame, die, front, slot, now_ns),
+                (None, Some(suspended)) => return self.resume(frame, die, suspended, now_ns),
+                (None, None) => return,
+            }
+        }
+        let state = &self.dies[die as usize];
+        let Group { phase, operation, .. } = state.groups[front];
+        if state.groups[1 - front].phase != Phase::Idle {
+            return;
+        }
+        let overlaps = match operation {
+            Operation::Read => phase == Phase::Out && self.options.cache_read,
+            Operation::Program => phase == Phase::Cells && self.options.cache_program,
+            Operation::Erase => false,
+        };
+        if overlaps && let Some(slot) = self.choose(frame, die, suspended.map(|suspended| suspended.before)) {
+            let step = &frame.steps[slot].step;
+            // Without anything to send, a cached program would gain nothing and keep reads away.
+            if step.operation == operation && (operation == Operation::Read || step.in_ns > 0) {
+                self.overlaps.cached[operation as usize] += 1;
+                return self.begin(frame, die, 1 - front, slot, now_ns);
+            }
+        }
+        if phase == Phase::Cells && self.suspends(operation) {
+            self.suspend(frame, die, front, now_ns);
+        }
+    }
+
+    /// Begins an operation with a step, and with those of other planes that fit.
+    fn begin(&mut self, frame: &mut Frame, die: u32, index: usize, slot: u32, now_ns: u64) {
+        let before = self.dies[die as usize].suspended.map(|suspended| suspended.before);
+        let operation = frame.steps[slot].step.operation;
+        self.count_passed(frame, die, slot);
+        self.unlink(frame, slot);
+        frame.steps[slot].behind = NONE;
+        if self.options.multi_plane != MultiPlane::Off && self.gather(frame, die, slot, before) {
+            self.overlaps.multi_plane[operation as usize] += 1;
+        }
+        let group = Group { phase: Phase::In, operation, head: slot, at: slot, ..NO_GROUP };
+        self.dies[die as usize].groups[index] = group;
+        self.go_in(frame, die, index, now_ns);
+    }
+
+    /// Sends the next command, with its data, of an operation; when all are in, the cells may work.
+    fn go_in(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
+        let mut at = self.dies[die as usize].groups[index].at;
+        while at != NONE && frame.steps[at].step.in_ns == 0 {
+            at = frame.steps[at].behind;
+        }
+        let state = &mut self.dies[die as usize];
+        state.groups[index].at = at;
+        if at != NONE {
+            return self.ask_bus(frame, die, index, now_ns);
+        }
+        state.groups[index].phase = Phase::Ready;
+        if state.cells.is_none() {
+            self.work_cells(frame, die, index, now_ns);
+        }
+    }
+
+    /// The cells begin to work on an operation.
+    fn work_cells(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
+        let mut at = self.dies[die as usize].groups[index].head;
+        let mut cell_ns = 0;
+        while at != NONE {
+            cell_ns = cell_ns.max(frame.steps[at].step.cell_ns);
+            at = frame.steps[at].behind;
+        }
+        let group = &mut self.dies[die as usize].groups[index];
+        group.phase = Phase::Cells;
+        group.since_ns = now_ns;
+        group.until_ns = now_ns + cell_ns;
+        self.use_cells(frame, die, index, now_ns, cell_ns);
+    }
+
+    pub(super) fn use_cells(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64, ns: u64) {
+        let state = &mut self.dies[die as usize];
+        state.cells = Some(index);
+        state.busy.begin(now_ns);
+        frame.chips[state.chip as usize].begin(now_ns);
+        frame.clock.set(die, now_ns + ns);
+    }
+
+    /// The bus is wanted for the step an operation is at.
+    fn ask_bus(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
+        let channel = self.dies[die as usize].channel;
+        let who = die * 2 + index as u32;
+        if frame.channels[channel as usize].ask(who) {
+            self.grant_bus(frame, channel, who, now_ns);
+        }
+    }
+
+    fn grant_bus(&mut self, frame: &mut Frame, channel: u32, who: u32, now_ns: u64) {
+        let state = &mut self.dies[who as usize / 2];
+        let Group { phase, at, .. } = state.groups[who as usize % 2];
+        let step = &frame.steps[at].step;
+        let ns = if phase == Phase::In { step.in_ns } else { step.out_ns };
+        state.busy.begin(now_ns);
+        frame.chips[state.chip as usize].begin(now_ns);
+        frame.channels[channel as usize].grant(who, ns);
+        frame.clock.set(frame.bus(channel), now_ns + ns);
+    }
+
+    /// See [`super::Array::advance`].
+    #[cold]
+    pub fn advance(&mut self, frame: &mut Frame, now_ns: u64) -> Option<Option<u32>> {
+        if let Some(owner) = self.finished.pop_front() {
+            return Some(Some(owner));
+        }
+        let (due_ns, resource) = frame.clock.next();
+        if due_ns > now_ns {
+            return None;
+        }
+        frame.clock.set(resource, NEVER);
+        let dies = self.dies.len() as u32;
+        let die = if resource < dies {
+            self.cells_end(frame, resource, now_ns);
+            resource
+        } else {
+            self.transfer_ends(frame, resource - dies, now_ns)
+        };
+        self.serve(frame, die, now_ns);
+        if std::mem::take(&mut self.awaited) {
+            for _ in 0..frame.stalled.len() {
+                // Those that still wait stall again, at the end.
+                let waiting = frame.stalled.pop_front().expect("counted");
+                self.dies[waiting as usize].stalled = false;
+                self.serve(frame, waiting, now_ns);
+            }
+        }
+        Some(self.finished.pop_front())
+    }
+
+    /// The cells of a die have ended what they were at.
+    fn cells_end(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
+        let state = &mut self.dies[die as usize];
+        let index = state.cells.expect("they were at work");
+        let group = &mut state.groups[index];
+        if group.phase == Phase::Resuming {
+            group.phase = Phase::Cells;
+            return frame.clock.set(die, group.until_ns);
+        }
+        let group = *group;
+        state.cells = None;
+        state.busy.end(now_ns);
+        frame.chips[state.chip as usize].end(now_ns);
+        let mut at = group.head;
+        let mut out = false;
+        while at != NONE {
+            let Queued { step, behind, .. } = frame.steps[at];
+            out |= step.out_ns > 0;
+            frame.keep(at, Part::Cells, [group.since_ns, now_ns]);
+            if group.phase == Phase::Suspending
+                && let Some(kept) = &mut frame.kept
+            {
+                kept.suspend_last();
+            }
+            at = behind;
+        }
+        let state = &mut self.dies[die as usize];
+        if group.phase == Phase::Suspending {
+            state.groups[index] = NO_GROUP;
+            let suspended = state.suspended.as_mut().expect("it is being suspended");
+            suspended.before = self.emitted;
+            return;
+        }
+        let other = state.groups[1 - index].phase;
+        let group = &mut state.groups[index];
+        group.at = group.head;
+        if out && other == Phase::Out {
+            group.phase = Phase::Held;
+            return;
+        }
+        group.phase = Phase::Out;
+        self.go_out(frame, die, index, now_ns);
+        let state = &self.dies[die as usize];
+        if state.cells.is_none() && state.groups[state.front].phase == Phase::Ready {
+            self.work_cells(frame, die, state.front, now_ns);
+        }
+    }
+
+    /// Sends the data of the next step of an operation out; ends those that have none.
+    fn go_out(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
+        let mut at = self.dies[die as usize].groups[index].at;
+        while at != NONE && frame.steps[at].step.out_ns == 0 {
+            at = self.finish(frame, at);
+        }
+        let state = &mut self.dies[die as usize];
+        state.groups[index].at = at;
+        if at != NONE {
+            return self.ask_bus(frame, die, index, now_ns);
+        }
+        state.groups[index] = NO_GROUP;
+        let other = &mut state.groups[1 - index];
+        if other.phase != Phase::Idle {
+            state.front = 1 - index;
+        }
+        if other.phase == Phase::Held {
+            other.phase = Phase::Out;
+            self.go_out(frame, die, 1 - index, now_ns);
+        }
+    }
+
+    /// A transfer has ended; the die it was for.
+    fn transfer_ends(&mut self, frame: &mut Frame, channel: u32, now_ns: u64) -> u32 {
+        let (who, next) = frame.channels[channel as usize].release();
+        let (die, index) = (who / 2, who as usize % 2);
+        let state = &mut self.dies[die as usize];
+        state.busy.end(now_ns);
+        frame.chips[state.chip as usize].end(now_ns);
+        let Group { phase, at, .. } = state.groups[index];
+        let Queued { step, behind, .. } = frame.steps[at];
+        let (part, ns) = if phase == Phase::In { (Part::In, step.in_ns) } else { (Part::Out, step.out_ns) };
+        frame.keep(at, part, [now_ns - ns, now_ns]);
+        if let Some(next) = next {
+            self.grant_bus(frame, channel, next, now_ns);
+        }
+        if phase == Phase::In {
+            self.dies[die as usize].groups[index].at = behind;
+            self.go_in(frame, die, index, now_ns);
+        } else {
+            self.finish(frame, at);
+            self.dies[die as usize].groups[index].at = behind;
+            self.go_out(frame, die, index, now_ns);
+        }
+        die
+    }
+
+    /// Ends a step; the one behind it in its operation.
+    fn finish(&mut self, frame: &mut Frame, slot: u32) -> u32 {
+        let &Queued { step, owner, behind, awaited, .. } = frame.steps.finish(slot);
+        self.awaited |= awaited;
+        frame.active -= 1;
+        self.finished.push_back(owner);
+        let unit = &mut self.units[step.chip as usize];
+        unit.held[usize::from(step.operation != Operation::Read)] -= 1;
+        if unit.held == [0; 2] {
+            frame.rest(step.chip);
+        }
+        behind
+    }
+}

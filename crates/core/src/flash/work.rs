@@ -1,0 +1,209 @@
+//! What surrounds the operations of a [`Work`]: chains, labels, counts, chips that are waited for.
+
+use super::{Counts, Label, Step, Timing, Work};
+use crate::util::{Bits, NONE};
+
+impl Work {
+    /// An empty sink for a device of so many chips.
+    pub fn new(timing: Timing, chips: u32) -> Work {
+        Work {
+            timing,
+            steps: Vec::with_capacity(1024),
+            last: NONE,
+            fence: NONE,
+            needs: 0,
+            // On one chip steps run in the order of emission anyway.
+            loads: (chips > 1).then_some(0),
+            number: 0,
+            settled: 0,
+            marked: 0,
+            lpn: NONE,
+            apart: 0,
+            each: false,
+            fold: false,
+            page: NONE,
+            sources: Vec::new(),
+            targets: Vec::new(),
+            labels: None,
+            labelled: 0,
+            counts: Counts::default(),
+            hurry: Vec::new(),
+            busy: None,
+            current: 1,
+        }
+    }
+
+    /// From now on every flash operation is a step of its own, with a label; no time changes.
+    pub fn label(&mut self) {
+        self.labels.get_or_insert_default();
+        self.keep_apart();
+    }
+
+    /// From now on every flash operation is a step of its own, and those of one chip need not run in
+    /// the order of emission.
+    pub fn keep_apart(&mut self) {
+        self.fold = false;
+        self.each = true;
+        self.apart = 1;
+    }
+
+    /// From now on a step is one stretch of time, its transfers within, and neighbours on one chip are
+    /// merged with the bus as without it; for chips that nobody shares a bus with.
+    pub(crate) fn fold(&mut self) {
+        self.fold = !self.each && self.timing.command_ns + self.timing.page_transfer_ns > 0;
+    }
+
+    /// Folds nothing while `emit` runs, and with `apart` merges nothing: what is under way at the end of a
+    /// run counts only as far as it has begun.
+    pub(crate) fn unfolded<T>(&mut self, apart: bool, emit: impl FnOnce(&mut Work) -> T) -> T {
+        let before = (self.fold, self.each);
+        self.fold = false;
+        if apart {
+            self.keep_apart();
+        }
+        let result = emit(self);
+        (self.fold, self.each) = before;
+        result
+    }
+
+    /// Numbers loads on one chip too: what needs one could pass it.
+    pub fn number_loads(&mut self) {
+        self.loads.get_or_insert(0);
+    }
+
+    /// Operations emitted since the start of the run.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Steps of the current request.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Labels of these steps; none unless they are wanted.
+    pub fn labels(&self) -> &[Label] {
+        self.labels.as_ref().map_or(&[], |labels| &labels[..self.steps.len()])
+    }
+
+    /// Forgets the steps (not the counts): the next request begins.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.steps.clear();
+        self.last = NONE;
+        self.fence = NONE;
+        self.needs = 0;
+        self.current += 1;
+    }
+
+    /// Marks a chip that requests behind the current one wait for.
+    pub fn hurry(&mut self, chip: u32) {
+        if chip as usize >= self.hurry.len() {
+            self.hurry.resize(chip as usize + 1, 0);
+        }
+        self.hurry[chip as usize] = self.current;
+    }
+
+    /// Whether requests behind the current one wait for a chip.
+    pub(crate) fn hurries(&self, chip: u32) -> bool {
+        self.hurry.get(chip as usize) == Some(&self.current)
+    }
+
+    /// Says which chips are at work, for dynamic allocation.
+    pub(crate) fn set_busy(&mut self, busy: &Bits) {
+        match &mut self.busy {
+            Some(known) => known.copy_from(busy),
+            None => self.busy = Some(busy.clone()),
+        }
+    }
+
+    /// Whether a chip is at work, as far as that is known.
+    #[inline]
+    pub(crate) fn is_busy(&self, chip: u32) -> bool {
+        self.busy.as_ref().is_some_and(|busy| busy.get(chip))
+    }
+
+    /// The current request has work for a chip.
+    #[inline]
+    pub(crate) fn occupy(&mut self, chip: u32) {
+        if let Some(busy) = &mut self.busy {
+            busy.set(chip);
+        }
+    }
+
+    /// Names the NAND page, counted over the device, of the next operation.
+    #[inline]
+    pub fn at(&mut self, page: u32) -> &mut Work {
+        self.page = page;
+        self
+    }
+
+    /// As [`Work::at`], for a page that has to be worked out.
+    #[inline]
+    pub(crate) fn at_slot(&mut self, page: impl FnOnce() -> u32) -> &mut Work {
+        if self.each {
+            self.page = page();
+        }
+        self
+    }
+
+    /// Names a NAND page that the next [`Work::copy`] reads; in order.
+    #[inline]
+    pub fn source(&mut self, page: u32) {
+        if self.each {
+            self.sources.push(page);
+        }
+    }
+
+    /// Names consecutive NAND pages that the next [`Work::copy`] programs; in order.
+    #[inline]
+    pub(crate) fn targets(&mut self, first: u32, pages: u32) {
+        if self.each {
+            self.targets.extend(first..first + pages);
+        }
+    }
+
+    /// Forgets counts and steps: what came before is not part of the run.
+    pub fn reset(&mut self) {
+        self.clear();
+        self.counts = Counts::default();
+    }
+
+    /// Number of the last load; entries of the mapping cache hold such numbers.
+    pub(crate) fn last_load(&self) -> u32 {
+        self.loads.unwrap_or(0)
+    }
+
+    /// Numbers loads on from `last`.
+    pub(crate) fn number_loads_from(&mut self, last: u32) {
+        self.loads = self.loads.map(|_| last);
+    }
+
+    /// Begins a chain that waits for nothing but the last fence.
+    #[inline]
+    pub fn chain(&mut self) {
+        self.chain_for(NONE);
+    }
+
+    /// Begins a chain for a logical page; it waits for nothing but the last fence.
+    #[inline]
+    pub(crate) fn chain_for(&mut self, lpn: u32) {
+        self.last = self.fence;
+        self.needs = 0;
+        self.lpn = lpn;
+    }
+
+    /// Lets every later chain wait for the step emitted last.
+    pub(crate) fn fence(&mut self) {
+        self.fence = self.last;
+        self.await_last();
+    }
+
+    /// Whoever waits for the last step would wait for what is merged into it too.
+    #[inline]
+    pub(super) fn await_last(&mut self) {
+        if self.loads.is_some() {
+            self.apart = 1;
+        }
+    }
+}
