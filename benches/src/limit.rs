@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use ftlab_core::config::Settings;
+use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Source};
 
 use crate::{Uniform, cpu_seconds};

@@ -8,8 +8,8 @@
 use std::process::{Command, ExitCode};
 
 use ftlab_config::{Base, Override, resolve};
-use ftlab_core::config::Settings;
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 

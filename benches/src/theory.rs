@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ftlab_core::config::Settings;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
 use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::settings::Settings;
 
 const BLOCKS: u32 = 4096;
 const GATE_PERCENT: f64 = 0.5;

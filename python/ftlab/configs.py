@@ -28,6 +28,10 @@ class Override(NamedTuple):
     """Value, written as in a file without quotes."""
 
 
+GENERATOR_DEFAULTS: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
+"""What a generator without a device takes for keys that have no default, or the device's."""
+
+
 class Shorthand(NamedTuple):
     """A short name for a key, as a flag of the command line and as a keyword in Python."""
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import Config, OutputError, UserError
-from ftlab.configs import Override, Scalar, keyword_overrides, load_text, to_text
+from ftlab.configs import GENERATOR_DEFAULTS, Override, Scalar, keyword_overrides, load_text, to_text
 from ftlab.outputs import Output, check_distinct
 from ftlab.units import count, duration, percent, significant, size
 
@@ -217,9 +217,8 @@ def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[st
 
 def generator_config(options: Mapping[str, Scalar], *, flags: bool = False) -> Config:
     """The configuration of a generator from the short names of its keys; ``flags``: given as such."""
-    defaults: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
     overrides = []
-    for name, value in {**defaults, **options}.items():
+    for name, value in {**GENERATOR_DEFAULTS, **options}.items():
         key = name if name == "seed" else f"workload.synthetic.{name}"
         shown = f"--{name.replace('_', '-')} " if flags else f"argument {name}="
         overrides.append(Override(f"{shown}{to_text(value)}", key, to_text(value)))

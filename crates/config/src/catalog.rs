@@ -1,6 +1,7 @@
 //! The key table in the shapes the front asks for.
 
-use ftlab_core::config::{self, Key};
+use ftlab_core::config::Key;
+use ftlab_core::settings;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -16,7 +17,7 @@ pub(crate) struct Catalog {
 /// The catalog; built at first use.
 pub(crate) fn catalog() -> &'static Catalog {
     static CATALOG: OnceLock<Catalog> = OnceLock::new();
-    CATALOG.get_or_init(|| Catalog::new(config::all()))
+    CATALOG.get_or_init(|| Catalog::new(settings::all()))
 }
 
 /// The table of a path: "host" of "host.scheduler", "" of "seed".

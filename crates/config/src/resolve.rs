@@ -5,7 +5,8 @@ use crate::document::{self, Span};
 use crate::error::{ConfigError, Text, clean};
 use crate::value::{self, Literal};
 use crate::{presets, suggest};
-use ftlab_core::config::{Contradiction, Settings, Value, Values, shapes_state};
+use ftlab_core::config::{Contradiction, Value, Values};
+use ftlab_core::settings::{Settings, shapes_state};
 use std::collections::BTreeMap;
 
 /// What a configuration starts from.

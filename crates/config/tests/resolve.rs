@@ -1,7 +1,9 @@
 //! What a correct configuration resolves to.
 
 use ftlab_config::{Base, Override, Resolved, presets, resolve};
-use ftlab_core::config::{Kind, OutOfRange, Precondition, Replay, Value, all};
+use ftlab_core::config::{Kind, Value};
+use ftlab_core::ftl::map::dftl::Replacement;
+use ftlab_core::settings::{OutOfRange, Precondition, Replay, all};
 
 fn of_text(text: &str) -> Resolved {
     resolve(Base::Text { name: "c.toml", text }, &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -170,7 +172,7 @@ fn options_are_written_without_quotes() {
         ],
     );
     let settings = &resolved.settings;
-    assert!(settings.host.alternate);
+    assert!(settings.host.sched.alternate);
     assert_eq!(settings.host.queue_depth, 12);
     assert_eq!(settings.device.queue_depth, u32::MAX);
     assert_eq!(settings.ftl.mapping_cache_bytes, Some(8192));
@@ -206,9 +208,9 @@ fn map_plus_is_the_device_of_the_paper() {
     assert_eq!((flash.blocks_per_plane, flash.pages_per_block, flash.page_bytes), (65_536, 64, 4096));
     assert_eq!(flash.raw_bytes(), 16 << 30);
     assert_eq!((flash.read_ns, flash.program_ns, flash.transfer_ps), (35_000, 350_000, 0));
-    assert_eq!((settings.ftl.kind.as_str(), settings.ftl.cache_policy.as_str()), ("dftl", "slru"));
+    assert_eq!((settings.ftl.kind.as_str(), settings.ftl.own.dftl.replacement), ("dftl", Replacement::Slru));
     assert_eq!((settings.ftl.mapping_cache_bytes, settings.ftl.entry_bytes), (Some(16_384), 8));
-    assert!(settings.ftl.batch_update && !settings.ftl.background_flush);
+    assert!(settings.ftl.own.dftl.batch_update && !settings.ftl.background_flush);
     assert_eq!((settings.host.scheduler.as_str(), settings.host.queue_depth), ("map+", 128));
     assert_eq!((settings.host.deadline_ns, settings.host.awareness.as_str()), (Some(10_000_000), "full"));
     assert_eq!((settings.device.queue_depth, &settings.device.precondition), (1, &Precondition::default()));

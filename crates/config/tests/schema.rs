@@ -4,7 +4,7 @@
 //! Python tests check it with a full validator.
 
 use ftlab_config::{Base, components, presets, reference_markdown, resolve, schema};
-use ftlab_core::config::all;
+use ftlab_core::settings::all;
 use regex_lite::Regex;
 use serde_json::{Value as Json, json};
 
@@ -164,4 +164,9 @@ fn the_reference_names_every_key_and_every_choice() {
     assert!(text.lines().filter(|line| line.starts_with('|')).all(|line| columns(line) == 5));
     assert!(text.contains("- `map+`: map with the densest batch first"));
     assert!(text.contains("| `transfer` | 0ns to 1us | `0ns` |"));
+}
+
+#[test]
+fn the_page_of_the_reference_is_this_one() {
+    assert_eq!(reference_markdown(), include_str!("../../../docs/configuration.md"));
 }

@@ -3,7 +3,7 @@
 //! Data flows one way: [`workload`] -> [`sched`] (I/O scheduler) -> [`device`]
 //! (device queue) -> [`ftl`] -> [`flash`]; [`sim`] is the one loop that passes
 //! requests on and owns the clock, [`metrics`] gathers what it reports.
-//! [`config`] holds the typed settings and the table of keys they come from.
+//! [`config`] is how settings are declared, [`settings`] gathers those of all parts.
 //!
 //! Units everywhere: time in integer nanoseconds (`_ns`), sizes in bytes
 //! (`_bytes`), addresses of the flash translation layer in logical pages (LPN).
@@ -20,6 +20,7 @@ pub mod host;
 pub mod metrics;
 pub mod request;
 pub mod sched;
+pub mod settings;
 pub mod sim;
 pub mod util;
 pub mod workload;

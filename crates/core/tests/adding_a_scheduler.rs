@@ -9,21 +9,31 @@ use std::{env, fs};
 const LIFO: &str = r#"//! LIFO: the youngest request first.
 
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
+use crate::config::section;
+use crate::config::section::count;
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "lifo";
 pub(super) const DOC: &str = "the youngest request first";
-pub(super) const KEYS: &[Key] = &[];
 
-#[derive(Clone, Debug, Default)]
+section! {
+    /// Its own keys.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// lifo: the oldest of so many youngest requests goes first.
+        depth: u32 = "host.lifo_depth", count(1, 1024), "1";
+    }
+}
+
+#[derive(Clone, Debug)]
 pub(super) struct Lifo {
     stack: Vec<u32>,
+    depth: usize,
 }
 
 impl Scheduler for Lifo {
-    fn new(_host: &Host) -> Lifo {
-        Lifo::default()
+    fn new(keys: &super::Keys) -> Lifo {
+        Lifo { stack: Vec::new(), depth: keys.own.lifo.depth as usize }
     }
 
     fn admit(&mut self, id: u32, _pool: &mut Pool) {
@@ -31,7 +41,10 @@ impl Scheduler for Lifo {
     }
 
     fn choose(&mut self, _pool: &mut Pool) -> Decision {
-        self.stack.pop().map_or(Decision::Nothing, Decision::One)
+        if self.stack.is_empty() {
+            return Decision::Nothing;
+        }
+        Decision::One(self.stack.remove(self.stack.len().saturating_sub(self.depth)))
     }
 
     fn remove(&mut self, id: u32, _pool: &mut Pool) {
@@ -50,14 +63,13 @@ const LINE: &str = "    Lifo = lifo::Lifo;\n";
 /// The new policy: the youngest block that gains anything.
 const NEWEST: &str = r#"//! Newest: the youngest block that gains anything.
 
-use super::{Need, Space, Victims};
-use crate::config::{Ftl, Key};
+use super::{Need, Own, Space, Victims};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "newest";
 pub(super) const DOC: &str = "the youngest block that gains anything";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Newest {
@@ -66,7 +78,7 @@ pub(super) struct Newest {
 }
 
 impl Victims for Newest {
-    fn new(_ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> Newest {
+    fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Newest {
         Newest { space, closed: vec![Vec::new(); space.chips as usize] }
     }
 
@@ -98,15 +110,24 @@ const CLOCK: &str = r#"//! Clock: an entry leaves when the hand finds it unused 
 
 use super::entries::Entries;
 use super::policy::{Cached, Policy};
-use crate::config::{Key, Settings};
+use crate::config::section;
+use crate::config::section::count;
+use crate::ftl::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "clock";
 /// One line for `ftlab components`.
 pub const DOC: &str = "demand-cached page map, second chance";
-/// Keys it reads.
-pub const KEYS: &[Key] = &[];
+
+section! {
+    /// Its own keys.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// clock: entries that the hand goes round.
+        most: u32 = "ftl.clock_entries", count(1, 1 << 30) or "all", "all";
+    }
+}
 
 /// The mapping cache.
 pub type Clock = Cached<Hand>;
@@ -124,7 +145,8 @@ impl Policy for Hand {
     type Note = bool;
 
     fn new(settings: &Settings, _pages: u32) -> Hand {
-        Hand { next: 0, entries: Self::capacity(settings).unwrap_or(u32::MAX) }
+        let most = settings.ftl.own.clock.most;
+        Hand { next: 0, entries: Self::capacity(settings).unwrap_or(u32::MAX).min(most) }
     }
 
     fn hit(&mut self, entries: &mut Entries<bool>, id: u32) {
@@ -154,6 +176,12 @@ fn lifo_serves_the_youngest_first() {
     let read = |lpn| common::pages(0, ftlab_core::workload::Op::Read, 4096, lpn, 1);
     let done = common::checked(&settings, vec![read(0), read(1), read(2)]).1;
     assert!(done[2].complete_ns < done[1].complete_ns && done[1].complete_ns < done[0].complete_ns);
+    let keys = ftlab_core::settings::all();
+    let key = keys.iter().find(|key| key.path == "host.lifo_depth").unwrap();
+    assert_eq!((key.default, key.doc), ("1", "lifo: the oldest of so many youngest requests goes first."));
+    settings.host.sched.own.lifo.depth = 3;
+    let done = common::checked(&settings, vec![read(0), read(1), read(2)]).1;
+    assert!(done[0].complete_ns < done[1].complete_ns && done[1].complete_ns < done[2].complete_ns);
 }
 
 #[test]
@@ -175,6 +203,7 @@ fn clock_passes_over_what_was_used() {
     let mut settings = common::settings();
     settings.ftl.kind = "clock".into();
     settings.ftl.mapping_cache_bytes = Some(4 * 8);
+    assert_eq!(settings.ftl.own.clock.most, u32::MAX);
     let page = |op, lpn| common::pages(0, op, 4096, lpn, 1);
     // 0 was used again, so 1 makes room for 4: then 0 is there and 1 is not.
     let lpns = [0, 1, 2, 3, 0, 4, 0, 1];

@@ -6,8 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::settings;
-use ftlab_core::config::{Arrival, Pattern, Precondition, Replay, Settings, SizeMix, Synthetic};
+use ftlab_core::config::SizeMix;
 use ftlab_core::flash::variation::Variation;
+use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::settings::{Arrival, BurstOps, Pattern, Precondition, Replay, Settings, Synthetic};
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Generator, Op, Record, Source, SourceError};
 
@@ -177,7 +179,7 @@ fn the_steady_state_allocates_nothing() {
         for kind in ["page", "dftl"] {
             let mut settings = device(kind, 1, 0);
             settings.ftl.gc = gc.name.into();
-            settings.ftl.wear_threshold = Some(4);
+            settings.ftl.wear_leveling = Some(StaticLeveling { threshold: 4 });
             allocates_nothing(&settings, &format!("{kind}, {}", gc.name));
         }
     }
@@ -186,30 +188,31 @@ fn the_steady_state_allocates_nothing() {
 
 fn the_generator_allocates_nothing() {
     let mix = SizeMix::new(vec![(4096, 60), (65_536, 40)]);
-    let single = Arrival::Bursts { length: 3.0, read_length: 5.0, gap_ns: 1_000_000, single: true };
     for (pattern, arrival) in [
         (Pattern::Random, Arrival::Exponential),
-        (Pattern::Zipf { theta: 1.1 }, Arrival::Constant),
-        (Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: Some(2 << 20) }, single),
+        (Pattern::Zipf, Arrival::Constant),
+        (Pattern::HotCold, Arrival::Bursts),
     ] {
         let synthetic = Synthetic {
-            requests: 50_000,
             pattern,
+            hot_piece: Some(2 << 20),
             sequential_ppm: 100_000,
             near_ppm: 200_000,
-            near_range: 2 << 20,
             near_sequential_ppm: 300_000,
             read_ppm: 400_000,
             trim_ppm: 10_000,
             exact_mix: true,
             read_sizes: mix.clone(),
             write_sizes: mix.clone(),
-            align: None,
-            region: None,
             arrival,
             interarrival_ns: 20_000,
+            burst_length: 3.0,
+            read_burst_length: 5.0,
+            burst_gap_ns: 1_000_000,
+            burst_ops: BurstOps::Single,
             pause_ppm: 10_000,
             pause_ns: 1_000_000,
+            ..Synthetic::new(50_000)
         };
         let mut generator = Generator::new(&synthetic, 1 << 30, 1);
         let before = allocations();

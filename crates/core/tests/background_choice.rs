@@ -3,25 +3,23 @@
 mod common;
 
 use common::settings;
-use ftlab_core::config::{GcBackground, Settings};
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::settings::{GcBackground, Settings};
 
 /// One chip, its collections in the background begun as early as the blocks allow.
 fn device(gc: &str, seed: u64) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
     settings.ftl.over_provisioning_ppm = 400_000;
-    (settings.ftl.gc, settings.ftl.gc_choices, settings.seed) = (gc.into(), 1, seed);
+    (settings.ftl.gc, settings.ftl.victims.d_choices.draws, settings.seed) = (gc.into(), 1, seed);
     settings.flash.blocks_per_plane = 20;
     settings.flash.pages_per_block = 4;
     let with = |normal_blocks| {
-        let gc_background = Some(GcBackground { normal_blocks, step_pages: 4 });
-        Settings {
-            ftl: ftlab_core::config::Ftl { gc_background, ..settings.ftl.clone() },
-            ..settings.clone()
-        }
+        let mut settings = settings.clone();
+        settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: 4 });
+        settings
     };
     (2..20).rev().map(with).find(|settings| check(settings).is_ok()).expect("some threshold fits")
 }

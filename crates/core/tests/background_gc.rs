@@ -9,12 +9,12 @@ use std::collections::HashMap;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
-use ftlab_core::config::{GcBackground, Precondition, Settings};
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
 use ftlab_core::ftl::{Ftl, Request, check};
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::{GcBackground, Precondition, Settings};
 use ftlab_core::sim::{Activity, Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -332,7 +332,7 @@ proptest! {
         let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
         settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
         if settings.allocates_by_speed() {
-            settings.ftl.wear_threshold = None;
+            settings.ftl.wear_leveling = None;
         }
         let user = settings.user_bytes();
         let mut time_ns = 0;

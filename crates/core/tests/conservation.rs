@@ -7,10 +7,12 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use common::settings;
-use ftlab_core::config::Settings;
 use ftlab_core::flash::{Cause, Operation, Timing, Work};
 use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::map::dftl::Replacement;
+use ftlab_core::ftl::settings::{FlushCounts, HostFlush};
 use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -284,8 +286,8 @@ impl ByAmount {
             entries,
             slots_per_page: page / settings.ftl.logical_page_bytes,
             amount: settings.ftl.flush_bytes.unwrap().div_ceil(page.into()),
-            counts_moved: settings.ftl.flush_counts_moved,
-            host_flush: settings.ftl.host_flush_mappings,
+            counts_moved: settings.ftl.flush_counts == FlushCounts::All,
+            host_flush: settings.ftl.host_flush == HostFlush::Mapping,
             programmed: 0,
             cached: HashSet::new(),
             dirty: BTreeSet::new(),
@@ -345,7 +347,7 @@ fn device(unit: u32, channels: u32, slots: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = if unit == 0 { "dftl" } else { "msftl" }.into();
     settings.flash.ecc_unit_bytes = 64;
-    settings.ftl.segment_bytes = unit;
+    settings.ftl.own.msftl.segment_bytes = unit;
     settings.flash.page_bytes = 512 * slots;
     settings.ftl.logical_page_bytes = 512;
     settings.flash.channels = channels;
@@ -386,8 +388,8 @@ fn flushing_by_amount_charges_what_a_plain_recomputation_demands() {
     {
         for (counts_moved, host_flush) in [(true, true), (false, false)] {
             let mut settings = device(unit, channels, slots);
-            settings.ftl.flush_counts_moved = counts_moved;
-            settings.ftl.host_flush_mappings = host_flush;
+            settings.ftl.flush_counts = if counts_moved { FlushCounts::All } else { FlushCounts::User };
+            settings.ftl.host_flush = if host_flush { HostFlush::Mapping } else { HostFlush::Data };
             let limit = settings.ftl.translation_blocks.unwrap().next_multiple_of(channels);
             let mut model = ByAmount::new(&settings, limit);
             let mut device = Device::new(&settings);
@@ -487,7 +489,7 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
     for (channels, slots, capacity) in [(1, 1, 7), (3, 1, 40), (2, 4, 90)] {
         let mut settings = device(0, channels, slots);
         settings.ftl.flush_bytes = None;
-        settings.ftl.cache_policy = "lru".into();
+        settings.ftl.own.dftl.replacement = Replacement::Lru;
         settings.ftl.mapping_cache_bytes = Some(capacity * u64::from(settings.ftl.entry_bytes));
         let entries = settings.flash.page_bytes / settings.ftl.entry_bytes;
         let mut model = ByEviction { entries, capacity: capacity as usize, cache: Vec::new() };
@@ -511,7 +513,7 @@ fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
         let mut settings = device(64, 2, 4);
         settings.flash.blocks_per_plane = 400;
         settings.ftl.over_provisioning_ppm = 960_000;
-        settings.ftl.cache_policy = "lru".into();
+        settings.ftl.own.dftl.replacement = Replacement::Lru;
         settings.ftl.mapping_cache_bytes = Some(capacity * u64::from(settings.ftl.entry_bytes));
         settings.ftl.flush_bytes = Some(u64::from(settings.flash.page_bytes) * amount.unwrap_or(1 << 20));
         settings.ftl.translation_blocks = Some(12);

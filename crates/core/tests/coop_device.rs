@@ -5,13 +5,13 @@ mod common;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
-use ftlab_core::config::Settings;
 use ftlab_core::coop::DeviceView;
 use ftlab_core::device::Device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{self, Ftl, Mark};
 use ftlab_core::request::{Pool, Request};
+use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
 use hybrids::{Driver, KINDS, device};
 use rand::{Rng, SeedableRng};

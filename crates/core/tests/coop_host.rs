@@ -6,8 +6,8 @@ mod common;
 mod hybrids;
 
 use common::{Log, checked, pages};
-use ftlab_core::config::{Files, PreconditionKind, Settings};
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::{Files, PreconditionKind, Settings};
 use ftlab_core::sim::{self, Completion, Prepared};
 use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step};
 use ftlab_core::workload::{Op, Record};
@@ -195,7 +195,7 @@ fn an_ftl_without_merges() {
         assert_eq!(irbw, coop, "{kind}");
         assert_ne!(irbw, checked(&of("noop"), trace).1, "{kind}");
         let mut settings = of("coop");
-        settings.host.files = Files { page_cache_bytes: 64 << 20, ..Files::NONE };
+        settings.files = Files { page_cache_bytes: 64 << 20, ..Files::default() };
         settings.workload.benchmark = Some(small(Kind::SysBench));
         let clients = Clients::of_benchmark(&settings).unwrap();
         let (report, _) = run_files(&settings, clients);
@@ -209,7 +209,7 @@ fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings
     let mut settings = device(kind, block_pages, 80, 6);
     settings.flash.blocks_per_plane = blocks;
     settings.host.scheduler = scheduler.into();
-    settings.host.files = Files { page_cache_bytes: 512 << 20, ..Files::NONE };
+    settings.files = Files { page_cache_bytes: 512 << 20, ..Files::default() };
     settings
 }
 
@@ -343,8 +343,8 @@ proptest! {
     ) {
         // Room for the file system, whatever the size of blocks.
         settings.flash.blocks_per_plane = 8192 / settings.flash.pages_per_block;
-        settings.host.files =
-            Files { page_cache_bytes: cache * PAGE, discard, ..Files::NONE };
+        settings.files =
+            Files { page_cache_bytes: cache * PAGE, discard, ..Files::default() };
         let clients = Clients::scripts(scripts.iter().map(|draws| steps(draws)).collect());
         let (report, log) = run_files(&settings, clients.clone());
         let (again, other) = run_files(&settings, clients);
@@ -367,7 +367,7 @@ proptest! {
             settings.device.precondition.kind = PreconditionKind::Fill;
         }
         if closed {
-            settings.workload.replay = ftlab_core::config::Replay::Closed;
+            settings.workload.replay = ftlab_core::settings::Replay::Closed;
         }
         let user = settings.user_bytes();
         let mut time_ns = 0;

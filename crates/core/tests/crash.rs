@@ -6,10 +6,11 @@ mod devices;
 
 use common::settings;
 use devices::device;
-use ftlab_core::config::{Endurance, GcBackground, Settings};
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
+use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{check, keeps_trims};
+use ftlab_core::settings::{Endurance, GcBackground, Settings};
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use ftlab_core::workload::Op;
 use proptest::prelude::*;
@@ -43,7 +44,7 @@ fn small(kind: &str) -> Settings {
         // Segments of 512 B and mini-pages of 4 KiB in pages of several of them.
         settings.flash.page_bytes = if kind == "minipage" { 8192 } else { 2048 };
         settings.ftl.logical_page_bytes = settings.flash.page_bytes;
-        settings.ftl.segment_bytes = 512;
+        settings.ftl.own.msftl.segment_bytes = 512;
         settings.flash.ecc_unit_bytes = 512;
         settings.ftl.entry_bytes = if kind == "minipage" { 256 } else { 32 };
         settings.ftl.mapping_cache_bytes = None;
@@ -186,7 +187,8 @@ fn a_deep_queue_and_every_policy() {
             let mut settings = small(kind);
             settings.ftl.gc = (*gc).into();
             settings.device.queue_depth = 16;
-            settings.ftl.wear_threshold = (seed % 2 == 0).then_some(2);
+            settings.ftl.wear_leveling =
+                (seed % 2 == 0).then_some(2).map(|threshold| StaticLeveling { threshold });
             settings.flash.blocks_per_plane += 6;
             let outcome = cuts(&settings, count() / 3, seed as u64, Flaw::None);
             outcome.unwrap_or_else(|fault| panic!("{kind}, {gc}: {fault}"));
@@ -245,7 +247,7 @@ fn found_before() {
     let mut deep = small("dftl");
     deep.ftl.gc = "d-choices".into();
     deep.device.queue_depth = 16;
-    deep.ftl.wear_threshold = Some(2);
+    deep.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
     cuts(&deep, 700, 2, Flaw::None).unwrap();
     // Page, no slack: a collection wrote the unit of trims on a chip that had room for its data alone.
     let mut tight = settings();

@@ -6,8 +6,9 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::{Settings, Value, Values};
+use ftlab_core::config::{Value, Values};
 use ftlab_core::flash::variation::{Speeds, Variation};
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::Completion;
 use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
@@ -389,8 +390,7 @@ fn wear_feeds_back_during_a_run() {
 /// Contradictions of the device's scheduler and of the variation are the user's errors.
 #[test]
 fn impossible_settings_are_refused() {
-    let keys = ftlab_core::config::all();
-    let defaults: Values = keys.iter().filter_map(|key| Some((key.path, key.default_value()?))).collect();
+    let defaults: Values = ftlab_core::config::section::defaults::<Settings>();
     let with = |changes: &[(&'static str, Value)]| {
         let mut values = defaults.clone();
         values.extend(changes.iter().cloned());

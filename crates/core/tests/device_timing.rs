@@ -4,7 +4,8 @@
 mod common;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::Settings;
+use ftlab_core::ftl::settings::PartialWrite;
+use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
 
 const READ: u64 = 35_000;
@@ -144,7 +145,7 @@ fn partial_writes_read_first_if_asked_to() {
     let mut settings = device(1, 1, 0);
     let part = Record { time_ns: 0, op: Op::Write, offset: 512, size: 4096, line: 0, flags: 0 };
     assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
-    settings.ftl.read_modify_write = true;
+    settings.ftl.partial_write = PartialWrite::Rmw;
     assert_eq!(completions(&settings, vec![part]), [2 * (READ + PROGRAM)]);
     assert_eq!(completions(&settings, vec![write(3)]), [PROGRAM]);
 }

@@ -7,9 +7,9 @@ mod devices;
 
 use common::checked;
 use devices::{device, parallel};
-use ftlab_core::config::Settings;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl;
+use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -77,7 +77,7 @@ proptest! {
         one.ftl.background_flush = background;
         one.device.scheduler = scheduler.into();
         if one.allocates_by_speed() {
-            one.ftl.wear_threshold = None;
+            one.ftl.wear_leveling = None;
         }
         if ftlab_core::device::sched::check(&one).is_err() {
             one.device.scheduler = "noop".into();
@@ -146,7 +146,7 @@ proptest! {
         all.flash.command_ns = command * 700;
         all.device.scheduler = scheduler.into();
         if all.allocates_by_speed() {
-            all.ftl.wear_threshold = None;
+            all.ftl.wear_leveling = None;
         }
         if ftlab_core::device::sched::check(&all).is_err() {
             all.device.scheduler = "direct".into();

@@ -8,12 +8,12 @@
 mod common;
 
 use common::{checked, settings};
-use ftlab_core::config::Settings;
 use ftlab_core::device::Device;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::{self, Ftl};
 use ftlab_core::request::{Pool, Request};
+use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
 
 const READ: u64 = 35_000;

@@ -3,8 +3,9 @@
 mod common;
 
 use common::{pages, settings};
-use ftlab_core::config::Settings;
+use ftlab_core::ftl::settings::HostFlush;
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
 
@@ -17,7 +18,7 @@ fn device(kind: &str, power_safe: bool) -> Settings {
     settings.ftl.kind = if kind == "base-dftl" { "dftl" } else { kind }.into();
     settings.ftl.flush_bytes = ["base-dftl", "minipage", "msftl"].contains(&kind).then_some(64 << 10);
     settings.ftl.mapping_cache_bytes = settings.ftl.flush_bytes.is_none().then_some(8192);
-    settings.ftl.host_flush_mappings = false;
+    settings.ftl.host_flush = HostFlush::Data;
     settings.flash.chips_per_channel = 2;
     settings.flash.pages_per_block = 8;
     settings.flash.blocks_per_plane = 20;

@@ -2,8 +2,8 @@
 mod common;
 
 use common::{Log, settings};
-use ftlab_core::config::{Endurance, Files, Settings};
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::{Endurance, Files, Settings};
 use ftlab_core::sim::{self, Completion, Prepared};
 use ftlab_core::workload::Op;
 use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step, fio};
@@ -44,7 +44,7 @@ fn telling_activity_changes_nothing() {
             let mut settings = phone(256);
             settings.ftl.kind = ftl.into();
             settings.flash.channels = 2;
-            settings.host.files.page_cache_bytes = 2 << 20;
+            settings.files.page_cache_bytes = 2 << 20;
             let clients = benchmark(&mut settings, small(kind));
             let (plain, _) = run(&settings, clients.clone(), false);
             let prepared = Prepared::new(&settings, &mut (), false).unwrap();
@@ -91,7 +91,7 @@ fn phone(blocks: u32) -> Settings {
     settings.ftl.kind = "page".into();
     settings.flash.blocks_per_plane = blocks;
     (settings.flash.read_ns, settings.flash.program_ns, settings.flash.erase_ns) = (45_000, 240_000, 500_000);
-    settings.host.files = Files { page_cache_bytes: 512 << 20, ..Files::NONE };
+    settings.files = Files { page_cache_bytes: 512 << 20, ..Files::default() };
     settings
 }
 
@@ -202,7 +202,7 @@ fn an_fsync_after_an_overwrite_logs_the_inode() {
         all.iter().filter(|request| request.2 >= SECOND_NS).map(|request| request.0).collect();
     assert_eq!(kinds, [Op::Flush]);
     let mut settings = phone(256);
-    settings.host.files.barriers = false;
+    settings.files.barriers = false;
     let all = requests(&settings, vec![CREATE, write(0, 4), FSYNC, FSYNC]);
     assert!(all.iter().all(|request| request.0 != Op::Flush), "{all:?}");
 }
@@ -240,7 +240,7 @@ fn old_data_is_written_to_the_nanosecond() {
 /// 52 more than 20 %.
 fn dirtied(pages: u64) -> Vec<(Op, u64, u64, u64)> {
     let mut settings = phone(256);
-    settings.host.files.page_cache_bytes = 1 << 20;
+    settings.files.page_cache_bytes = 1 << 20;
     let mut script = vec![CREATE];
     script.extend((0..20).flat_map(|part| [write(part * 10, 10), FSYNC]));
     script.extend([Step::Until(4 * SECOND_NS), write(0, pages), Step::Until(6 * SECOND_NS)]);
@@ -261,7 +261,7 @@ fn write_back_begins_above_the_background_ratio() {
 fn writers_wait_above_the_dirty_ratio() {
     let elapsed = |pages: u64| {
         let mut settings = phone(256);
-        settings.host.files.page_cache_bytes = 1 << 20;
+        settings.files.page_cache_bytes = 1 << 20;
         let mut script = vec![CREATE];
         script.extend((0..20).flat_map(|part| [write(part * 10, 10), FSYNC]));
         script.extend([Step::Until(4 * SECOND_NS), Step::Begin, write(0, pages), Step::End]);
@@ -279,7 +279,7 @@ fn writers_wait_above_the_dirty_ratio() {
 #[test]
 fn a_deleted_file_is_discarded_after_the_commit() {
     let mut settings = phone(256);
-    settings.host.files.discard = true;
+    settings.files.discard = true;
     let script = vec![CREATE, write(0, 8), FSYNC, Step::Do(FileOp::Unlink(0)), Step::Until(10 * SECOND_NS)];
     let all = requests(&settings, script);
     let trim = all.iter().position(|request| request.0 == Op::Trim).expect("there is a trim");
@@ -287,7 +287,7 @@ fn a_deleted_file_is_discarded_after_the_commit() {
     let commit = &all[..trim].iter().rev().find(|request| request.0 == Op::Write).unwrap();
     assert_eq!((commit.1, commit.3 <= all[trim].2), (1, true), "{all:?}");
     assert!(all[trim].2 >= 5 * SECOND_NS, "by the commit's timer");
-    settings.host.files.discard = false;
+    settings.files.discard = false;
     let script = vec![CREATE, write(0, 8), FSYNC, Step::Do(FileOp::Unlink(0)), Step::Until(10 * SECOND_NS)];
     assert!(requests(&settings, script).iter().all(|request| request.0 != Op::Trim));
 }
@@ -297,7 +297,7 @@ fn a_deleted_file_is_discarded_after_the_commit() {
 #[test]
 fn reads_come_from_the_cache_or_the_device() {
     let mut settings = phone(256);
-    settings.host.files.page_cache_bytes = 1 << 20;
+    settings.files.page_cache_bytes = 1 << 20;
     let read =
         |page: u64, pages: u64| Step::Do(FileOp::Read { file: 0, offset: page * PAGE, size: pages * PAGE });
     let mut script = vec![CREATE, write(0, 40), FSYNC, Step::Until(SECOND_NS)];
@@ -393,7 +393,7 @@ fn closed_replay_goes_on_after_merges() {
     let mut settings = settings();
     settings.host.merge_limit = Some(512 << 10);
     settings.host.queue_depth = 4;
-    settings.workload.replay = ftlab_core::config::Replay::Closed;
+    settings.workload.replay = ftlab_core::settings::Replay::Closed;
     let records: Vec<_> = (0..100).map(|lpn| common::pages(0, Op::Write, PAGE, lpn, 1)).collect();
     let (report, _) = common::checked(&settings, records);
     assert_eq!(report.trace.bytes_written, 100 * PAGE);
@@ -403,7 +403,7 @@ fn closed_replay_goes_on_after_merges() {
 #[test]
 fn files_beyond_the_inodes_fill_the_file_system() {
     let mut settings = phone(16);
-    settings.host.files.journal_bytes = Some(256 << 10);
+    settings.files.journal_bytes = Some(256 << 10);
     let script = (0..1000).map(|file| Step::Do(FileOp::Create(file))).collect();
     let prepared = Prepared::new(&settings, &mut (), true).unwrap();
     let full = sim::run_clients(&settings, prepared, Clients::scripts(vec![script]), &mut ()).unwrap_err();
@@ -414,7 +414,7 @@ fn files_beyond_the_inodes_fill_the_file_system() {
 #[test]
 fn a_small_journal_turns_many_times() {
     let mut settings = phone(256);
-    settings.host.files.journal_bytes = Some(1 << 18);
+    settings.files.journal_bytes = Some(1 << 18);
     let clients = benchmark(&mut settings, small(Kind::DBench));
     let (report, _) = run(&settings, clients, true);
     let files = report.file_system.unwrap();
@@ -496,9 +496,9 @@ proptest! {
         logical in prop_oneof![Just(4096u32), Just(2048)],
     ) {
         let mut settings = phone(64);
-        settings.host.files.page_cache_bytes = cache * PAGE;
-        (settings.host.files.discard, settings.host.files.barriers) = (discard, barriers);
-        settings.host.files.global_tree = global_tree;
+        settings.files.page_cache_bytes = cache * PAGE;
+        (settings.files.discard, settings.files.barriers) = (discard, barriers);
+        settings.files.global_tree = global_tree;
         settings.host.merge_boundary = boundary;
         settings.ftl.logical_page_bytes = logical;
         let clients = Clients::scripts(scripts.into_iter().map(script).collect());
@@ -519,7 +519,7 @@ fn fio_run(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
 fn a_direct_job_keeps_its_depth() {
     let mut settings = settings();
     settings.host.merge_limit = Some(0);
-    settings.host.files.operation_ns = 0;
+    settings.files.operation_ns = 0;
     let text = "[a]\nrw=randrw\nrwmixread=70\nbs=4k\nsize=8m\niodepth=5\ndirect=1\nruntime=2\ntime_based\n";
     let (report, log) = fio_run(&settings, text);
     let mut edges: Vec<(u64, i64)> =

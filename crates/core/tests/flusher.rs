@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Log, settings};
-use ftlab_core::config::{Files, Settings};
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::{Files, Settings};
 use ftlab_core::sim::{Completion, Prepared, run_clients};
 use ftlab_core::workload::Op;
 use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step};
@@ -17,7 +17,7 @@ fn phone(ftl: &str, scheduler: &str) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = ftl.into();
     settings.host.scheduler = scheduler.into();
-    settings.host.files = Files { page_cache_bytes: 8 << 20, ..Files::NONE };
+    settings.files = Files { page_cache_bytes: 8 << 20, ..Files::default() };
     settings
 }
 

@@ -7,9 +7,10 @@ mod hybrid_devices;
 mod hybrids;
 
 use common::settings;
-use ftlab_core::config::{Files, Settings};
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
+use ftlab_core::ftl::settings::PartialWrite;
+use ftlab_core::settings::{Files, Settings};
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use ftlab_core::sim::{Completion, Prepared, run_clients};
 use ftlab_core::workload::bench::{Clients, Kind, Parameters};
@@ -113,7 +114,7 @@ fn broken_recovery_is_noticed() {
 /// A benchmark of the paper, small, as it comes down to the block layer of a phone of 16 MiB: its requests.
 fn requests_of(kind: Kind, settings: &Settings) -> Vec<Record> {
     let mut settings = settings.clone();
-    settings.host.files = Files { page_cache_bytes: 512 << 20, discard: true, ..Files::NONE };
+    settings.files = Files { page_cache_bytes: 512 << 20, discard: true, ..Files::default() };
     let paper = Parameters::of(kind);
     let second_ns = 1_000_000_000;
     settings.workload.benchmark = Some(match kind {
@@ -205,7 +206,7 @@ proptest! {
         settings.host.merge_limit = merge.then_some(4096);
         settings.device.scheduler = device_scheduler.into();
         settings.device.queue_depth = depth;
-        settings.ftl.read_modify_write = rmw;
+        settings.ftl.partial_write = if rmw { PartialWrite::Rmw } else { PartialWrite::Ignore };
         if let Err(fault) = cuts(&settings, count() / 10, seed, Flaw::None) {
             return Err(TestCaseError::fail(fault.to_string()));
         }

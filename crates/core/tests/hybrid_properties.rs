@@ -12,8 +12,9 @@ mod reference;
 
 use std::collections::HashMap;
 
-use ftlab_core::config::{Endurance, Precondition, PreconditionKind, Settings};
 use ftlab_core::ftl::Mark;
+use ftlab_core::ftl::settings::PartialWrite;
+use ftlab_core::settings::{Endurance, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use hybrid_devices::device;
@@ -195,7 +196,7 @@ proptest! {
         settings.device.scheduler = device_scheduler.into();
         settings.device.queue_depth = depth;
         settings.flash.transfer_ps = transfer * 10_000;
-        settings.ftl.read_modify_write = rmw;
+        settings.ftl.partial_write = if rmw { PartialWrite::Rmw } else { PartialWrite::Ignore };
         let kinds =
             [PreconditionKind::None, PreconditionKind::Mapped, PreconditionKind::Fill, PreconditionKind::Steady];
         settings.device.precondition =

@@ -3,8 +3,9 @@
 mod common;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::Settings;
+use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
@@ -140,7 +141,7 @@ fn a_larger_lru_cache_never_hits_less_under_noop() {
     let mut previous = 0;
     for entries in [1, 2, 7, 16, 61, 250, 1024, 4096] {
         let mut settings = small("dftl", 1);
-        settings.ftl.cache_policy = "lru".into();
+        settings.ftl.own.dftl.replacement = Replacement::Lru;
         settings.ftl.mapping_cache_bytes = Some(entries * 8);
         settings.flash.blocks_per_plane = 4096;
         let trace = bursts(9, 6000, 3000);

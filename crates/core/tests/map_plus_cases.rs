@@ -3,7 +3,7 @@
 mod common;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::Settings;
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::Completion;
 use ftlab_core::workload::Op;
 

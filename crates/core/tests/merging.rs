@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Log, checked, pages, settings};
-use ftlab_core::config::{Files, Settings};
 use ftlab_core::sched;
+use ftlab_core::settings::{Files, Settings};
 use ftlab_core::sim::{Prepared, run_clients};
 use ftlab_core::workload::bench::{Clients, FileOp, Step};
 use ftlab_core::workload::{Op, Record};
@@ -134,7 +134,7 @@ proptest! {
             settings.ftl.mapping_cache_bytes = Some(4 << 10);
             (settings.host.queue_depth, settings.host.deadline_ns) = (depth, deadline);
             if closed {
-                settings.workload.replay = ftlab_core::config::Replay::Closed;
+                settings.workload.replay = ftlab_core::settings::Replay::Closed;
             }
             let written: u64 = trace.iter().filter(|r| r.op == Op::Write).map(|r| r.size).sum();
             let (report, log) = checked(&settings, trace.clone());
@@ -149,7 +149,7 @@ proptest! {
 fn requests_that_merged_are_counted() {
     for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {
         let mut settings = settings();
-        settings.host.files = Files { page_cache_bytes: 1 << 20, ..Files::NONE };
+        settings.files = Files { page_cache_bytes: 1 << 20, ..Files::default() };
         settings.host.merge_limit = limit;
         let write = FileOp::Write { file: 0, offset: 0, size: 4 * PAGE };
         // Four pages of data; descriptor and five changed blocks; the commit block.

@@ -6,9 +6,10 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::Settings;
 use ftlab_core::ftl::UnitSpace;
+use ftlab_core::ftl::settings::{CapacityStep, FlushCounts, HostFlush};
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
@@ -27,12 +28,12 @@ fn paper(unit: u32, blocks: u32) -> Settings {
         _ => "msftl",
     }
     .into();
-    settings.ftl.segment_bytes = unit;
+    settings.ftl.own.msftl.segment_bytes = unit;
     settings.ftl.flush_bytes = Some(9 * MIB);
     settings.ftl.entry_bytes = 4;
     settings.ftl.logical_page_bytes = 4096;
     settings.ftl.over_provisioning_ppm = 49_780;
-    settings.ftl.whole_blocks = true;
+    settings.ftl.capacity_step = CapacityStep::Block;
     settings.flash.channels = 2;
     settings.flash.chips_per_channel = 2;
     settings.flash.blocks_per_plane = blocks;
@@ -132,7 +133,7 @@ fn random_writes_program_the_units_of_each_flush() {
 fn small() -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "msftl".into();
-    settings.ftl.segment_bytes = KIB;
+    settings.ftl.own.msftl.segment_bytes = KIB;
     settings.ftl.flush_bytes = Some(4 * 4096);
     settings
 }
@@ -176,11 +177,11 @@ fn a_flush_reads_each_page_once_and_gathers_units() {
 fn reads_fetch_units_and_writes_nothing() {
     let mut settings = small();
     settings.flash.transfer_ps = 10_000;
-    settings.device.precondition = ftlab_core::config::Precondition {
-        kind: ftlab_core::config::PreconditionKind::Mapped,
+    settings.device.precondition = ftlab_core::settings::Precondition {
+        kind: ftlab_core::settings::PreconditionKind::Mapped,
         share_ppm: 1,
-        order: ftlab_core::config::WriteOrder::Sequential,
-        ..ftlab_core::config::Precondition::default()
+        order: ftlab_core::settings::WriteOrder::Sequential,
+        ..ftlab_core::settings::Precondition::default()
     };
     let read = |time_ns, lpn| pages(time_ns, Op::Read, 4096, lpn, 1);
     let (report, done) = checked(
@@ -207,7 +208,7 @@ fn reads_fetch_units_and_writes_nothing() {
 fn a_flush_of_the_host() {
     for (mappings, flushes, after_six) in [(true, 1, 2), (false, 0, 1)] {
         let mut settings = small();
-        settings.ftl.host_flush_mappings = mappings;
+        settings.ftl.host_flush = if mappings { HostFlush::Mapping } else { HostFlush::Data };
         let mut records: Vec<_> = [0, 1, 2].map(|lpn| write(0, lpn)).to_vec();
         records.push(FLUSH);
         let (report, _) = checked(&settings, records.clone());
@@ -242,7 +243,7 @@ fn a_flush_waits_for_the_page_buffer() {
 fn moved_data_counts_unless_told_otherwise() {
     let flushes = |moved| {
         let mut settings = small();
-        settings.ftl.flush_counts_moved = moved;
+        settings.ftl.flush_counts = if moved { FlushCounts::All } else { FlushCounts::User };
         settings.ftl.flush_bytes = Some(32 * 4096);
         settings.ftl.over_provisioning_ppm = 250_000;
         settings.flash.blocks_per_plane = 40;

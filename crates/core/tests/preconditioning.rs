@@ -6,8 +6,8 @@ mod devices;
 
 use common::settings;
 use devices::device;
-use ftlab_core::config::{Precondition, PreconditionKind, Settings, WriteOrder};
 use ftlab_core::metrics::{Outcome, Preconditioning, Report};
+use ftlab_core::settings::{Precondition, PreconditionKind, Settings, WriteOrder};
 use ftlab_core::sim::{Observer, Prepared, RunError, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -77,8 +77,8 @@ proptest! {
         settings in device(), how in how(), seed: u64,
         steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 1..150),
     ) {
-        let settings = Settings { seed, ..settings };
-        let settings = Settings { device: ftlab_core::config::Device { precondition: how.clone(), ..settings.device.clone() }, ..settings };
+        let mut settings = settings;
+        (settings.seed, settings.device.precondition) = (seed, how.clone());
         let pages = settings.user_pages();
         let ready = prepared(&settings);
         let done = ready.preconditioning().clone();
@@ -194,7 +194,8 @@ fn an_impossible_bound_ends_at_the_cap() {
 #[test]
 fn the_seed_decides_what_is_written() {
     let wear = |seed| {
-        let settings = Settings { seed, ..steady("dftl", 50_000, 20) };
+        let mut settings = steady("dftl", 50_000, 20);
+        settings.seed = seed;
         let ready = prepared(&settings);
         (ready.preconditioning().clone(), rest(&report(&settings, ready, Vec::new())))
     };

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 
 use common::settings;
 use devices::{POLICIES, device};
-use ftlab_core::config::Settings;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -161,11 +162,11 @@ proptest! {
             settings.device.scheduler = "noop".into();
         }
         if settings.allocates_by_speed() {
-            settings.ftl.wear_threshold = None;
+            settings.ftl.wear_leveling = None;
         }
         settings.flash.transfer_ps = transfer * 10_000;
         settings.ftl.background_flush = background;
-        settings.ftl.read_modify_write = background;
+        settings.ftl.partial_write = if background { PartialWrite::Rmw } else { PartialWrite::Ignore };
         let user = settings.user_bytes();
         let mut time_ns = 0;
         let trace: Vec<_> = steps.iter().map(|&(op, at, size, gap)| {

@@ -6,12 +6,12 @@ mod common;
 mod hybrids;
 
 use common::settings;
-use ftlab_core::config::Settings;
 use ftlab_core::flash::media::{Change, Kind, Media, Spare, Tape};
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::recovery::{Flaw, Recovery};
 use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::settings::Settings;
 use hybrids::Driver;
 
 fn page_mapped(blocks: u32, slots_per_page: u32) -> Settings {

@@ -8,7 +8,8 @@ use std::io::Read;
 
 use common::settings;
 use devices::{POLICIES, device};
-use ftlab_core::config::{Precondition, PreconditionKind, Settings};
+use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::settings::{Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{FORMAT, Identity, Prepared, StateError, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -94,7 +95,7 @@ fn every_policy_goes_on_where_it_was() {
         for wear_threshold in [None, Some(2)] {
             let mut settings = filled("dftl");
             settings.ftl.gc = gc.into();
-            settings.ftl.wear_threshold = wear_threshold;
+            settings.ftl.wear_leveling = wear_threshold.map(|threshold| StaticLeveling { threshold });
             let own = Prepared::new(&settings, &mut (), true).expect("every invariant holds");
             let bytes = saved(&settings, &own);
             let expected = run(&settings, own, &steps);
@@ -272,7 +273,7 @@ fn golden() {
     let policies = POLICIES.map(|gc| {
         let mut settings = filled("dftl");
         settings.ftl.gc = gc.into();
-        settings.ftl.wear_threshold = Some(2);
+        settings.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
         sum(&settings)
     });
     assert_eq!((FORMAT, kinds, policies), (10, KIND_SUMS, POLICY_SUMS));

@@ -4,11 +4,11 @@
 mod common;
 
 use common::settings;
-use ftlab_core::config::Settings;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
 use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -89,7 +89,7 @@ fn policy_meets(policy: &str, draws: u32, closed_form: impl Fn(f64, u32) -> f64)
     for b in [64, 256] {
         for a in RATIOS {
             let mut settings = device(policy, 256, b, a, 1);
-            settings.ftl.gc_choices = draws;
+            settings.ftl.victims.d_choices.draws = draws;
             let what = format!("{policy} (d = {draws}), b = {b}, a = {a}");
             meets(&what, uniform(&settings), expected(&settings, |a| closed_form(a, b)), 1.0);
         }
@@ -136,7 +136,7 @@ fn random() {
 fn windowed_greedy_lies_between_fifo_and_greedy() {
     let windowed = |window| {
         let mut settings = device("windowed-greedy", 256, 64, 1.15, 1);
-        settings.ftl.gc_window = window;
+        settings.ftl.victims.windowed_greedy.window = window;
         uniform(&settings)
     };
     let of = |policy| uniform(&device(policy, 256, 64, 1.15, 1));

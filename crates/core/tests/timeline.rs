@@ -3,11 +3,11 @@
 mod common;
 
 use common::settings;
-use ftlab_core::config::{Precondition, Replay, Settings};
 use ftlab_core::device::Part;
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::{Cause, Operation};
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::{Precondition, Replay, Settings};
 use ftlab_core::sim::{Activity, Completion, Observer, Tracks, run};
 use ftlab_core::workload::{Op, Record};
 

@@ -7,10 +7,11 @@ mod hybrids;
 use std::collections::BTreeSet;
 
 use common::settings;
-use ftlab_core::config::{Endurance, Settings};
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::settings::{Endurance, Settings};
 use hybrids::Driver;
 
 const fn request(first: u32, pages: u32) -> Request {
@@ -81,7 +82,7 @@ fn what_a_worn_hybrid_ftl_refuses_is_counted() {
 fn hybrid_ftls_read_what_is_covered_in_part() {
     for (kind, reads) in hybrids::KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
         let mut settings = hybrids::device(kind, 4, 20, 5);
-        settings.ftl.read_modify_write = reads;
+        settings.ftl.partial_write = if reads { PartialWrite::Rmw } else { PartialWrite::Ignore };
         let mut driver = Driver::new(&settings);
         driver.lay(0..40);
         for (head_partial, pages) in [(true, 3), (false, 3)] {

@@ -6,10 +6,10 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::settings;
-use ftlab_core::config::Settings;
 use ftlab_core::flash::{Cause, Operation, Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -58,8 +58,8 @@ impl Model {
 fn policy(name: &str, window: u32) -> Policy {
     let mut settings = common::settings();
     settings.ftl.gc = name.into();
-    settings.ftl.gc_window = window;
-    settings.ftl.gc_choices = 3;
+    settings.ftl.victims.windowed_greedy.window = window;
+    settings.ftl.victims.d_choices.draws = 3;
     Policy::new(&settings, SPACE, "test")
 }
 

@@ -4,8 +4,9 @@
 mod common;
 
 use common::{pages, settings};
-use ftlab_core::config::{Precondition, Settings};
+use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::metrics::Report;
+use ftlab_core::settings::{Precondition, Settings};
 use ftlab_core::sim::run;
 use ftlab_core::workload::Op;
 use rand::{Rng, SeedableRng};
@@ -28,8 +29,8 @@ fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
     settings.ftl.gc = gc.into();
-    settings.ftl.gc_window = 16;
-    settings.ftl.wear_threshold = threshold;
+    settings.ftl.victims.windowed_greedy.window = 16;
+    settings.ftl.wear_leveling = threshold.map(|threshold| StaticLeveling { threshold });
     settings.ftl.over_provisioning_ppm = 150_000;
     settings.flash.blocks_per_plane = 64;
     settings.flash.pages_per_block = 16;
@@ -86,7 +87,7 @@ fn it_levels_translation_blocks_with_the_data() {
             settings.ftl.mapping_cache_bytes = cache.map(|bytes: u64| bytes.max(8192));
             settings.ftl.gc_free_blocks = reserve;
             let without = hot_and_cold(&settings, 60_000, false, false);
-            settings.ftl.wear_threshold = Some(32);
+            settings.ftl.wear_leveling = Some(StaticLeveling { threshold: 32 });
             let with = hot_and_cold(&settings, 60_000, false, false);
             let what = format!("{kind}, cache {cache:?}, {reserve} reserved");
             println!("{what}: spread {} -> {}", spread(&without), spread(&with));

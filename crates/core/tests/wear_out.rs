@@ -9,11 +9,12 @@ use std::collections::HashMap;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
-use ftlab_core::config::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{Ftl, Request, check};
 use ftlab_core::metrics::{Report, State};
+use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -106,7 +107,7 @@ fn levelling_prolongs_life() {
     let mut lives = Vec::new();
     for threshold in [None, Some(4)] {
         let mut settings = ageing("page", 60, 2);
-        settings.ftl.wear_threshold = threshold;
+        settings.ftl.wear_leveling = threshold.map(|threshold| StaticLeveling { threshold });
         let user = settings.user_pages();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(23);
         let trace: Vec<_> = (0..120_000)
@@ -443,12 +444,12 @@ proptest! {
         settings.device.precondition = Precondition::fill();
         settings.ftl.background_flush = flush;
         if closed {
-            settings.workload.replay = ftlab_core::config::Replay::Closed;
+            settings.workload.replay = ftlab_core::settings::Replay::Closed;
         }
         let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
         settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
         if settings.allocates_by_speed() {
-            settings.ftl.wear_threshold = None;
+            settings.ftl.wear_leveling = None;
         }
         let user = settings.user_bytes();
         let mut time_ns = 0;

@@ -1,6 +1,6 @@
 //! Power cuts, started from Python.
 
-use ftlab_core::config::Settings;
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash as cut_power};
 use ftlab_core::workload::{Source, SourceError};
 use pyo3::prelude::*;

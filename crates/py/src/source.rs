@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use ftlab_core::config::Settings;
+use ftlab_core::settings::Settings;
 use ftlab_core::workload::bench::{Clients, fio};
 use ftlab_core::workload::{Generator, Record, Source, SourceError, SourceSummary};
 use ftlab_trace::{Chunk, ChunkIter, GoOn, MakeChunks, Options};

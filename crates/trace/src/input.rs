@@ -6,7 +6,7 @@ use crate::formats::Stamps;
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
 use crate::text::Rows;
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::SourceError;
 
 /// What starts another pass.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ftlab_core::config::{OutOfRange, Replay, Settings};
+use ftlab_core::settings::{OutOfRange, Replay, Settings};
 
 /// How a trace is read; the keys of `[workload]` and what they need to know of the device.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::range::{Packer, Range};
 use crate::text::{Dropped, Rows};
 use crate::times::{Clock, Spread};
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::{Op, Record, Source, SourceError, SourceSummary};
 
 /// A trace as the simulator takes it.

@@ -2,7 +2,7 @@
 
 use crate::footprint::{Footprint, Ranks};
 use crate::options::Options;
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::Record;
 
 /// Where a trace's addresses go on the device.

@@ -4,7 +4,7 @@ mod common;
 
 use common::seeds::SEEDS;
 use common::{Folder, check_form, drain};
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_trace::{Options, info, open};
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Folder, check_form, failure, read, with};
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_core::sim::{Completion, Observer};
 use ftlab_core::workload::Op;
 use ftlab_trace::atomic::{self, OutputFile};

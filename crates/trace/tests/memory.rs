@@ -3,7 +3,7 @@
 mod common;
 
 use common::Folder;
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_trace::{Options, open};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write;

@@ -10,7 +10,7 @@ use common::campaign::campaign;
 use common::seeds::{JOBS, SEEDS, TABLES, TOMLS};
 use common::{Folder, drain};
 use ftlab_config::{Base, Override, Resolved, resolve};
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_core::sim::Prepared;
 use ftlab_core::workload::bench::{Clients, fio};
 use ftlab_trace::{Options, info, open};

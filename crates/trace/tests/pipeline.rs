@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Folder, Short, check_form, drain, failure, read, rows, short};
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::{Op, SourceError};
 use ftlab_trace::{
     Chunk, ChunkIter, Options, convert_csv, head, head_chunks, info, info_chunks, open, open_chunks,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{drain, shared, with};
-use ftlab_core::config::OutOfRange;
+use ftlab_core::settings::OutOfRange;
 use ftlab_trace::{DEVICE_STRIDE, Info, Options, info, open};
 
 fn figures(name: &str, options: &Options) -> Option<Info> {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from ftlab import _core
 from ftlab._core import UserError
-from ftlab.configs import SHORTHANDS, Override
+from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override
 from ftlab.outputs import Output
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -140,42 +142,35 @@ def load_state_option(command: Decorated) -> Decorated:
     )(command)
 
 
-_GENERATOR = (
-    ("requests", "N", "Number of requests.  [default: 10000]"),
-    ("pattern", "NAME", "random, sequential, zipf or hot-cold.  [default: random]"),
-    ("zipf-theta", "X", "Exponent of zipf.  [default: 1.1]"),
-    ("hot-share", "PERCENT", "hot-cold: requests to the hot part.  [default: 80%]"),
-    ("hot-region", "PERCENT", "hot-cold: part of the region that is hot.  [default: 20%]"),
-    ("hot-piece", "BYTES", "hot-cold: the beginning of each such piece is hot.  [default: region]"),
-    ("sequential-share", "PERCENT", "Requests that begin where the one before ended.  [default: 0%]"),
-    ("near-share", "PERCENT", "Of the others, those that begin near one of the 8 before.  [default: 0%]"),
-    ("near-range", "BYTES", "How near: in the same aligned range of this size.  [default: 2MiB]"),
-    ("near-sequential", "PERCENT", "Of those, those that go on where that one ended.  [default: 0%]"),
-    ("read-share", "PERCENT", "Share of reads.  [default: 50%]"),
-    ("trim-share", "PERCENT", "Share of trims.  [default: 0%]"),
-    ("exact-mix", "BOOL", "true: the shares hold exactly.  [default: false]"),
-    ("size", "SIZE", "Bytes per request.  [default: 4KiB]"),
-    ("read-sizes", "MIX", "Sizes of reads by weight, 4KiB/60:64KiB/40 say.  [default: --size]"),
-    ("write-sizes", "MIX", "Sizes of writes and trims by weight.  [default: --size]"),
-    ("align", "SIZE", "Addresses are multiples of this.  [default: the smallest size]"),
-    ("region", "SIZE", "Bytes addressed, from offset 0.  [default: 1GiB]"),
-    ("arrival", "NAME", "exponential, constant or bursts.  [default: exponential]"),
-    ("interarrival", "TIME", "Mean time between arrivals (within a burst).  [default: 100us]"),
-    ("burst-length", "N", "bursts: mean requests in one.  [default: 10]"),
-    ("read-burst-length", "N", "bursts of one operation: mean reads in one.  [default: --burst-length]"),
-    ("burst-gap", "TIME", "bursts: mean time between two.  [default: 10ms]"),
-    ("pause-share", "PERCENT", "bursts: those that begin after a pause.  [default: 0%]"),
-    ("pause", "TIME", "bursts: mean length of a pause.  [default: 1s]"),
-    ("burst-ops", "NAME", "bursts: operations within one, mixed or single.  [default: mixed]"),
-    ("seed", "N", "Seed.  [default: 1]"),
-)
-
-
 def generator_options(command: Decorated) -> Decorated:
-    """The keys of the generator as flags."""
-    for name, metavar, text in reversed(_GENERATOR):
-        command = click.option(f"--{name}", metavar=metavar, help=text)(command)
+    """The keys of the generator as flags, from the schema."""
+    schema = json.loads(_core.schema())["properties"]
+    keys = {**schema["workload"]["properties"]["synthetic"]["properties"], "seed": schema["seed"]}
+    for name, key in reversed(keys.items()):
+        default = GENERATOR_DEFAULTS.get(name, key.get("default"))
+        shown = default if isinstance(default, str) else json.dumps(default)
+        text = f"{key['description']}{_names(key)}  [default: {shown}]"
+        command = click.option("--" + name.replace("_", "-"), name, metavar=_metavar(key), help=text)(command)
     return command
+
+
+def _names(key: dict[str, Any]) -> str:
+    """The names of a choice."""
+    return f" One of {', '.join(key['enum'])}." if "enum" in key else ""
+
+
+_METAVARS = {"boolean": "BOOL", "integer": "N", "number": "X"}
+_UNITS = {"KiB": "SIZE", "us": "TIME", "%": "PERCENT"}
+
+
+def _metavar(key: dict[str, Any]) -> str:
+    """What a key takes, in a word."""
+    if "enum" in key:
+        return "NAME"
+    holds = key["anyOf"][-1] if "anyOf" in key else key
+    pattern = holds.get("pattern", "")
+    quantities = (word for unit, word in _UNITS.items() if f"|{unit}|" in pattern or f"({unit})" in pattern)
+    return _METAVARS.get(holds["type"]) or next(quantities, "MIX")
 
 
 def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Override]:

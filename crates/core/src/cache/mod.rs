@@ -14,104 +14,10 @@ mod tree;
 pub use policy::{Policy, choices as policies};
 pub use tree::{NODE_BYTES, Nodes, Tree};
 
-use crate::config::{Contradiction, Files, Key, Kind, Settings};
 use crate::util::NONE;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-
-const ANY_TIME: Kind = Kind::Duration { max_ns: 365 * 86_400 * 1_000_000_000 };
-const SHARE: Kind = Kind::Percent { min_ppm: 1, max_ppm: 1_000_000 };
-
-const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
-    Key { path, kind, default, words: &[], doc }
-}
-
-/// The keys of the page cache.
-pub const KEYS: &[Key] = &[
-    key(
-        "host.page_cache",
-        Kind::Bytes { min: 0, max: 1 << 40 },
-        "0B",
-        "Memory of the page cache above the scheduler, for benchmarks and fio jobs; a trace enters below it.",
-    ),
-    key(
-        "host.flush_policy",
-        Kind::Choice(policies),
-        "auto",
-        "Which dirty pages the page cache flushes together.",
-    ),
-    key(
-        "host.dirty_background_ratio",
-        SHARE,
-        "10%",
-        "Dirty share of the page cache beyond which write-back starts (Linux 2.6.32).",
-    ),
-    key(
-        "host.dirty_ratio",
-        SHARE,
-        "20%",
-        "Dirty share of the page cache beyond which writers wait (Linux 2.6.32).",
-    ),
-    Key {
-        path: "host.dirty_writeback",
-        kind: ANY_TIME,
-        default: "5s",
-        words: &["never"],
-        doc: "Time between two looks of the flusher for old dirty data (Linux 2.6.32: 500 centiseconds).",
-    },
-    key(
-        "host.dirty_expire",
-        ANY_TIME,
-        "30s",
-        "Age at which dirty data is old enough for the flusher (Linux 2.6.32: 3000 centiseconds).",
-    ),
-    key(
-        "host.read_ahead",
-        Kind::Bytes { min: 0, max: 1 << 30 },
-        "128KiB",
-        "Most bytes that sequential reads through the page cache read ahead.",
-    ),
-    key(
-        "host.global_tree",
-        Kind::Bool,
-        "false",
-        "Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014); its memory is counted. Flushing by flash blocks always keeps it.",
-    ),
-    key(
-        "host.operation_time",
-        ANY_TIME,
-        "10us",
-        "Host time of each file operation; the paper's phone CPU is not modelled.",
-    ),
-    key(
-        "host.copy_time",
-        Kind::TimePerByte,
-        "1ns",
-        "Host time of each byte copied to or from the page cache.",
-    ),
-];
-
-/// Checks the page cache's keys.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
-pub fn check(settings: &Settings) -> Result<(), Contradiction> {
-    let files = &settings.host.files;
-    if files.page_cache_bytes > 0 && files.page_cache_bytes < 64 * PAGE {
-        let message = "fewer than 64 pages of 4KiB; give at least 256KiB, or 0B for none";
-        return Err(Contradiction { key: "host.page_cache", message: message.into() });
-    }
-    if files.background_ppm > files.dirty_ppm {
-        let message = "above host.dirty_ratio, at which writers wait already; choose a smaller share";
-        return Err(Contradiction { key: "host.dirty_background_ratio", message: message.into() });
-    }
-    if files.writeback_ns == Some(0) {
-        let message = "0ns: the flusher would never sleep; write 5s, or \"never\"";
-        return Err(Contradiction { key: "host.dirty_writeback", message: message.into() });
-    }
-    Ok(())
-}
 
 /// A page in the cache.
 #[derive(Clone, Copy, Debug)]
@@ -167,15 +73,15 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// An empty cache.
-    pub fn new(files: &Files) -> PageCache {
+    /// An empty cache of so many bytes; `global`: with a tree over the pages of all files.
+    pub fn new(bytes: u64, global: bool) -> PageCache {
         PageCache {
-            capacity: (files.page_cache_bytes / PAGE).min(u64::from(NONE - 1)) as u32,
+            capacity: (bytes / PAGE).min(u64::from(NONE - 1)) as u32,
             pages: Vec::new(),
             free: Vec::new(),
             files: Vec::new(),
             nodes: Nodes::default(),
-            global: files.global_tree.then(Tree::default),
+            global: global.then(Tree::default),
             clean: [NONE; 2],
             dirty_files: [NONE; 2],
             cached: 0,

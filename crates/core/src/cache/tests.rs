@@ -3,7 +3,7 @@
 use super::*;
 
 pub(super) fn cache(pages: u64, global_tree: bool) -> PageCache {
-    PageCache::new(&Files { page_cache_bytes: pages * PAGE, global_tree, ..Files::NONE })
+    PageCache::new(pages * PAGE, global_tree)
 }
 
 #[test]

@@ -4,27 +4,13 @@
 //! From these declarations come strict checking, units, `ftlab schema`, the
 //! configuration reference and the resolved configuration in every result.
 
-mod check;
-mod files;
-mod geometry;
-mod keys;
 pub mod section;
 mod size_mix;
-mod typed;
 pub mod units;
-mod workload;
 
-pub use crate::metrics::Results;
-pub use files::Files;
-pub use keys::{GENERAL, all, shapes_state};
 pub use section::Section;
-pub(crate) use section::{choice, section, switch};
+pub(crate) use section::{choice, over, section, switch};
 pub use size_mix::{MOST_SIZES, SizeMix};
-pub use typed::{
-    Contradiction, Device, Endurance, Flash, Ftl, GcBackground, Host, Precondition, PreconditionKind,
-    Settings, WriteOrder,
-};
-pub use workload::{Arrival, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 use std::collections::BTreeMap;
 
@@ -45,6 +31,8 @@ pub struct Key {
     pub words: &'static [&'static str],
     /// One sentence for help, schema and reference.
     pub doc: &'static str,
+    /// Whether the state of the flash at time 0 depends on it, if it is a key of FTL or flash.
+    pub in_state: bool,
 }
 
 impl Key {
@@ -166,3 +154,15 @@ pub enum Value {
 
 /// All keys that have a value, by path; complete (defaults filled in) once resolved.
 pub type Values = BTreeMap<&'static str, Value>;
+
+/// A value that contradicts another; the configuration front adds file and line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct Contradiction {
+    /// The key to point at.
+    pub key: &'static str,
+    /// What is wrong and what to do. Other keys it speaks of stand in it with their
+    /// full paths (`flash.page`), or their table's name for all of them (`[flash]`): the
+    /// configuration front lists those the user wrote, with their values and places.
+    pub message: String,
+}

@@ -49,10 +49,9 @@ pub fn keys<T: Section>() -> Vec<Key> {
     keys
 }
 
-/// A section with every key at its default.
-pub fn defaults<T: Section>() -> T {
-    let keys = keys::<T>();
-    T::read(&keys.iter().filter_map(|key| Some((key.path, key.default_value()?))).collect())
+/// The keys of a section that have a default, at it.
+pub fn defaults<T: Section>() -> Values {
+    keys::<T>().iter().filter_map(|key| Some((key.path, key.default_value()?))).collect()
 }
 
 /// The type of a field that a key fills.
@@ -223,7 +222,7 @@ macro_rules! section {
 
         impl Default for $name {
             fn default() -> $name {
-                $crate::config::section::defaults()
+                <$name as $crate::config::Section>::read(&$crate::config::section::defaults::<$name>())
             }
         }
     };
@@ -237,6 +236,7 @@ macro_rules! section {
             default: $default,
             words: $words,
             doc: $doc.trim_start(),
+            in_state: $out.is_empty(),
         })
     };
     (@kind [$type:ty]) => { <$type as $crate::config::section::Natural>::KIND };
@@ -252,12 +252,13 @@ macro_rules! section {
 macro_rules! switch {
     (
         $(#[doc = $doc:literal])+
-        $name:ident if $type:ty = $path:literal, $default:literal is $on:expr
+        $name:ident if $type:ty = $path:literal, $default:literal $(not in $state:ident)? is $on:expr
     ) => {
         impl $crate::config::Section for Option<$name> {
             fn declare(keys: &mut Vec<$crate::config::Key>) {
                 $crate::config::section!(
-                    @declare keys, $type, concat!($($doc),+), $path, [$type], &[], $default, ""
+                    @declare keys, $type, concat!($($doc),+), $path, [$type], &[], $default,
+                    concat!($(stringify!($state))?)
                 );
                 <$name as $crate::config::Section>::declare(keys);
             }
@@ -308,7 +309,6 @@ macro_rules! choice {
     };
 }
 
-#[allow(unused_macros)]
 /// Makes what a floor reads include what the floor below reads: its fields are reached as if they were
 /// its own, and a reference to it serves as a reference to those.
 macro_rules! over {
@@ -329,4 +329,4 @@ macro_rules! over {
     };
 }
 
-pub(crate) use {choice, section, switch};
+pub(crate) use {choice, over, section, switch};

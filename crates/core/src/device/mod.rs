@@ -17,7 +17,7 @@ mod lookups;
 pub mod sched;
 pub mod settings;
 
-use crate::config::Settings;
+use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::flash::parallel::{Allocation, Place};

@@ -1,7 +1,28 @@
 //! `[device]`: the device's queue, and the state of its flash at time 0.
 
 use crate::config::section::{count, one_of, share};
-use crate::config::{choice, section};
+use crate::config::{choice, over, section};
+use crate::ftl::settings as ftl;
+
+section! {
+    /// What the device and all below it read.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// The device's queue.
+        device: Device;
+        /// The FTL's.
+        below: ftl::Settings;
+    }
+}
+
+over!(Settings, below: ftl::Settings);
+
+impl Settings {
+    /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
+    pub fn allocates_by_speed(&self) -> bool {
+        self.flash.variation.is_some() && super::sched::by_speed(&self.device.scheduler)
+    }
+}
 
 section! {
     /// `[device]`.

@@ -177,13 +177,13 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Files;
+    use crate::fs::Mkfs;
 
     /// A page whose write is lost, is older, or of which the device has an older version, is found.
     #[test]
     fn lost_and_stale_pages_are_found() {
         let paging = Paging::new(4096);
-        let mut fs = Fs::on(&Files { page_cache_bytes: 1 << 20, ..Files::NONE }, 16_384, 1);
+        let mut fs = Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, 1);
         let inode = fs.create(0, 0).unwrap();
         let block = u64::from(fs.allocate(inode, 0, PAGE, 0).unwrap());
         let mut check = Check::new(16_384);

@@ -11,7 +11,9 @@
 //! block layer merges them.
 
 mod check;
+mod clients;
 mod ops;
+pub mod settings;
 mod stats;
 mod writeback;
 
@@ -19,8 +21,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::cache::{PAGE, PageCache, Policy};
 use crate::clock::{Clock, NEVER};
-use crate::config::{Files, Settings};
-use crate::fs::{Fs, Tid};
+use crate::fs::{BLOCK, Fs, Tid};
 use crate::host::Arrivals;
 use crate::request::{Paging, Pool, Request};
 use crate::util::NONE;
@@ -28,6 +29,7 @@ use crate::workload::bench::{Client, Clients, FileOp};
 use crate::workload::{Op, SourceError};
 use check::Check;
 use ops::Active;
+use settings::{Files, Settings};
 pub use stats::{Done, Sections};
 use stats::{Reason, Stats};
 use writeback::{Commit, Flusher};
@@ -151,11 +153,18 @@ pub struct FileHost {
 const MOST_STEPS: u64 = 20_000_000;
 
 impl FileHost {
-    /// The host of these clients, above a device with flash blocks of so many bytes.
-    pub fn new(settings: &Settings, clients: Clients, block_bytes: u64, check: bool) -> FileHost {
+    /// The host of these clients, above a device with flash blocks of so many bytes; `histograms`: the result
+    /// shows them.
+    pub fn new(
+        settings: &Settings,
+        clients: Clients,
+        block_bytes: u64,
+        histograms: bool,
+        check: bool,
+    ) -> FileHost {
         let count = clients.clients.len() as u32;
-        let fs = Fs::new(settings, count);
-        let mut config = settings.host.files.clone();
+        let fs = Fs::new(settings.files.mkfs(), (settings.user_bytes() / BLOCK) as u32, count);
+        let mut config = settings.files.clone();
         let cooperates = crate::sched::cooperates(&settings.host.scheduler);
         let policy = Policy::new(&config.flush_policy, cooperates, block_bytes);
         config.flush_policy = policy.name().into();
@@ -164,12 +173,12 @@ impl FileHost {
             paging: Paging::new(settings.ftl.logical_page_bytes),
             now_ns: 0,
             live: count,
-            cache: PageCache::new(&config),
+            cache: PageCache::new(config.page_cache_bytes, config.global_tree),
             config,
             policy,
             clock: Clock::new(count + 3),
             window_ns: clients.window_ns,
-            flusher: Flusher::new(&settings.host.files),
+            flusher: Flusher::new(&settings.files),
             commit: Commit::default(),
             bios: Vec::new(),
             free_bio: NONE,
@@ -185,7 +194,7 @@ impl FileHost {
             steps: 0,
             scratch: Vec::new(),
             check: check.then(|| Check::new(settings.user_bytes() / PAGE)),
-            stats: Stats::new(&clients, settings.results.histograms),
+            stats: Stats::new(&clients, histograms),
             clients: (0..)
                 .zip(clients.clients)
                 .map(|(directory, client)| ClientState {

@@ -10,11 +10,11 @@
 //! commit block, a flush; then freed blocks are free, and discarded where that is set. When the ring has
 //! no room for a transaction the oldest one's blocks go in place first.
 
+use super::settings::Files;
 use super::stats::Reason;
 use super::{Blocked, FileHost, For};
 use crate::cache::PAGE;
 use crate::clock::NEVER;
-use crate::config::Files;
 use crate::fs::Tid;
 use crate::workload::Op;
 

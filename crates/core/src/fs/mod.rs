@@ -18,7 +18,6 @@ mod space;
 pub use journal::{Buffer, Journal, Tid, Transaction};
 use space::Space;
 
-use crate::config::{Contradiction, Files, Key, Kind, Settings};
 use crate::util::NONE;
 
 /// Bytes of a block; a page of the page cache is as large.
@@ -26,77 +25,20 @@ pub const BLOCK: u64 = 4096;
 const GROUP: u32 = 32_768;
 const INODES_PER_BLOCK: u32 = 16;
 const ENTRIES_PER_BLOCK: u32 = 128;
-/// Least blocks of a device with a file system.
-const LEAST: u64 = 256;
 
-const ANY_TIME: Kind = Kind::Duration { max_ns: 365 * 86_400 * 1_000_000_000 };
-
-/// The keys of the file system.
-pub const KEYS: &[Key] = &[
-    Key {
-        path: "host.journal",
-        kind: Kind::Bytes { min: 1 << 18, max: 1 << 40 },
-        default: "auto",
-        words: &["auto"],
-        doc: "Bytes of the file system's journal; auto: as mke2fs chooses by size (16MiB for 512MiB).",
-    },
-    Key {
-        path: "host.journal_commit",
-        kind: ANY_TIME,
-        default: "5s",
-        words: &[],
-        doc: "Age at which a transaction of the journal is committed without an fsync (ext4: 5 s).",
-    },
-    Key {
-        path: "host.discard",
-        kind: Kind::Bool,
-        default: "false",
-        words: &[],
-        doc: "Trim the blocks of deleted files when the deletion has been committed (mount -o discard).",
-    },
-    Key {
-        path: "host.barriers",
-        kind: Kind::Bool,
-        default: "true",
-        words: &[],
-        doc: "Flush the device before and after each commit block of the journal (ext4: barrier=1).",
-    },
-];
-
-/// Checks the file system's keys.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
-pub fn check(settings: &Settings) -> Result<(), Contradiction> {
-    let files = &settings.host.files;
-    if files.page_cache_bytes == 0 {
-        return Ok(());
-    }
-    let blocks = settings.user_bytes() / BLOCK;
-    if blocks < LEAST || blocks > u64::from(u32::MAX) {
-        // A trace needs no file system, and device sizes like these are for traces.
-        return match settings.workload.benchmark.is_some() || settings.workload.fio_job.is_some() {
-            true => Err(Contradiction {
-                key: "host.page_cache",
-                message:
-                    "a file system needs from 1MiB to 16TiB of user capacity; change flash.blocks_per_plane"
-                        .into(),
-            }),
-            false => Ok(()),
-        };
-    }
-    let layout = Layout::new(files, blocks as u32);
-    if u64::from(layout.data) + 16 > blocks {
-        let message = "the journal leaves the files no room; make it smaller or raise flash.blocks_per_plane";
-        return Err(Contradiction { key: "host.journal", message: message.into() });
-    }
-    Ok(())
+/// How a file system is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Mkfs {
+    /// Bytes of the journal; `None`: by the size of the device.
+    pub journal_bytes: Option<u64>,
 }
 
-/// Bytes for data on a device of `user_bytes`.
-pub fn data_bytes(files: &Files, user_bytes: u64) -> u64 {
-    let blocks = (user_bytes / BLOCK).min(u64::from(u32::MAX)) as u32;
-    u64::from(blocks.saturating_sub(Layout::new(files, blocks).data)) * BLOCK
+impl Mkfs {
+    /// Bytes for data on a device of `user_bytes`.
+    pub fn data_bytes(self, user_bytes: u64) -> u64 {
+        let blocks = (user_bytes / BLOCK).min(u64::from(u32::MAX)) as u32;
+        u64::from(blocks.saturating_sub(Layout::new(self, blocks).data)) * BLOCK
+    }
 }
 
 /// Where things lie, in blocks.
@@ -114,7 +56,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(files: &Files, blocks: u32) -> Layout {
+    fn new(made: Mkfs, blocks: u32) -> Layout {
         let groups = blocks.div_ceil(GROUP).max(1);
         let bitmaps = 1 + (groups * 32).div_ceil(BLOCK as u32);
         let inode_tables = bitmaps + 2 * groups;
@@ -128,7 +70,7 @@ impl Layout {
             524_288..4_194_304 => 16_384,
             _ => 32_768,
         };
-        let journal_len = files.journal_bytes.map_or(auto.min(blocks / 8), |bytes| (bytes / BLOCK) as u32);
+        let journal_len = made.journal_bytes.map_or(auto.min(blocks / 8), |bytes| (bytes / BLOCK) as u32);
         let data = journal.saturating_add(journal_len);
         Layout { groups, bitmaps, inode_tables, inodes_per_group, journal, journal_len, data }
     }
@@ -201,16 +143,11 @@ pub struct Fs {
 pub struct Full;
 
 impl Fs {
-    /// A file system just made and mounted, with a directory for each of `clients`; without a page cache
-    /// the bare device.
-    pub fn new(settings: &Settings, clients: u32) -> Fs {
-        Fs::on(&settings.host.files, (settings.user_bytes() / BLOCK) as u32, clients)
-    }
-
-    /// The same on a device of `count` blocks.
-    pub(crate) fn on(files: &Files, count: u32, clients: u32) -> Fs {
-        let meta = files.page_cache_bytes > 0;
-        let layout = if meta { Layout::new(files, count) } else { Layout::raw() };
+    /// A file system just made and mounted on a device of `count` blocks, with a directory for each of
+    /// `clients`; `None`: the bare device.
+    pub fn new(made: Option<Mkfs>, count: u32, clients: u32) -> Fs {
+        let meta = made.is_some();
+        let layout = made.map_or_else(Layout::raw, |made| Layout::new(made, count));
         let mut fs = Fs {
             layout,
             meta,

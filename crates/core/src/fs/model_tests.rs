@@ -62,17 +62,10 @@ struct Pair {
 
 impl Pair {
     fn new(blocks: u32, journal: Option<u32>, clients: u32) -> Pair {
-        let files = match journal {
-            None => Files::NONE,
-            Some(journal) => Files {
-                page_cache_bytes: 1 << 20,
-                journal_bytes: Some(u64::from(journal) * BLOCK),
-                ..Files::NONE
-            },
-        };
+        let made = journal.map(|journal| Mkfs { journal_bytes: Some(u64::from(journal) * BLOCK) });
         let places = journal.map(|journal| Places::of(blocks, journal));
         let model = Model::new(blocks, places, clients);
-        let fs = Fs::on(&files, blocks, clients);
+        let fs = Fs::new(made, blocks, clients);
         Pair { fs, model, files: Vec::new(), underway: Vec::new(), head: 0 }
     }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// A file system on 64 MiB: one group, a journal of 4 MiB.
 fn fs(clients: u32) -> Fs {
-    Fs::on(&Files { page_cache_bytes: 1 << 20, ..Files::NONE }, 16_384, clients)
+    Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, clients)
 }
 
 /// Blocks of the running transaction's buffers.
@@ -28,7 +28,7 @@ fn commit(fs: &mut Fs) {
 /// 512 MiB as mke2fs lays it out: 4 groups, 32 MiB of inode tables, a journal of 16 MiB.
 #[test]
 fn the_layout_of_the_papers_device() {
-    let layout = Layout::new(&Files { page_cache_bytes: 1, ..Files::NONE }, 131_072);
+    let layout = Layout::new(Mkfs { journal_bytes: None }, 131_072);
     assert_eq!((layout.groups, layout.bitmaps, layout.inode_tables), (4, 2, 10));
     assert_eq!((layout.inodes_per_group, layout.journal, layout.journal_len), (8192, 10 + 2048, 4096));
     assert_eq!(layout.data, 10 + 2048 + 4096);

@@ -16,15 +16,24 @@
 
 use super::log::{self, Log};
 use super::pool::BlockPool;
-use crate::config::{Contradiction, Settings};
+use crate::config::section::count;
+use crate::config::{Contradiction, section, switch};
+use crate::ftl::settings::Settings;
 
-/// `ftl.gc_background` and its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GcBackground {
-    /// Erased blocks of a chip below which it collects while it is idle.
-    pub normal_blocks: u32,
-    /// Pages programmed in a step.
-    pub step_pages: u32,
+section! {
+    /// `ftl.gc_background` and its keys.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct GcBackground {
+        /// Erased blocks of a chip, ftl.gc_free_blocks included, below which ftl.gc_background collects.
+        normal_blocks: u32 = "ftl.gc_normal_blocks", count(2, 1 << 20), "4" not in state;
+        /// Pages that a step of ftl.gc_background programs, and a request may have to wait for; an erase is a step.
+        step_pages: u32 = "ftl.gc_step", count(1, 65_536), "1" not in state;
+    }
+}
+
+switch! {
+    /// Collect garbage in steps while a chip is idle, when it has fewer than ftl.gc_normal_blocks erased blocks.
+    GcBackground if bool = "ftl.gc_background", "false" not in state is true
 }
 
 /// What is collected.

@@ -21,7 +21,6 @@ use super::hybrid::layout::Shape;
 use super::hybrid::store::{Block, Role, Store};
 use super::hybrid::{FoundLog, Hybrid, Logs, Part, complete};
 use super::merges::MergeKind;
-use crate::config::Key;
 use crate::flash::{Cause, Work};
 use crate::util::{List, Lru, NONE};
 
@@ -30,7 +29,7 @@ pub const NAME: &str = "bast";
 /// One line for `ftlab components`.
 pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
 /// Keys it reads beside those of all hybrid FTLs.
-pub const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 /// BAST.
 pub type Bast = Hybrid<Pairs>;

@@ -13,30 +13,12 @@
 //! so that everything promised is kept and nothing stops half-way.
 
 use super::pool::BlockPool;
-use crate::config::{Contradiction, Key, Kind, Settings};
+use crate::config::Contradiction;
 use crate::flash::Endurance;
 use crate::flash::variation::Speeds;
+use crate::ftl::settings::Settings;
 use crate::util::Bits;
 use serde::{Deserialize, Serialize};
-
-/// Keys it reads.
-pub const KEYS: &[Key] = &[
-    Key {
-        path: "ftl.spare_blocks",
-        kind: Kind::Count { min: 0, max: 1 << 24 },
-        default: "0",
-        words: &[],
-        doc: "Blocks of each chip, out of what ftl.over_provisioning withholds, that only replace retired ones; \
-              the device turns read-only when a chip needs one and has none left.",
-    },
-    Key {
-        path: "ftl.spare_threshold",
-        kind: Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
-        default: "10%",
-        words: &[],
-        doc: "Share of ftl.spare_blocks below which results warn: available_spare_threshold of NVMe, whole percents.",
-    },
-];
 
 /// The spare blocks of a device, and which blocks are worn out.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,9 +5,9 @@
 
 use std::io;
 
+use super::background::GcBackground;
 use super::merges::MergeStats;
 use super::{BlockSize, Ftl, MapStats, Mark, Request, UnitSpace, endurance, with_ftl};
-use crate::config::GcBackground;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;

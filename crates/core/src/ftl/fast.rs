@@ -29,7 +29,6 @@ use super::hybrid::layout::Shape;
 use super::hybrid::store::{Role, Store};
 use super::hybrid::{FoundLog, Hybrid, Logs, Part, complete};
 use super::merges::MergeKind;
-use crate::config::Key;
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 
@@ -39,7 +38,7 @@ pub const NAME: &str = "fast";
 pub const DOC: &str =
     "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
 /// Keys it reads beside those of all hybrid FTLs.
-pub const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 /// FAST.
 pub type Fast = Hybrid<Shared>;

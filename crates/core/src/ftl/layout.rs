@@ -3,8 +3,9 @@
 use super::log::{self, Shape};
 use super::map::units::UnitSpace;
 use super::{background, gathers};
-use crate::config::{Contradiction, Settings};
+use crate::config::Contradiction;
 use crate::flash::Cause;
+use crate::ftl::settings::Settings;
 
 /// What user data and translation pages may have of each chip's blocks. Translation pages may
 /// borrow any erased block; the data gets back what it needs up to its limit. Where units

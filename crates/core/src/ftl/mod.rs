@@ -1,11 +1,12 @@
 //! Flash translation layers.
 //!
 //! What others ask of one are the traits of [`faces`]; [`Ftl`] is whichever of the registered ones it
-//! is. To add an FTL: one file here with `NAME`, `DOC`, `KEYS` and the type, and one line in the registry
+//! is. To add an FTL: one file here with `NAME`, `DOC`, `Keys` and the type, and one line in the registry
 //! below: a page-mapped one in `map/` (its type implements [`map::translation::Translation`]), or one of
 //! another kind ([`FlashTranslation`]), as the hybrid FTLs are.
 
 pub mod background;
+pub(crate) mod check;
 pub mod endurance;
 pub mod faces;
 pub mod gc;
@@ -16,9 +17,11 @@ pub mod merges;
 pub mod page_mapped;
 pub mod pool;
 pub mod recovery;
+pub mod settings;
 pub mod wear;
 
-use crate::config::{self, Choice, Contradiction, Key, Settings};
+use self::settings::Settings;
+use crate::config::{Choice, Contradiction, section};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
@@ -143,7 +146,6 @@ macro_rules! registry {
         }
         $(pub mod $place;)*
         $(use map::$module;)*
-        use map::units;
 
         /// A registered FTL.
         #[derive(Clone, Debug)]
@@ -190,8 +192,19 @@ macro_rules! registry {
             ]
         }
 
-        fn own_keys() -> Vec<Key> {
-            [$($module::KEYS,)* $($place::KEYS),*].concat()
+        section! {
+            /// The FTLs' own keys.
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct Own {
+                $(
+                    /// Of the FTL of this name.
+                    $module: $module::Keys;
+                )*
+                $(
+                    /// Of the FTL of this name.
+                    $place: $place::Keys;
+                )*
+            }
         }
     };
 }
@@ -286,22 +299,4 @@ pub(crate) fn stripe(settings: &Settings) -> u32 {
         true => settings.flash.pages_per_block,
         false => settings.flash.page_bytes / settings.ftl.logical_page_bytes,
     }
-}
-
-/// Keys of the registered FTLs, and of the mapping they share.
-pub fn keys() -> Vec<Key> {
-    let mut keys = units::KEYS.to_vec();
-    keys.extend_from_slice(hybrid::KEYS);
-    keys.push(Key {
-        path: "ftl.background_flush",
-        kind: config::Kind::Bool,
-        default: "false",
-        words: &[],
-        doc: "Write dirty mappings back while nothing is pending.",
-    });
-    keys.extend(gc::keys());
-    keys.extend_from_slice(wear::KEYS);
-    keys.extend_from_slice(endurance::KEYS);
-    keys.extend(own_keys());
-    keys
 }

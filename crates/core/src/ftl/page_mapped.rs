@@ -16,10 +16,13 @@ use super::map::units::{self, UnitSpace};
 use super::pool::BlockPool;
 use super::recovery::{Flaw, Recovery};
 use super::{FlashTranslation, Prepare, wear};
-use crate::config::{Contradiction, GcBackground, Settings};
+use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
+use crate::ftl::background::GcBackground;
+use crate::ftl::settings::Settings;
+use crate::ftl::settings::{HostFlush, PartialWrite};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider, NONE};
 use serde::de::DeserializeOwned;
@@ -27,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether a host's flush is a mapping flush.
 fn flushes_mappings(settings: &Settings) -> bool {
-    settings.ftl.host_flush_mappings && settings.ftl.flush_bytes.is_some()
+    settings.ftl.host_flush == HostFlush::Mapping && settings.ftl.flush_bytes.is_some()
 }
 
 /// A page-mapped FTL with the mapping cache `T`.
@@ -73,7 +76,7 @@ impl<T: Translation> PageMapped<T> {
             pages,
             pool,
             translation: T::new(settings, layout.space.units),
-            read_modify_write: settings.ftl.read_modify_write,
+            read_modify_write: settings.ftl.partial_write == PartialWrite::Rmw,
             host_flush_mappings: flushes_mappings(settings),
             space: if T::ON_FLASH { layout.space } else { UnitSpace::default() },
             lpns: settings.user_pages() as u32,
@@ -165,7 +168,7 @@ impl<T: Translation + Serialize + DeserializeOwned> FlashTranslation for PageMap
             flash.units(),
             flash.blocks_per_unit() as u32,
             erases,
-            settings.ftl.wear_threshold,
+            settings.ftl.wear_leveling.map(|leveling| leveling.threshold),
             flash.program_ns,
             Speeds::new(flash, settings.seed, erases),
         );
@@ -194,7 +197,7 @@ impl<T: Translation + Serialize + DeserializeOwned> FlashTranslation for PageMap
         pages.load_map(map, data, check_pages, from)?;
         translation.restored(pages);
         // What a run does with partly written pages and flushes is no part of the state.
-        ftl.read_modify_write = settings.ftl.read_modify_write;
+        ftl.read_modify_write = settings.ftl.partial_write == PartialWrite::Rmw;
         ftl.host_flush_mappings = flushes_mappings(settings);
         ftl.missing = Vec::with_capacity(layout.space.entries as usize);
         Ok(ftl)

@@ -21,35 +21,32 @@
 use super::log::Log;
 use super::map::pages::TranslationPages;
 use super::pool::BlockPool;
-use crate::config::{Choice, Key, Kind};
+use crate::config::section::count;
+use crate::config::{choice, section, switch};
 use crate::flash::Work;
 
-/// Keys it reads.
-pub const KEYS: &[Key] = &[
-    Key {
-        path: "ftl.wear_leveling",
-        kind: Kind::Choice(choices),
-        default: "none",
-        words: &[],
-        doc: "Wear levelling beyond the order in which erased blocks are used.",
-    },
-    Key {
-        path: "ftl.wear_threshold",
-        kind: Kind::Count { min: 1, max: 1 << 30 },
-        default: "256",
-        words: &[],
-        doc: "Difference of erase counts within a chip beyond which ftl.wear_leveling static moves data.",
-    },
-];
+choice! {
+    /// `ftl.wear_leveling`.
+    pub enum Leveling {
+        /// cold data stays where it is
+        None = "none",
+        /// the data of the least worn block moves into the most worn erased one
+        Static = "static",
+    }
+}
 
-fn choices() -> Vec<Choice> {
-    vec![
-        Choice { name: "none", doc: "cold data stays where it is" },
-        Choice {
-            name: "static",
-            doc: "the data of the least worn block moves into the most worn erased one",
-        },
-    ]
+section! {
+    /// Static wear levelling.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StaticLeveling {
+        /// Difference of erase counts within a chip beyond which ftl.wear_leveling static moves data.
+        threshold: u32 = "ftl.wear_threshold", count(1, 1 << 30), "256";
+    }
+}
+
+switch! {
+    /// Wear levelling beyond the order in which erased blocks are used.
+    StaticLeveling if Leveling = "ftl.wear_leveling", "none" is Leveling::Static
 }
 
 /// Where the least worn block of a chip lies.

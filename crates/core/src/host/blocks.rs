@@ -10,8 +10,8 @@
 use std::ops::Range;
 
 use super::Arrivals;
-use crate::config::Settings;
 use crate::coop::DeviceView;
+use crate::host::settings::Settings;
 use crate::request::{Ages, Paging, Pool, Request};
 use crate::sched::Around;
 use crate::util::NONE;

@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::config::Settings;
+use crate::host::settings::Settings;
 use crate::request::{Ages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;

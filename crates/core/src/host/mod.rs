@@ -2,8 +2,10 @@
 
 mod arrivals;
 mod blocks;
+pub(crate) mod check;
 mod merge;
 mod replay;
+pub mod settings;
 mod submitted;
 
 pub use arrivals::Arrivals;
@@ -11,8 +13,8 @@ pub use blocks::block_pages;
 pub use replay::{Intake, LATEST_NS, Replayed};
 pub use submitted::{Submission, SubmitError, Submitted};
 
-use crate::config::Settings;
 use crate::coop::{Awareness, DeviceView};
+use crate::host::settings::Settings;
 use crate::request::{Ages, Pool, Queue};
 use crate::sched::{Decision, Sched};
 use crate::util::NONE;
@@ -62,7 +64,7 @@ pub struct Host {
 impl Host {
     /// An empty host; `files`: its requests come from a page cache.
     pub fn new(settings: &Settings, device: DeviceView, files: bool) -> Host {
-        let mut sched = Sched::new(&settings.host);
+        let mut sched = Sched::new(&settings.host.scheduler, &settings.host.sched);
         let blocks = sched.by_blocks().then(|| Blocks::new(settings, device));
         if let Some(blocks) = &blocks {
             sched.set_block_size(blocks.pages());

@@ -1,9 +1,10 @@
 //! Requests of a source as they arrive: a trace or a generator.
 
 use super::Arrivals;
-use crate::config::{Replay, Settings};
+use crate::host::settings::Settings;
 use crate::request::{Paging, Pool, Request};
 use crate::util::Ring;
+use crate::workload::settings::Replay;
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
 /// Latest arrival that is simulated: a century and a half, far from where 64 bits end.

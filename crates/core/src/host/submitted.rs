@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Arrivals, Intake, LATEST_NS};
-use crate::config::Settings;
+use crate::host::settings::Settings;
 use crate::request::{Pool, Request};
 use crate::util::NONE;
 use crate::workload::{Op, Record, SourceError};

@@ -12,13 +12,12 @@ use std::cmp::Reverse;
 
 use super::halves::Turn;
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::Pool;
 use crate::util::LazyHeap;
 
 pub(super) const NAME: &str = "amphibian";
 pub(super) const DOC: &str = "as row, smallest request first (Mao and Wu, ICCD 2015)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 /// Pages, number of the request, slot.
 type Size = Reverse<(u32, u64, u32)>;
@@ -44,7 +43,7 @@ fn waits(entry: &Size, pool: &Pool) -> bool {
 
 impl Scheduler for Amphibian {
     const BY_TRANSLATION_PAGE: bool = false;
-    fn new(_host: &Host) -> Amphibian {
+    fn new(_keys: &super::Keys) -> Amphibian {
         Amphibian { heaps: Default::default(), turn: Turn::new(true) }
     }
 

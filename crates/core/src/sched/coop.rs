@@ -14,14 +14,13 @@
 
 use super::bundles::Bundles;
 use super::{Around, Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::{Pool, Queue};
 use crate::util::NONE;
 
 pub(super) const NAME: &str = "coop";
 pub(super) const DOC: &str =
     "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug)]
 pub(super) struct Coop {
@@ -38,7 +37,7 @@ impl Scheduler for Coop {
     const BLOCKS: bool = true;
     const COOPERATES: bool = true;
 
-    fn new(_host: &Host) -> Coop {
+    fn new(_keys: &super::Keys) -> Coop {
         Coop { bundles: Bundles::new(), victim: Vec::new(), merged: Vec::new(), preferred: Vec::new() }
     }
 
@@ -147,18 +146,7 @@ mod tests {
     }
 
     fn of(name: &str, queued: &[(Op, u32, u32)]) -> (Sched, Pool) {
-        let files = crate::config::Files::NONE;
-        let host = Host {
-            scheduler: name.into(),
-            queue_depth: 128,
-            deadline_ns: None,
-            awareness: "full".into(),
-            alternate: false,
-            merge_limit: None,
-            merge_boundary: None,
-            files,
-        };
-        let (mut sched, mut pool) = (Sched::new(&host), Pool::default());
+        let (mut sched, mut pool) = (Sched::new(name, &super::super::Keys::default()), Pool::default());
         sched.set_block_size(5);
         for &(op, first, pages) in queued {
             let id = pool.insert(Request::of_pages(op, first, pages));

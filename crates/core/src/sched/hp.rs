@@ -9,18 +9,11 @@
 
 use super::halves::{Halves, Turn};
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key, Kind};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "hp";
 pub(super) const DOC: &str = "requests whose mappings are cached first (Ji et al., TCAD 2018)";
-pub(super) const KEYS: &[Key] = &[Key {
-    path: "host.alternate",
-    kind: Kind::Bool,
-    default: "false",
-    words: &[],
-    doc: "hp, rb, map, map+: alternate reads and writes as row does.",
-}];
+pub type Keys = ();
 
 /// The hit queue of HP, MAP and MAP+: what leaves it is prioritized.
 #[derive(Clone, Debug)]
@@ -30,8 +23,8 @@ pub(super) struct HitQueue {
 }
 
 impl HitQueue {
-    pub fn new(host: &Host) -> HitQueue {
-        HitQueue { halves: Halves::default(), turn: Turn::new(host.alternate) }
+    pub fn new(keys: &super::Keys) -> HitQueue {
+        HitQueue { halves: Halves::default(), turn: Turn::new(keys.alternate) }
     }
 
     pub fn push(&mut self, id: u32, pool: &mut Pool) {
@@ -64,8 +57,8 @@ impl Scheduler for Hp {
     const BY_TRANSLATION_PAGE: bool = false;
     const CLASSIFIES: bool = true;
 
-    fn new(host: &Host) -> Hp {
-        Hp { hits: HitQueue::new(host), misses: Halves::default(), turn: Turn::new(host.alternate) }
+    fn new(keys: &super::Keys) -> Hp {
+        Hp { hits: HitQueue::new(keys), misses: Halves::default(), turn: Turn::new(keys.alternate) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {

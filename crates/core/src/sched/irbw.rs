@@ -7,14 +7,13 @@
 
 use super::bundles::Bundles;
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::{Pool, Queue};
 use crate::util::NONE;
 
 pub(super) const NAME: &str = "irbw";
 pub(super) const DOC: &str =
     "arrival order, with a write all queued ones of its flash block (Kim et al., EMSOFT 2009)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug)]
 pub(super) struct Irbw {
@@ -26,7 +25,7 @@ impl Scheduler for Irbw {
     const DEADLINE: bool = false;
     const BLOCKS: bool = true;
 
-    fn new(_host: &Host) -> Irbw {
+    fn new(_keys: &super::Keys) -> Irbw {
         Irbw { bundles: Bundles::new(), taken: Vec::new() }
     }
 

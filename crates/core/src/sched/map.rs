@@ -5,12 +5,11 @@
 use super::hp::HitQueue;
 use super::rb::Rb;
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "map";
 pub(super) const DOC: &str = "hp for hits, rb for misses (Ji et al., TCAD 2018)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 /// A hit queue over a scheduler of the misses.
 #[derive(Clone, Debug)]
@@ -25,8 +24,8 @@ pub(super) type Map = HitsOver<Rb>;
 impl<S: Scheduler> Scheduler for HitsOver<S> {
     const CLASSIFIES: bool = true;
 
-    fn new(host: &Host) -> HitsOver<S> {
-        HitsOver { hits: HitQueue::new(host), misses: S::new(host) }
+    fn new(keys: &super::Keys) -> HitsOver<S> {
+        HitsOver { hits: HitQueue::new(keys), misses: S::new(keys) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {

@@ -12,13 +12,12 @@ use super::batches::Batches;
 use super::halves::Turn;
 use super::map::HitsOver;
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::{Half, Pool};
 use crate::util::LazyHeap;
 
 pub(super) const NAME: &str = "map+";
 pub(super) const DOC: &str = "map with the densest batch first (Ji et al., TCAD 2018)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 /// MAP+.
 pub(super) type MapPlus = HitsOver<Densest>;
@@ -73,8 +72,8 @@ impl Densest {
 }
 
 impl Scheduler for Densest {
-    fn new(host: &Host) -> Densest {
-        Densest { batches: Batches::new(), heaps: Default::default(), turn: Turn::new(host.alternate) }
+    fn new(keys: &super::Keys) -> Densest {
+        Densest { batches: Batches::new(), heaps: Default::default(), turn: Turn::new(keys.alternate) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {

@@ -1,7 +1,7 @@
 //! I/O schedulers of the host: which pending request, or batch, goes next.
 //!
 //! A scheduler sees requests ([`Pool`]) that the host has admitted and classified;
-//! it never sees the device. To add one: a file here with `NAME`, `DOC`, `KEYS` and
+//! it never sees the device. To add one: a file here with `NAME`, `DOC`, `Keys` and
 //! a type that implements [`Scheduler`], and one line in the registry below.
 
 mod batches;
@@ -10,7 +10,7 @@ mod halves;
 
 use std::ops::Range;
 
-use crate::config::{Choice, Host, Key};
+use crate::config::{Choice, section};
 use crate::request::{Pool, Queue};
 use crate::workload::Op;
 
@@ -54,8 +54,8 @@ pub trait Scheduler: Sized {
     /// Whether it cooperates with the FTL, and the page cache is to flush by flash blocks.
     const COOPERATES: bool = false;
 
-    /// The scheduler of these settings.
-    fn new(host: &Host) -> Self;
+    /// The scheduler with these keys.
+    fn new(keys: &Keys) -> Self;
 
     /// A request enters the pending queue.
     fn admit(&mut self, id: u32, pool: &mut Pool);
@@ -103,13 +103,13 @@ macro_rules! registry {
         pub enum Sched { $($variant($module::$type)),* }
 
         impl Sched {
-            /// The scheduler that the settings name.
+            /// The scheduler of this name.
             ///
             /// # Panics
             /// If the name is not registered.
-            pub fn new(host: &Host) -> Sched {
-                match host.scheduler.as_str() {
-                    $($module::NAME => Sched::$variant(Scheduler::new(host)),)*
+            pub fn new(name: &str, keys: &Keys) -> Sched {
+                match name {
+                    $($module::NAME => Sched::$variant(Scheduler::new(keys)),)*
                     other => panic!("unregistered scheduler {other}"),
                 }
             }
@@ -190,8 +190,15 @@ macro_rules! registry {
             }
         }
 
-        fn own_keys() -> Vec<Key> {
-            [$($module::KEYS),*].concat()
+        section! {
+            /// The schedulers' own keys.
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct Own {
+                $(
+                    /// Of the scheduler of this name.
+                    $module: $module::Keys;
+                )*
+            }
         }
     };
 }
@@ -209,7 +216,13 @@ registry! {
     Coop = coop::Coop;
 }
 
-/// Keys of the registered schedulers.
-pub fn keys() -> Vec<Key> {
-    own_keys()
+section! {
+    /// What the schedulers read.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// hp, rb, map, map+: alternate reads and writes as row does.
+        alternate: bool = "host.alternate", "false";
+        /// Each scheduler's own.
+        own: Own;
+    }
 }

@@ -3,12 +3,11 @@
 //! The baseline of all four papers; "suggested for SSDs" in Ji et al., TCAD 2018, section V-A.
 
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::{Pool, Queue};
 
 pub(super) const NAME: &str = "noop";
 pub(super) const DOC: &str = "arrival order";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Noop {
@@ -19,7 +18,7 @@ impl Scheduler for Noop {
     const BY_TRANSLATION_PAGE: bool = false;
     const DEADLINE: bool = false;
 
-    fn new(_host: &Host) -> Noop {
+    fn new(_keys: &super::Keys) -> Noop {
         Noop::default()
     }
 

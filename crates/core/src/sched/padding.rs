@@ -12,7 +12,6 @@
 
 use super::bundles::Bundles;
 use super::{Around, Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::{Pool, Queue};
 use crate::util::NONE;
 use crate::workload::Op;
@@ -20,7 +19,7 @@ use crate::workload::Op;
 pub(super) const NAME: &str = "padding";
 pub(super) const DOC: &str =
     "irbw, and a flash block's omitted pages are read and written with it (BPLRU, FAST 2008)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug)]
 pub(super) struct Padding {
@@ -34,7 +33,7 @@ impl Scheduler for Padding {
     const DEADLINE: bool = false;
     const BLOCKS: bool = true;
 
-    fn new(_host: &Host) -> Padding {
+    fn new(_keys: &super::Keys) -> Padding {
         Padding { bundles: Bundles::new(), writes: Vec::new(), covered: Vec::new() }
     }
 

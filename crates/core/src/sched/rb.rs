@@ -10,13 +10,12 @@
 use super::batches::Batches;
 use super::halves::Turn;
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::{Half, Pool};
 use crate::util::NONE;
 
 pub(super) const NAME: &str = "rb";
 pub(super) const DOC: &str = "batches of requests that share a translation page (Ji et al., TCAD 2018)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug)]
 pub(super) struct Rb {
@@ -31,8 +30,8 @@ impl Rb {
 }
 
 impl Scheduler for Rb {
-    fn new(host: &Host) -> Rb {
-        Rb { batches: Batches::new(), turn: Turn::new(host.alternate) }
+    fn new(keys: &super::Keys) -> Rb {
+        Rb { batches: Batches::new(), turn: Turn::new(keys.alternate) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {

@@ -5,12 +5,11 @@
 
 use super::halves::{Halves, Turn};
 use super::{Decision, Scheduler};
-use crate::config::{Host, Key};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "row";
 pub(super) const DOC: &str = "reads over writes, alternating while both wait";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug)]
 pub(super) struct Row {
@@ -20,7 +19,7 @@ pub(super) struct Row {
 
 impl Scheduler for Row {
     const BY_TRANSLATION_PAGE: bool = false;
-    fn new(_host: &Host) -> Row {
+    fn new(_keys: &super::Keys) -> Row {
         Row { halves: Halves::default(), turn: Turn::new(true) }
     }
 

@@ -16,7 +16,6 @@ mod state;
 mod timeline;
 
 use crate::clock::NEVER;
-use crate::config::Settings;
 use crate::coop::DeviceView;
 use crate::device::Device;
 use crate::files::FileHost;
@@ -24,6 +23,7 @@ use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare};
 use crate::host::{Arrivals, Host, Replayed, SubmitError, Submitted, block_pages};
 use crate::metrics::{Preconditioning, Recorder, Report};
+use crate::settings::Settings;
 use crate::workload::bench::Clients;
 use crate::workload::{Record, Source, SourceError};
 use feed::Feed;
@@ -138,7 +138,8 @@ impl<'a> Simulation<'a> {
     pub fn of_clients(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'a> {
         let view = DeviceView::new(&prepared.ftl);
         let block_bytes = u64::from(block_pages(settings, view)) * u64::from(settings.ftl.logical_page_bytes);
-        let files = FileHost::new(settings, clients, block_bytes, prepared.check);
+        let files =
+            FileHost::new(settings, clients, block_bytes, settings.results.histograms, prepared.check);
         let host = Host::new(settings, view, true);
         Simulation::fed(settings, prepared, host, Feed::Files(Box::new(files)))
     }

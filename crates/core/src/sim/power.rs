@@ -9,15 +9,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::crash::Operations;
 use super::{Feed, RunError, Simulation};
 use crate::clock::NEVER;
-use crate::config::{Endurance, Settings};
 use crate::coop::DeviceView;
 use crate::device::Array;
+use crate::flash::Endurance;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Timing, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims};
 use crate::host::Host;
 use crate::metrics::Preconditioning;
+use crate::settings::Settings;
 use crate::sim::Prepared;
 use crate::util::stream;
 

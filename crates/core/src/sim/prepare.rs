@@ -13,11 +13,12 @@
 use rand::RngCore;
 
 use super::{Observer, RunError};
-use crate::config::{PreconditionKind, Settings, WriteOrder};
+use crate::device::settings::{PreconditionKind, WriteOrder};
 use crate::flash::media::Tape;
 use crate::flash::{Timing, Work};
 use crate::ftl::{Ftl, Inspect, Locate, LookUp, Police, Prepare, Request, Serve};
 use crate::metrics::{Outcome, Preconditioning};
+use crate::settings::Settings;
 use crate::util::{NONE, below, stream};
 use crate::workload::{Scatter, SourceError};
 

@@ -2,10 +2,10 @@
 
 use super::Simulation;
 use crate::clock::NEVER;
-use crate::config::Settings;
 use crate::files::Done;
 use crate::ftl::Inspect;
 use crate::metrics::{Counters, EraseMap, Intervals, MissCurves, Report, Sources};
+use crate::settings::Settings;
 
 /// The intervals of a run, and when the one under way ends.
 pub struct Sampler {

@@ -11,10 +11,10 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::{Prepared, RunError};
-use crate::config::Settings;
 use crate::flash::{Timing, Work};
 use crate::ftl::{Ftl, Prepare};
 use crate::metrics::Preconditioning;
+use crate::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 
 /// First bytes of the file. The last two are no text, and a transfer as text spoils them.
@@ -26,7 +26,7 @@ pub const FORMAT: u32 = 10;
 /// Most differing keys that a message names.
 const MOST_NAMED: usize = 8;
 
-/// The keys a state depends on ([`crate::config::shapes_state`]) with their values as text.
+/// The keys a state depends on ([`crate::settings::shapes_state`]) with their values as text.
 pub type Identity = BTreeMap<String, String>;
 
 /// What stands before the state itself.

@@ -1,10 +1,10 @@
 //! What a run tells whoever draws its timeline.
 
-use crate::config::Settings;
 use crate::device::{Part, Span};
 use crate::flash::parallel::{MultiPlane, Parallel, Place};
 use crate::flash::{Cause, Operation};
 use crate::request::Request;
+use crate::settings::Settings;
 use crate::util::NONE;
 use crate::workload::Op;
 

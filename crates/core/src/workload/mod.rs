@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod scatter;
+pub mod settings;
 mod synthetic;
 
 pub(crate) use scatter::Scatter;

@@ -10,8 +10,9 @@
 mod arrivals;
 mod mix;
 
+use super::settings::{Pattern, Synthetic};
 use super::{Op, Record, Scatter, Source, SourceError};
-use crate::config::{Pattern, SizeMix, Synthetic};
+use crate::config::SizeMix;
 use crate::util::{below, stream};
 use arrivals::Arrivals;
 use mix::Mix;
@@ -197,13 +198,14 @@ impl Places {
         let order = match synthetic.pattern {
             Pattern::Random => Order::Random,
             Pattern::Sequential => Order::Sequential,
-            Pattern::Zipf { theta } => Order::Zipf {
-                ranks: Zipf::new(slots as f64, theta).expect("theta is a positive number"),
+            Pattern::Zipf => Order::Zipf {
+                ranks: Zipf::new(slots as f64, synthetic.zipf_theta).expect("theta is a positive number"),
                 scatter: Scatter::new(slots, rng),
             },
-            Pattern::HotCold { share_ppm, region_ppm, piece } => {
-                let piece_slots = piece.map(|bytes| bytes / align);
-                Order::HotCold { parts: HotCold::new(slots, piece_slots, region_ppm), share_ppm }
+            Pattern::HotCold => {
+                let piece_slots = synthetic.hot_piece.map(|bytes| bytes / align);
+                let parts = HotCold::new(slots, piece_slots, synthetic.hot_region_ppm);
+                Order::HotCold { parts, share_ppm: synthetic.hot_share_ppm }
             }
         };
         let sequential_ppm = match order {

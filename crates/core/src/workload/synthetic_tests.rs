@@ -1,33 +1,33 @@
 //! What the generator draws.
 
 use super::*;
-use crate::config::Arrival;
+use crate::workload::settings::{Arrival, BurstOps};
 use proptest::prelude::*;
 
 fn settings(pattern: Pattern) -> Synthetic {
     Synthetic {
-        requests: 200_000,
         pattern,
-        sequential_ppm: 0,
-        near_ppm: 0,
-        near_range: 2 << 20,
-        near_sequential_ppm: 0,
         read_ppm: 300_000,
         trim_ppm: 50_000,
-        exact_mix: false,
         read_sizes: SizeMix::single(8192),
         write_sizes: SizeMix::single(8192),
-        align: None,
-        region: None,
-        arrival: Arrival::Exponential,
         interarrival_ns: 1000,
-        pause_ppm: 0,
-        pause_ns: 1_000_000_000,
+        ..Synthetic::new(200_000)
     }
 }
 
-const ZIPF: Pattern = Pattern::Zipf { theta: 1.1 };
-const EIGHTY_TWENTY: Pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: None };
+/// Bursts of so many requests, of reads and of the others, each of one operation or not.
+fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synthetic {
+    let [read_burst_length, burst_length] = lengths;
+    Synthetic {
+        arrival: Arrival::Bursts,
+        burst_length,
+        read_burst_length,
+        burst_gap_ns,
+        burst_ops,
+        ..random()
+    }
+}
 
 fn random() -> Synthetic {
     settings(Pattern::Random)
@@ -94,7 +94,7 @@ fn sequential_starts_again_at_the_end() {
 #[test]
 fn zipf_follows_its_exponent_and_is_scattered() {
     let region = Some(1000 * 8192);
-    let records = all(Generator::new(&Synthetic { region, ..settings(ZIPF) }, 1 << 30, 3));
+    let records = all(Generator::new(&Synthetic { region, ..settings(Pattern::Zipf) }, 1 << 30, 3));
     let mut counts = vec![(0u32, 0usize); 1000];
     for record in &records {
         let slot = (record.offset / 8192) as usize;
@@ -116,7 +116,7 @@ fn zipf_follows_its_exponent_and_is_scattered() {
 
 #[test]
 fn seeds_decide() {
-    let make = |seed| all(Generator::new(&settings(ZIPF), 1 << 30, seed));
+    let make = |seed| all(Generator::new(&settings(Pattern::Zipf), 1 << 30, seed));
     assert_eq!(make(1), make(1));
     assert_ne!(make(1), make(2));
 }
@@ -192,7 +192,7 @@ fn alignment_can_be_set() {
 
 #[test]
 fn a_share_begins_where_the_one_before_ended() {
-    for pattern in [Pattern::Random, ZIPF, EIGHTY_TWENTY] {
+    for pattern in [Pattern::Random, Pattern::Zipf, Pattern::HotCold] {
         let records = run(&Synthetic { sequential_ppm: 250_000, ..settings(pattern) });
         let follow = records.windows(2).filter(|pair| pair[1].offset == pair[0].offset + pair[0].size);
         let share = follow.count() as f64 / 199_999.0;
@@ -204,9 +204,11 @@ fn a_share_begins_where_the_one_before_ended() {
 #[test]
 fn hot_and_cold_divide_requests_and_space() {
     for hot_ppm in [900_000, 800_000, 700_000, 600_000, 500_000] {
-        let pattern = Pattern::HotCold { share_ppm: hot_ppm, region_ppm: 1_000_000 - hot_ppm, piece: None };
+        let (hot_share_ppm, hot_region_ppm) = (hot_ppm, 1_000_000 - hot_ppm);
+        let pattern = Pattern::HotCold;
         let region = 1000 * 8192;
-        let records = run(&Synthetic { region: Some(region), ..settings(pattern) });
+        let hot = Synthetic { hot_share_ppm, hot_region_ppm, ..settings(pattern) };
+        let records = run(&Synthetic { region: Some(region), ..hot });
         let border = region * (1_000_000 - hot_ppm) / 1_000_000;
         let hot = records.iter().filter(|r| r.offset < border).count() as f64 / 200_000.0;
         assert!((hot - hot_ppm as f64 / 1e6).abs() < 0.005, "{hot_ppm}: {hot}");
@@ -237,8 +239,8 @@ fn near_requests_go_on_where_runs_ended() {
 fn hot_pieces_scatter_the_hot_part() {
     // Ten pieces of 100 slots with 20 hot ones each, and 5 slots after the last.
     let region = Some(1005 * 8192);
-    let pattern = Pattern::HotCold { share_ppm: 800_000, region_ppm: 200_000, piece: Some(100 * 8192) };
-    let records = run(&Synthetic { region, ..settings(pattern) });
+    let hot_piece = Some(100 * 8192);
+    let records = run(&Synthetic { region, hot_piece, ..settings(Pattern::HotCold) });
     let mut counts = [0u32; 1005];
     for record in &records {
         counts[(record.offset / 8192) as usize] += 1;
@@ -252,17 +254,17 @@ fn hot_pieces_scatter_the_hot_part() {
 
 #[test]
 fn all_hot_or_all_requests_to_the_hot_part() {
-    let everything = Pattern::HotCold { share_ppm: 0, region_ppm: 1_000_000, piece: None };
-    assert!(run(&settings(everything)).iter().any(|r| r.offset > 1 << 29));
-    let only_hot = Pattern::HotCold { share_ppm: 1_000_000, region_ppm: 1, piece: None };
-    let most = run(&settings(only_hot)).iter().map(|r| r.offset).max().unwrap();
+    let hot_cold = || settings(Pattern::HotCold);
+    let everything = Synthetic { hot_share_ppm: 0, hot_region_ppm: 1_000_000, ..hot_cold() };
+    assert!(run(&everything).iter().any(|r| r.offset > 1 << 29));
+    let only_hot = Synthetic { hot_share_ppm: 1_000_000, hot_region_ppm: 1, ..hot_cold() };
+    let most = run(&only_hot).iter().map(|r| r.offset).max().unwrap();
     assert_eq!(most, 0, "one slot in a million of 131,072 is the first");
 }
 
 #[test]
 fn an_exact_mix_has_exactly_its_counts() {
-    let bursts = Arrival::Bursts { length: 2.5, read_length: 7.0, gap_ns: 5000, single: true };
-    for arrival in [Arrival::Exponential, Arrival::Constant, bursts] {
+    for arrival in [Arrival::Exponential, Arrival::Constant, Arrival::Bursts] {
         for seed in 0..5 {
             // 139,527 of 500,000: Table 1's hm.
             let synthetic = Synthetic {
@@ -271,7 +273,7 @@ fn an_exact_mix_has_exactly_its_counts() {
                 trim_ppm: 0,
                 exact_mix: true,
                 arrival,
-                ..random()
+                ..in_bursts([7.0, 2.5], 5000, BurstOps::Single)
             };
             let records = all(Generator::new(&synthetic, 1 << 30, seed));
             assert_eq!(records.len(), 500_000);
@@ -304,8 +306,7 @@ fn bursts(records: &[Record]) -> Vec<&[Record]> {
 
 #[test]
 fn bursts_have_their_length_gap_and_rate() {
-    let arrival = Arrival::Bursts { length: 8.0, read_length: 8.0, gap_ns: 1_000_000_000, single: false };
-    let records = run(&Synthetic { arrival, ..random() });
+    let records = run(&in_bursts([8.0; 2], 1_000_000_000, BurstOps::Mixed));
     let found = bursts(&records);
     let mean = records.len() as f64 / found.len() as f64;
     assert!((mean - 8.0).abs() < 0.2, "{mean}");
@@ -321,8 +322,7 @@ fn bursts_have_their_length_gap_and_rate() {
 
 #[test]
 fn bursts_of_one_operation_keep_the_mix() {
-    let arrival = Arrival::Bursts { length: 2.0, read_length: 12.0, gap_ns: 1_000_000_000, single: true };
-    let records = run(&Synthetic { arrival, ..random() });
+    let records = run(&in_bursts([12.0, 2.0], 1_000_000_000, BurstOps::Single));
     let found = bursts(&records);
     assert!(found.iter().all(|burst| burst.iter().all(|r| r.op == burst[0].op)));
     for (op, expected) in [(Op::Read, 12.0), (Op::Write, 2.0), (Op::Trim, 2.0)] {
@@ -348,9 +348,9 @@ fn digest(synthetic: &Synthetic) -> u64 {
 
 #[test]
 fn some_bursts_begin_after_a_pause() {
-    let arrival = Arrival::Bursts { length: 5.0, read_length: 5.0, gap_ns: 100_000, single: false };
     let (pause_ppm, pause_ns) = (100_000, 1_000_000_000);
-    let records = run(&Synthetic { arrival, interarrival_ns: 100, pause_ppm, pause_ns, ..random() });
+    let bursts = in_bursts([5.0; 2], 100_000, BurstOps::Mixed);
+    let records = run(&Synthetic { interarrival_ns: 100, pause_ppm, pause_ns, ..bursts });
     let gaps: Vec<_> = records.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns).collect();
     // Of 40,000 gaps between bursts a tenth are of a second on average, the others of 0.1 ms.
     let pauses: Vec<_> = gaps.iter().filter(|&&gap| gap > 2_000_000).collect();
@@ -362,19 +362,19 @@ fn some_bursts_begin_after_a_pause() {
 #[test]
 fn golden_of_every_option() {
     let mix = SizeMix::new(vec![(4096, 60), (65_536, 40)]);
-    let burst = |single| Arrival::Bursts { length: 3.5, read_length: 6.0, gap_ns: 70_000, single };
+    let burst = |ops| in_bursts([6.0, 3.5], 70_000, ops);
     let found = [
         digest(&random()),
         digest(&settings(Pattern::Sequential)),
-        digest(&settings(ZIPF)),
-        digest(&settings(EIGHTY_TWENTY)),
+        digest(&settings(Pattern::Zipf)),
+        digest(&settings(Pattern::HotCold)),
         digest(&Synthetic { read_sizes: mix, sequential_ppm: 300_000, ..random() }),
         digest(&Synthetic { arrival: Arrival::Constant, exact_mix: true, ..random() }),
-        digest(&Synthetic { arrival: burst(false), ..random() }),
-        digest(&Synthetic { arrival: burst(true), exact_mix: true, ..random() }),
-        digest(&Synthetic { near_ppm: 600_000, sequential_ppm: 100_000, ..settings(EIGHTY_TWENTY) }),
-        digest(&Synthetic { arrival: burst(false), pause_ppm: 200_000, ..random() }),
-        digest(&Synthetic { near_ppm: 600_000, near_sequential_ppm: 400_000, ..settings(EIGHTY_TWENTY) }),
+        digest(&burst(BurstOps::Mixed)),
+        digest(&Synthetic { exact_mix: true, ..burst(BurstOps::Single) }),
+        digest(&Synthetic { near_ppm: 600_000, sequential_ppm: 100_000, ..settings(Pattern::HotCold) }),
+        digest(&Synthetic { pause_ppm: 200_000, ..burst(BurstOps::Mixed) }),
+        digest(&Synthetic { near_ppm: 600_000, near_sequential_ppm: 400_000, ..settings(Pattern::HotCold) }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
@@ -396,23 +396,19 @@ const DIGESTS: [u64; 11] = [
 proptest! {
     #[test]
     fn requests_stay_in_the_region(
-        pattern in prop::sample::select(vec!["random", "sequential", "zipf", "hot-cold"]),
+        pattern in prop::sample::select(vec![Pattern::Random, Pattern::Sequential, Pattern::Zipf, Pattern::HotCold]),
         size in 512u64..1 << 20, larger in 0u64..1 << 16, extra in 0u64..1 << 22, seed in any::<u64>(),
         theta in 0.01f64..10.0, share_ppm in 0u64..=ALL, region_ppm in 1u64..=ALL, sequential_ppm in 0u64..=ALL,
         near_ppm in 0u64..=ALL, near_range in 512u64..1 << 22, single in any::<bool>(), exact_mix in any::<bool>(), read_length in 1f64..100.0,
     ) {
         let region = size + larger + extra;
-        let pattern = match pattern {
-            "random" => Pattern::Random,
-            "sequential" => Pattern::Sequential,
-            "zipf" => Pattern::Zipf { theta },
-            _ => Pattern::HotCold { share_ppm, region_ppm, piece: (extra % 2 == 0).then_some(near_range) },
-        };
         let write_sizes = SizeMix::new(vec![(size, 1), (size + larger, 1)]);
-        let arrival = Arrival::Bursts { length: 1.5, read_length, gap_ns: 100, single };
+        let burst_ops = if single { BurstOps::Single } else { BurstOps::Mixed };
         let synthetic = Synthetic {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
-            sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, arrival, exact_mix, ..settings(pattern)
+            sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, exact_mix, pattern, zipf_theta: theta,
+            hot_share_ppm: share_ppm, hot_region_ppm: region_ppm, hot_piece: (extra % 2 == 0).then_some(near_range),
+            ..in_bursts([read_length, 1.5], 100, burst_ops)
         };
         let records = all(Generator::new(&synthetic, 1 << 40, seed));
         prop_assert_eq!(records.len(), 50);

@@ -1,10 +1,13 @@
 //! Random small devices. Apart from the rest of `common`, which does without other crates.
 #![allow(dead_code)]
 
-use ftlab_core::config::Settings;
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
+use ftlab_core::ftl::map::dftl::Replacement;
+use ftlab_core::ftl::settings::{FlushCounts, HostFlush};
+use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{check, map::tpftl};
+use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 
 use crate::common::settings;
@@ -63,10 +66,11 @@ pub fn device() -> impl Strategy<Value = Settings> {
     let policy = (0usize..6, 1u32..4, 1u32..8, prop_oneof![Just(None), (1u32..4).prop_map(Some)]);
     (geometry(), policy).prop_map(|(mut settings, (gc, choices, window, wear))| {
         settings.ftl.gc = POLICIES[gc].into();
-        settings.ftl.gc_choices = choices;
-        settings.ftl.gc_window = window;
+        settings.ftl.victims.d_choices.draws = choices;
+        settings.ftl.victims.windowed_greedy.window = window;
         // Wear levelling and the choice by speed exclude each other.
-        settings.ftl.wear_threshold = wear.filter(|_| !settings.allocates_by_speed());
+        settings.ftl.wear_leveling =
+            wear.filter(|_| !settings.allocates_by_speed()).map(|threshold| StaticLeveling { threshold });
         settings
     })
 }
@@ -78,7 +82,7 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
         settings.ftl.logical_page_bytes = if slots == 1 { 4096 } else { 512 };
     }
     settings.flash.ecc_unit_bytes = 1;
-    settings.ftl.segment_bytes = 64 << (amount % 4);
+    settings.ftl.own.msftl.segment_bytes = 64 << (amount % 4);
     settings.ftl.flush_bytes = Some(1 + amount * u64::from(settings.flash.page_bytes) / 8);
     // A bounded cache now and then, and those that can without flushing by amount.
     let bounded = amount.is_multiple_of(3);
@@ -86,8 +90,8 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
     if settings.ftl.kind != "dftl" && amount.is_multiple_of(2) {
         settings.ftl.flush_bytes = None;
     }
-    settings.ftl.flush_counts_moved = !user_data;
-    settings.ftl.host_flush_mappings = host_flush;
+    settings.ftl.flush_counts = if user_data { FlushCounts::User } else { FlushCounts::All };
+    settings.ftl.host_flush = if host_flush { HostFlush::Mapping } else { HostFlush::Data };
 }
 
 fn geometry() -> impl Strategy<Value = Settings> {
@@ -119,8 +123,8 @@ fn geometry() -> impl Strategy<Value = Settings> {
             settings.ftl.logical_page_bytes = 512;
             settings.ftl.entry_bytes = 64 >> entries;
             settings.ftl.gc_free_blocks = reserve;
-            settings.ftl.cache_policy = if lru { "lru" } else { "slru" }.into();
-            settings.ftl.batch_update = batch;
+            settings.ftl.own.dftl.replacement = if lru { Replacement::Lru } else { Replacement::Slru };
+            settings.ftl.own.dftl.batch_update = batch;
             if vary {
                 // Blocks differ at once and age quickly; under vios they are chosen by speed.
                 settings.flash.pe_cycles = 500;

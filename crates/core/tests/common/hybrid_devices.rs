@@ -1,8 +1,8 @@
 //! Random small hybrid FTLs. Apart from the rest of `common`, which does without other crates.
 
-use ftlab_core::config::Settings;
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;
+use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 
 use crate::common::settings;

@@ -1,11 +1,11 @@
 //! Driving a hybrid FTL directly.
 #![allow(dead_code)]
 
-use ftlab_core::config::Settings;
 use ftlab_core::flash::{Cause, Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::merges::{MergeKind, MergeStats};
 use ftlab_core::ftl::{Ftl, Mark, Request};
+use ftlab_core::settings::Settings;
 
 use crate::common::settings;
 

@@ -25,7 +25,7 @@ mod steps;
 mod suspension;
 
 use crate::clock::NEVER;
-use crate::config::Settings;
+use crate::device::settings::Settings;
 use crate::flash::Step;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::util::NONE;

@@ -25,7 +25,7 @@ use super::frame::Frame;
 use super::state::{Die, Extra, Group, NO_GROUP, Overlaps, Phase, Unit};
 use super::steps::{NO_STEP, Part, Queued, Reference};
 use crate::clock::NEVER;
-use crate::config::Settings;
+use crate::device::settings::Settings;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::{Operation, Step};
 use crate::util::{Divider, NONE};

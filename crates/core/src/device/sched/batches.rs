@@ -27,8 +27,8 @@
 use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
 use super::windows::Windows;
-use crate::config::Settings;
 use crate::device::Array;
+use crate::device::settings::Settings;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;

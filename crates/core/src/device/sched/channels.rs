@@ -1,7 +1,7 @@
 //! Channel batches (VIOS): inside a chip batch, the first one without a channel conflict.
 
 use super::sets::{fill, join, meet};
-use crate::config::Settings;
+use crate::device::settings::Settings;
 use crate::request::Window;
 use crate::util::NONE;
 

@@ -8,8 +8,8 @@
 //! Read into it: a flush, and what came after it, waits until all before it has completed.
 
 use super::Scheduler;
-use crate::config::Settings;
 use crate::device::Array;
+use crate::device::settings::Settings;
 use crate::ftl::Ftl;
 use crate::request::{Ages, Pool, Window};
 use crate::util::NONE;

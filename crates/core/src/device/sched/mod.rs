@@ -1,7 +1,7 @@
 //! Schedulers of the device's own queue: which waiting request issues next.
 //!
 //! A scheduler sees the requests the device holds, the chips each touches, and which chips are at
-//! work. To add one: a file here with `NAME`, `DOC`, `KEYS` and a type that implements
+//! work. To add one: a file here with `NAME`, `DOC` and a type that implements
 //! [`Scheduler`], and one line in the registry below.
 //!
 //! No order is kept between requests that wait at the same time, as in NVMe: a read may pass a write
@@ -14,7 +14,8 @@ mod sets;
 mod windows;
 
 use super::Array;
-use crate::config::{Choice, Contradiction, Settings};
+use crate::config::{Choice, Contradiction};
+use crate::device::settings::Settings;
 use crate::flash::parallel::Allocation;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
@@ -129,7 +130,7 @@ registry! {
 /// [`Contradiction`] naming `device.scheduler` or `ftl.wear_leveling`.
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.device.scheduler;
-    if settings.allocates_by_speed() && settings.ftl.wear_threshold.is_some() {
+    if settings.allocates_by_speed() && settings.ftl.wear_leveling.is_some() {
         let message = format!(
             "moves data by wear, while {name} (device.scheduler) chooses blocks by their speed \
              (flash.variation.model); set ftl.wear_leveling or flash.variation.model to \"none\", or choose piq"

@@ -10,8 +10,8 @@
 //! write may issue when any chip is idle.
 
 use super::Scheduler;
-use crate::config::Settings;
 use crate::device::Array;
+use crate::device::settings::Settings;
 use crate::flash::parallel::Allocation;
 use crate::ftl::{Ftl, Locate};
 use crate::request::{Ages, Pool, Request, Window};

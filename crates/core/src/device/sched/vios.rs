@@ -8,8 +8,8 @@
 
 use super::Scheduler;
 use super::batches::Batches;
-use crate::config::Settings;
 use crate::device::Array;
+use crate::device::settings::Settings;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
 

@@ -14,15 +14,14 @@
 //! to the end of another list, it stands at the head of its list.
 
 use super::lists::{Buckets, Links};
-use super::{Need, Space, Victims};
-use crate::config::{Ftl, Key};
+use super::{Need, Own, Space, Victims};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "cost-benefit";
 pub(super) const DOC: &str = "the greatest (1 - u) / 2u x age (Kawaguchi et al., USENIX 1995)";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CostBenefit {
@@ -34,7 +33,7 @@ pub(super) struct CostBenefit {
 }
 
 impl Victims for CostBenefit {
-    fn new(_ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> CostBenefit {
+    fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> CostBenefit {
         CostBenefit {
             space,
             links: Links::new(space.blocks()),

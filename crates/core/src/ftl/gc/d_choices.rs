@@ -6,21 +6,24 @@
 //! collected if it is drawn, as there (see [`super`] for the end of it).
 
 use super::closed::Closed;
-use super::{Need, Space, Victims};
-use crate::config::{Ftl, Key, Kind};
+use super::{Need, Own, Space, Victims};
+use crate::config::section;
+use crate::config::section::count;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "d-choices";
 pub(super) const DOC: &str =
     "the fewest valid pages of ftl.gc_choices blocks drawn at random (Van Houdt, SIGMETRICS 2013)";
-pub(super) const KEYS: &[Key] = &[Key {
-    path: "ftl.gc_choices",
-    kind: Kind::Count { min: 1, max: 65_536 },
-    default: "2",
-    words: &[],
-    doc: "Blocks that ftl.gc d-choices draws for each collection.",
-}];
+
+section! {
+    /// Its own keys.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// Blocks that ftl.gc d-choices draws for each collection.
+        draws: u32 = "ftl.gc_choices", count(1, 65_536), "2";
+    }
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DChoices {
@@ -29,8 +32,8 @@ pub(super) struct DChoices {
 }
 
 impl Victims for DChoices {
-    fn new(ftl: &Ftl, space: Space, rng: Xoshiro256PlusPlus) -> DChoices {
-        DChoices { draws: ftl.gc_choices, closed: Closed::new(space, rng) }
+    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> DChoices {
+        DChoices { draws: keys.d_choices.draws, closed: Closed::new(space, rng) }
     }
 
     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {

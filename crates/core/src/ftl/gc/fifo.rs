@@ -5,15 +5,14 @@
 //! SYSTOR 2012); skipping full blocks would make it another policy.
 
 use super::lists::{Ends, Links};
-use super::{Need, Space, Victims};
-use crate::config::{Ftl, Key};
+use super::{Need, Own, Space, Victims};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "fifo";
 pub(super) const DOC: &str = "the block that was filled first, in the order of the log";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Fifo {
@@ -23,7 +22,7 @@ pub(super) struct Fifo {
 }
 
 impl Victims for Fifo {
-    fn new(_ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> Fifo {
+    fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Fifo {
         Fifo { links: Links::new(space.blocks()), queues: vec![Ends::EMPTY; space.chips as usize] }
     }
 

@@ -2,14 +2,13 @@
 //! first. Constant time: blocks are kept in lists by the number of their valid slots.
 
 use super::lists::{Buckets, Links};
-use super::{Need, Space, Victims};
-use crate::config::{Ftl, Key};
+use super::{Need, Own, Space, Victims};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "greedy";
 pub(super) const DOC: &str = "the block with the fewest valid pages";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Greedy {
@@ -18,7 +17,7 @@ pub(super) struct Greedy {
 }
 
 impl Victims for Greedy {
-    fn new(_ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> Greedy {
+    fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Greedy {
         Greedy { links: Links::new(space.blocks()), buckets: Buckets::new(&space) }
     }
 

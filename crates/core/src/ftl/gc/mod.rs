@@ -2,7 +2,7 @@
 //!
 //! A [`crate::ftl::log::Log`] tells its policy of every block that closes, loses a valid
 //! slot or leaves, and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`,
-//! `KEYS` and a type that implements [`Victims`] and serde's traits (a saved device state holds it
+//! `Keys` and a type that implements [`Victims`] and serde's traits (a saved device state holds it
 //! whole, its random stream too), and one line in the registry below.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains
@@ -30,7 +30,8 @@ mod closed;
 mod lists;
 pub mod theory;
 
-use crate::config::{Choice, Ftl, Key, Settings};
+use crate::config::{Choice, section};
+use crate::ftl::settings::Settings;
 use crate::util::stream;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,7 @@ pub struct Need {
 /// A policy. It holds the closed blocks of one log; `valid` gives a block's valid slots.
 pub trait Victims: Sized {
     /// The policy of these settings; `rng` is its own stream.
-    fn new(ftl: &Ftl, space: Space, rng: Xoshiro256PlusPlus) -> Self;
+    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> Self;
 
     /// A block became full at `now`; `valid` of its slots are valid.
     fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
@@ -112,7 +113,7 @@ macro_rules! registry {
             pub fn new(settings: &Settings, space: Space, name: &str) -> Policy {
                 let rng = stream(settings.seed, name);
                 match settings.ftl.gc.as_str() {
-                    $($module::NAME => Policy::$variant(Victims::new(&settings.ftl, space, rng)),)*
+                    $($module::NAME => Policy::$variant(Victims::new(&settings.ftl.victims, space, rng)),)*
                     other => panic!("unregistered victim policy {other}"),
                 }
             }
@@ -152,9 +153,15 @@ macro_rules! registry {
             vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
         }
 
-        /// Keys of the registered policies.
-        pub fn keys() -> Vec<Key> {
-            [$($module::KEYS),*].concat()
+        section! {
+            /// The policies' own keys.
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct Own {
+                $(
+                    /// Of the policy of this module.
+                    $module: $module::Keys;
+                )*
+            }
         }
     };
 }

@@ -5,20 +5,19 @@
 //! they are drawn, as they are here (see [`super`] for the end of it).
 
 use super::closed::Closed;
-use super::{Need, Space, Victims};
-use crate::config::{Ftl, Key};
+use super::{Need, Own, Space, Victims};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "random";
 pub(super) const DOC: &str = "any block, each as likely as any other";
-pub(super) const KEYS: &[Key] = &[];
+pub type Keys = ();
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Random(Closed);
 
 impl Victims for Random {
-    fn new(_ftl: &Ftl, space: Space, rng: Xoshiro256PlusPlus) -> Random {
+    fn new(_keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> Random {
         Random(Closed::new(space, rng))
     }
 

@@ -6,8 +6,9 @@
 //! Constant time: the window is kept in lists by valid slots, younger blocks wait in a queue.
 
 use super::lists::{Buckets, Ends, Links};
-use super::{Need, Space, Victims};
-use crate::config::{Ftl, Key, Kind};
+use super::{Need, Own, Space, Victims};
+use crate::config::section;
+use crate::config::section::count;
 use crate::util::{Bits, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
@@ -15,13 +16,15 @@ use serde::{Deserialize, Serialize};
 pub(super) const NAME: &str = "windowed-greedy";
 pub(super) const DOC: &str =
     "the fewest valid pages of the ftl.gc_window blocks filled first (Hu et al., SYSTOR 2009)";
-pub(super) const KEYS: &[Key] = &[Key {
-    path: "ftl.gc_window",
-    kind: Kind::Count { min: 1, max: 1 << 30 },
-    default: "64",
-    words: &[],
-    doc: "Oldest blocks of each chip that ftl.gc windowed-greedy chooses from.",
-}];
+
+section! {
+    /// Its own keys.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// Oldest blocks of each chip that ftl.gc windowed-greedy chooses from.
+        window: u32 = "ftl.gc_window", count(1, 1 << 30), "64";
+    }
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WindowedGreedy {
@@ -44,9 +47,9 @@ impl WindowedGreedy {
 }
 
 impl Victims for WindowedGreedy {
-    fn new(ftl: &Ftl, space: Space, _rng: Xoshiro256PlusPlus) -> WindowedGreedy {
+    fn new(keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> WindowedGreedy {
         WindowedGreedy {
-            window: ftl.gc_window,
+            window: keys.windowed_greedy.window,
             links: Links::new(space.blocks()),
             buckets: Buckets::new(&space),
             len: vec![0; space.chips as usize],

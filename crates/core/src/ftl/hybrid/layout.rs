@@ -9,7 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Contradiction, Settings};
+use crate::config::Contradiction;
+use crate::ftl::settings::Settings;
 
 /// Erased blocks for merges on each chip.
 const ERASED: u64 = 2;

@@ -40,32 +40,17 @@ pub use logs::{FoundLog, Logs, Part};
 use super::merges::{MergeKind, MergeStats};
 use super::recovery::{Flaw, Recovery};
 use super::{BlockSize, Cooperate, FlashTranslation, Mark, Prepare, Request, Serve};
-use crate::config::{Contradiction, GcBackground, Key, Kind, Settings};
+use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::MapStats;
+use crate::ftl::background::GcBackground;
+use crate::ftl::settings::PartialWrite;
+use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 use layout::Shape;
 use store::{Role, Store, merge_ns};
-
-/// Keys of all hybrid FTLs.
-pub const KEYS: &[Key] = &[
-    Key {
-        path: "ftl.log_blocks",
-        kind: Kind::Percent { min_ppm: 0, max_ppm: 990_000 },
-        default: "5%",
-        words: &[],
-        doc: "bast, fast: log blocks, a share of all erase blocks, rounded up.",
-    },
-    Key {
-        path: "ftl.csm_threshold",
-        kind: Kind::Percent { min_ppm: 0, max_ppm: 1_000_000 },
-        default: "50%",
-        words: &[],
-        doc: "fast under cooperation: a block issue of more than this share of a block's pages is merged at once.",
-    },
-];
 
 /// Ends the cooperative switch merge under way.
 pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
@@ -179,7 +164,7 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Hybrid<L>, Damage> {
         let mut ftl: Hybrid<L> = from.value()?;
         ftl.store.load_map(settings, check, from)?;
-        ftl.read_modify_write = settings.ftl.read_modify_write;
+        ftl.read_modify_write = settings.ftl.partial_write == PartialWrite::Rmw;
         Ok(ftl)
     }
 
@@ -339,7 +324,7 @@ impl<L: Logs> Hybrid<L> {
             store,
             stats: MapStats::default(),
             by_entries: Divider::new(settings.flash.page_bytes / settings.ftl.entry_bytes),
-            read_modify_write: settings.ftl.read_modify_write,
+            read_modify_write: settings.ftl.partial_write == PartialWrite::Rmw,
             refused: 0,
         }
     }

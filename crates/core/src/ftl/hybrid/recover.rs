@@ -34,11 +34,11 @@
 use super::Hybrid;
 use super::store::{Block, Role, Store};
 use super::{FoundLog, Logs, complete};
-use crate::config::Settings;
 use crate::flash::media::{Change, Kind, Media, Page, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::recovery::{Flaw, Recovery, read_all};
+use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
 /// A version found.

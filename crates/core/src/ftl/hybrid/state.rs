@@ -4,8 +4,8 @@ use std::io;
 
 use super::layout::Shape;
 use super::store::Store;
-use crate::config::Settings;
 use crate::flash::variation::Speeds;
+use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
 

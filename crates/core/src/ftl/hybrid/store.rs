@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::audit;
 use super::layout::Shape;
-use crate::config::Settings;
 use crate::flash::media::Kind;
 use crate::flash::medium::Medium;
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::merges::{MergeKind, MergeStats};
 use crate::ftl::pool::BlockPool;
+use crate::ftl::settings::Settings;
 use crate::util::{Bits, Divider, NONE};
 
 /// What a block is used as.

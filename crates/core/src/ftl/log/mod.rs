@@ -49,9 +49,9 @@ use trims::Trims;
 
 use super::gc::{Policy, Space};
 use super::pool::BlockPool;
-use crate::config::Settings;
 use crate::flash::medium::Medium;
 use crate::flash::{Cause, Work};
+use crate::ftl::settings::Settings;
 use crate::util::{Bits, Divider, NONE, memory};
 use serde::{Deserialize, Serialize};
 

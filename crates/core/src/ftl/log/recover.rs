@@ -1,8 +1,8 @@
 //! A log made anew from what a power cut left on flash.
 
 use super::{Block, Log, Shape, State};
-use crate::config::Settings;
 use crate::ftl::pool::BlockPool;
+use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
 /// A block of the log as it was found.

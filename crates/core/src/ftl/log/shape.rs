@@ -1,8 +1,8 @@
 //! Size and behaviour of a log, and how many blocks it needs.
 
-use crate::config::Settings;
 use crate::flash::Cause;
 use crate::flash::parallel::Allocation;
+use crate::ftl::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// Size and behaviour of a log.

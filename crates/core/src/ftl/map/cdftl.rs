@@ -23,7 +23,8 @@ use super::entries::Entries;
 use super::pages::TranslationPages;
 use super::policy::{Cached, Policy};
 use super::recency::Recency;
-use crate::config::{Contradiction, Key, Settings};
+use crate::config::Contradiction;
+use crate::ftl::settings::Settings;
 use crate::util::{Bits, List, Lru, NONE};
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +32,8 @@ use serde::{Deserialize, Serialize};
 pub const NAME: &str = "cdftl";
 /// One line for `ftlab components`.
 pub const DOC: &str = "two-level demand-cached page map (Qin et al., RTAS 2011)";
-/// Keys it reads.
-pub const KEYS: &[Key] = &[];
+/// Its own keys.
+pub type Keys = ();
 
 /// Entries of the first level and pages of the second, for a capacity in bytes.
 fn split(settings: &Settings) -> Option<(u64, u64)> {

@@ -18,7 +18,8 @@
 use super::context::Context;
 use super::entries::Entries;
 use super::policy::{Cached, Policy};
-use crate::config::{Choice, Key, Kind, Settings};
+use crate::config::{choice, section};
+use crate::ftl::settings::Settings;
 use crate::util::List;
 use serde::{Deserialize, Serialize};
 
@@ -26,29 +27,25 @@ use serde::{Deserialize, Serialize};
 pub const NAME: &str = "dftl";
 /// One line for `ftlab components`.
 pub const DOC: &str = "demand-cached page map (Gupta et al., ASPLOS 2009)";
-/// Keys it reads.
-pub const KEYS: &[Key] = &[
-    Key {
-        path: "ftl.cache_policy",
-        kind: Kind::Choice(policies),
-        default: "slru",
-        words: &[],
-        doc: "Replacement in the mapping cache of dftl.",
-    },
-    Key {
-        path: "ftl.batch_update",
-        kind: Kind::Bool,
-        default: "true",
-        words: &[],
-        doc: "A write-back of dftl cleans every cached dirty entry of its translation page.",
-    },
-];
+section! {
+    /// Its own keys.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// Replacement in the mapping cache of dftl.
+        replacement: Replacement = "ftl.cache_policy", "slru";
+        /// A write-back of dftl cleans every cached dirty entry of its translation page.
+        batch_update: bool = "ftl.batch_update", "true";
+    }
+}
 
-fn policies() -> Vec<Choice> {
-    vec![
-        Choice { name: "slru", doc: "segmented LRU, protected : probationary = 1 : 7" },
-        Choice { name: "lru", doc: "one LRU list" },
-    ]
+choice! {
+    /// `ftl.cache_policy`.
+    pub enum Replacement {
+        /// segmented LRU, protected : probationary = 1 : 7
+        Slru = "slru",
+        /// one LRU list
+        Lru = "lru",
+    }
 }
 
 /// The mapping cache.
@@ -84,12 +81,13 @@ impl Policy for Segmented {
 
     fn new(settings: &Settings, _pages: u32) -> Segmented {
         let capacity = Self::capacity(settings).unwrap_or(u32::MAX);
+        let keys = &settings.ftl.own.dftl;
         Segmented {
-            protected_capacity: if settings.ftl.cache_policy == "slru" { capacity / 8 } else { 0 },
+            protected_capacity: if keys.replacement == Replacement::Slru { capacity / 8 } else { 0 },
             probationary: List::EMPTY,
             protected: List::EMPTY,
             dirty_in: [0; 2],
-            batch_update: settings.ftl.batch_update,
+            batch_update: keys.batch_update,
         }
     }
 

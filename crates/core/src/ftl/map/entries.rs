@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::policy::Policy;
 use super::units::UnitSpace;
-use crate::config::Settings;
+use crate::ftl::settings::Settings;
 use crate::util::{Divider, Lru, NONE};
 use serde::{Deserialize, Serialize};
 

@@ -6,15 +6,14 @@
 //! MSFTL's (section 4.2). Everything else is [`super::msftl`].
 
 use super::msftl::Flushed;
-use crate::config::Key;
 
 /// Registered name.
 pub const NAME: &str = "minipage";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "page map flushed by amount, in units of 4 KiB (Lv et al., NAS 2018; Kim and Lee, ICSOFT 2020)";
-/// Keys it reads.
-pub const KEYS: &[Key] = &[];
+/// Its own keys.
+pub type Keys = ();
 
 /// The mapping cache: its units are the host's logical pages (section 4.1).
 pub type Minipage = Flushed<4096>;

@@ -27,7 +27,9 @@ use super::pages::TranslationPages;
 use super::policy::{Cached, Policy};
 use super::translation::Translation;
 use super::units::Due;
-use crate::config::{Contradiction, Key, Kind, Settings};
+use crate::config::section::bytes;
+use crate::config::{Contradiction, section};
+use crate::ftl::settings::Settings;
 use crate::util::{Bits, NONE};
 use serde::{Deserialize, Serialize};
 
@@ -35,14 +37,15 @@ use serde::{Deserialize, Serialize};
 pub const NAME: &str = "msftl";
 /// One line for `ftlab components`.
 pub const DOC: &str = "page map flushed by amount, in mapping segments (Kim and Lee, ICSOFT 2020)";
-/// Keys it reads.
-pub const KEYS: &[Key] = &[Key {
-    path: "ftl.segment",
-    kind: Kind::Bytes { min: 1, max: 1 << 24 },
-    default: "1KiB",
-    words: &[],
-    doc: "Mapping segment of msftl: a power of two from flash.ecc_unit up to flash.page; other FTLs ignore it.",
-}];
+
+section! {
+    /// Its own keys.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// Mapping segment of msftl: a power of two from flash.ecc_unit up to flash.page; other FTLs ignore it.
+        segment_bytes: u32 = "ftl.segment", bytes(1, 1 << 24), "1KiB";
+    }
+}
 
 /// The units that have entries flash lacks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -199,7 +202,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
     const UNIT_KEY: &'static str = if UNIT > 0 { "flash.page" } else { "ftl.segment" };
 
     fn unit_bytes(settings: &Settings) -> u32 {
-        if UNIT > 0 { UNIT } else { settings.ftl.segment_bytes }
+        if UNIT > 0 { UNIT } else { settings.ftl.own.msftl.segment_bytes }
     }
 
     fn gathers(_settings: &Settings) -> bool {

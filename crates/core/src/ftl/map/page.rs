@@ -6,15 +6,15 @@
 use super::context::Context;
 use super::pages::TranslationPages;
 use super::translation::Translation;
-use crate::config::{Key, Settings};
+use crate::ftl::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "page";
 /// One line for `ftlab components`.
 pub const DOC: &str = "full page map in RAM";
-/// Keys it reads.
-pub const KEYS: &[Key] = &[];
+/// Its own keys.
+pub type Keys = ();
 
 /// Nothing to keep: the log's own map is the mapping.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

@@ -9,11 +9,11 @@
 use std::io;
 
 use super::units::{Gathering, UnitSpace};
-use crate::config::Settings;
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::log::{Log, Shape};
 use crate::ftl::pool::BlockPool;
+use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 use serde::{Deserialize, Serialize};

@@ -27,7 +27,8 @@
 use super::context::Context;
 use super::entries::Entries;
 use super::policy::{Cached, Policy};
-use crate::config::{Contradiction, Key, Settings};
+use crate::config::Contradiction;
+use crate::ftl::settings::Settings;
 use crate::util::{List, Lru, NONE};
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +37,8 @@ pub const NAME: &str = "tpftl";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "demand-cached page map by translation page, with prefetching (Zhou et al., EuroSys 2015)";
-/// Keys it reads.
-pub const KEYS: &[Key] = &[];
+/// Its own keys.
+pub type Keys = ();
 
 /// Bytes of a cached entry: its place in the translation page and a physical page number.
 pub const ENTRY_BYTES: u64 = 6;

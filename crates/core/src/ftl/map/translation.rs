@@ -2,7 +2,8 @@
 
 use super::context::Context;
 use super::pages::TranslationPages;
-use crate::config::{Contradiction, Settings};
+use crate::config::Contradiction;
+use crate::ftl::settings::Settings;
 
 /// A mapping cache: how logical addresses are resolved, and what that costs.
 pub trait Translation: Sized {

@@ -21,63 +21,12 @@
 
 use super::context::Context;
 use super::pages::TranslationPages;
-use crate::config::{Choice, Contradiction, Key, Kind, Settings};
+use crate::config::Contradiction;
 use crate::flash::Cause;
+use crate::ftl::settings::FlushCounts;
+use crate::ftl::settings::Settings;
 use crate::util::{Bits, NONE};
 use serde::{Deserialize, Serialize};
-
-/// Keys it reads.
-pub const KEYS: &[Key] = &[
-    Key {
-        path: "ftl.flush",
-        kind: Kind::Bytes { min: 1, max: 1 << 40 },
-        default: "eviction",
-        words: &["eviction"],
-        doc: "When dirty mappings are written back: as they leave the mapping cache, or all of them after this amount of data programmed.",
-    },
-    Key {
-        path: "ftl.flush_counts",
-        kind: Kind::Choice(counted),
-        default: "all",
-        words: &[],
-        doc: "Data that counts towards an amount in ftl.flush.",
-    },
-    Key {
-        path: "ftl.host_flush",
-        kind: Kind::Choice(durable),
-        default: "mapping",
-        words: &[],
-        doc: "What a host's flush makes durable where ftl.flush is an amount; with eviction, data alone.",
-    },
-    Key {
-        path: "ftl.power_safe",
-        kind: Kind::Bool,
-        default: "false",
-        words: &[],
-        doc: "Whether the FTL can be recovered after a power cut at any operation: an erase waits for what replaces the block's data on other chips, and trims are made durable, by a host's flush, of bast and fast at once. Else a trim frees its pages and nothing on flash says so. ftlab crash sets it.",
-    },
-    Key {
-        path: "ftl.translation_blocks",
-        kind: Kind::Count { min: 1, max: 1 << 30 },
-        default: "auto",
-        words: &["auto"],
-        doc: "Most erase blocks of translation pages, of all chips together, where units are gathered (minipage, msftl, and dftl with an amount in ftl.flush); rounded up to the same number of each chip.",
-    },
-];
-
-fn counted() -> Vec<Choice> {
-    vec![
-        Choice { name: "all", doc: "the user's data and what garbage collection and wear levelling move" },
-        Choice { name: "user", doc: "the user's data alone" },
-    ]
-}
-
-fn durable() -> Vec<Choice> {
-    vec![
-        Choice { name: "mapping", doc: "the data and all mappings: a mapping flush" },
-        Choice { name: "data", doc: "the data, whose mappings follow from its pages' spare areas" },
-    ]
-}
 
 /// How many units there are and what they take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +82,7 @@ impl Due {
         let page = u64::from(settings.flash.page_bytes);
         Due {
             amount: settings.ftl.flush_bytes.map(|bytes| bytes.div_ceil(page)),
-            counts_moved: settings.ftl.flush_counts_moved,
+            counts_moved: settings.ftl.flush_counts == FlushCounts::All,
             programmed: 0,
             seen: 0,
         }

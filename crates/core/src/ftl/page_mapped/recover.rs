@@ -7,7 +7,6 @@
 //! what it leaves is found by the next recovery like anything else.
 
 use super::PageMapped;
-use crate::config::Settings;
 use crate::flash::media::{Change, Kind, Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
@@ -19,6 +18,7 @@ use crate::ftl::map::pages::TranslationPages;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::pool::BlockPool;
 use crate::ftl::recovery::{Flaw, Lot, Recovery, Room, Scan, read_all};
+use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
 /// The FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
@@ -110,7 +110,7 @@ fn found_pool(settings: &Settings, media: &Media, scan: &Scan) -> BlockPool {
     let flash = &settings.flash;
     let erases = flash.pe_cycles as u32;
     let blocks = flash.blocks_per_unit() as u32;
-    let threshold = settings.ftl.wear_threshold;
+    let threshold = settings.ftl.wear_leveling.map(|leveling| leveling.threshold);
     let mut pool = BlockPool::new(flash.units(), blocks, erases, threshold, flash.program_ns, None);
     let again = |block| u32::from(scan.erase().contains(&block));
     pool.find(|block| media.erases(block) + again(block), &scan.erased(media));

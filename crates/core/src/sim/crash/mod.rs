@@ -19,10 +19,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::power::{Power, new_work};
 use super::{Completion, Observer, Prepared, RunError, run_prepared};
-use crate::config::Settings;
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::{Ftl, Police, Prepare, Serve};
 use crate::metrics::Preconditioning;
+use crate::settings::Settings;
 use crate::util::{below, stream};
 use crate::workload::{Source, SourceError};
 use ledger::Ledger;
@@ -186,9 +186,8 @@ pub fn crash<'s>(
 ) -> Result<Summary, CrashError> {
     let mut settings = settings.clone();
     settings.ftl.power_safe = true;
-    for depth in [&mut settings.host.queue_depth, &mut settings.device.queue_depth] {
-        *depth = (*depth).min(MOST_WAITING);
-    }
+    settings.host.queue_depth = settings.host.queue_depth.min(MOST_WAITING);
+    settings.device.queue_depth = settings.device.queue_depth.min(MOST_WAITING);
     let settings = &settings;
     let mut prepared = prepare(settings, progress)?;
     let power = Power::new(settings, &mut prepared.ftl)

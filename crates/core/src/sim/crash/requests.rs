@@ -3,7 +3,7 @@
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::config::Settings;
+use crate::settings::Settings;
 use crate::util::{below, stream};
 use crate::workload::{Op, Record, Source, SourceError};
 

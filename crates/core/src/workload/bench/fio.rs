@@ -10,7 +10,7 @@ mod worker;
 
 pub use parse::{JobError, parse};
 pub use worker::Worker;
-pub(super) use worker::clients;
+pub(crate) use worker::clients;
 
 /// Order of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,124 +6,88 @@ use super::dbench::DBench;
 use super::postmark::PostMark;
 use super::random_write::RandomWrite;
 use super::{Client, Clients};
-use crate::config::Kind as Holds;
+use crate::config::section::{ANY_TIME, Natural, bytes, count};
 use crate::config::units::{BYTES, NANOS};
-use crate::config::{Choice, Contradiction, Key, Settings};
+use crate::config::{Key, Kind as Holds, Section, Values, choice, section};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Longest stated time: a year.
-const YEAR_NS: u64 = 365 * 86_400 * SECOND_NS;
 
-/// Which benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// PostMark 1.51.
-    PostMark,
-    /// SysBench fileio, random writes.
-    SysBench,
-    /// FileBench, random writes.
-    FileBench,
-    /// DBench.
-    DBench,
-}
-
-impl Kind {
-    const ALL: [(Kind, &'static str, &'static str); 4] = [
-        (Kind::PostMark, "postmark", "many files made, read, appended to, deleted (Katcher, 1997)"),
-        (Kind::SysBench, "sysbench", "random writes to one file, a number of requests (SysBench fileio)"),
-        (Kind::FileBench, "filebench", "random writes to one file, runs of a fixed time (FileBench)"),
-        (Kind::DBench, "dbench", "file server with several clients (Tridgell and Sahlberg)"),
-    ];
-
-    /// The benchmark of this name.
-    pub fn of(name: &str) -> Option<Kind> {
-        Kind::ALL.iter().find(|(_, known, _)| *known == name).map(|&(kind, ..)| kind)
-    }
-
-    /// Name as configured.
-    pub fn name(self) -> &'static str {
-        Kind::ALL.iter().find(|(kind, ..)| *kind == self).expect("all are listed").1
+choice! {
+    /// Which benchmark.
+    pub enum Kind {
+        /// many files made, read, appended to, deleted (Katcher, 1997)
+        PostMark = "postmark",
+        /// random writes to one file, a number of requests (SysBench fileio)
+        SysBench = "sysbench",
+        /// random writes to one file, runs of a fixed time (FileBench)
+        FileBench = "filebench",
+        /// file server with several clients (Tridgell and Sahlberg)
+        DBench = "dbench",
     }
 }
 
-fn kinds() -> Vec<Choice> {
-    Kind::ALL.iter().map(|&(_, name, doc)| Choice { name, doc }).collect()
+section! {
+    /// `[workload.benchmark]` as stated; `None`: the paper's value.
+    #[derive(Clone, Debug, PartialEq)]
+    struct Stated {
+        /// Benchmark above page cache and file system; naming it chooses it instead of a trace.
+        kind: Option<Kind> = "workload.benchmark.kind", KIND;
+        /// dbench: clients, each in a directory of its own (4).
+        clients: Option<u32> = "workload.benchmark.clients", count(1, 1024) or "auto", "auto";
+        /// Files: postmark's pool (128), dbench's for each client (114).
+        files: Option<u32> = "workload.benchmark.files", count(1, 1 << 20) or "auto", "auto";
+        /// Bytes of a file: the most for postmark (128KiB), each for sysbench (32MiB) and filebench (256MiB), of
+        /// all of a client's files together for dbench (23MB).
+        file_size: Option<u64> = "workload.benchmark.file_size", bytes(4096, 1 << 40) or "auto", "auto";
+        /// Bytes of a read or write call: postmark (4KiB), sysbench (4KiB), filebench (8KiB).
+        request: Option<u64> = "workload.benchmark.request", bytes(1, 1 << 30) or "auto", "auto";
+        /// sysbench, filebench: an fsync after so many bytes (4MiB).
+        sync_every: Option<u64> = "workload.benchmark.sync_every", bytes(1, 1 << 40) or "auto", "auto";
+        /// postmark: transactions of a run (1536).
+        transactions: Option<u64> = "workload.benchmark.transactions", count(1, 1 << 40) or "auto", "auto";
+        /// sysbench: most requests of the measured run (100000).
+        requests: Option<u64> = "workload.benchmark.requests", count(1, 1 << 40) or "auto", "auto";
+        /// Simulated time of a measured run: at most, sysbench (180s); filebench (60s), dbench (60s).
+        duration_ns: Option<u64> = "workload.benchmark.duration", ANY_TIME or "auto", "auto";
+        /// Simulated time of the same load before the measured one: sysbench (30s), dbench (12s).
+        ageing_ns: Option<u64> = "workload.benchmark.ageing", ANY_TIME or "auto", "auto";
+        /// Runs, one after another: postmark (4), filebench (6).
+        runs: Option<u64> = "workload.benchmark.runs", count(1, 1_000_000) or "auto", "auto";
+        /// Of these, the first that are not measured: postmark (1), filebench (1).
+        ageing_runs: Option<u64> = "workload.benchmark.ageing_runs", count(0, 1_000_000) or "auto", "auto";
+    }
 }
 
-const AUTO: &[&str] = &["auto"];
+const KIND: Holds = <Kind as Natural>::KIND;
 
-const fn auto(path: &'static str, kind: Holds, doc: &'static str) -> Key {
-    Key { path, kind, default: "auto", words: AUTO, doc }
+/// Naming the benchmark chooses it.
+impl Section for Option<Parameters> {
+    fn declare(keys: &mut Vec<Key>) {
+        Stated::declare(keys);
+    }
+
+    fn read(values: &Values) -> Option<Parameters> {
+        let stated = Stated::read(values);
+        let kind = stated.kind?;
+        let paper = Parameters::of(kind);
+        Some(Parameters {
+            kind,
+            clients: stated.clients.unwrap_or(paper.clients),
+            files: stated.files.unwrap_or(paper.files),
+            file_size: stated.file_size.unwrap_or(paper.file_size),
+            request: stated.request.unwrap_or(paper.request),
+            sync_every: stated.sync_every.unwrap_or(paper.sync_every),
+            transactions: stated.transactions.unwrap_or(paper.transactions),
+            requests: stated.requests.unwrap_or(paper.requests),
+            duration_ns: stated.duration_ns.unwrap_or(paper.duration_ns),
+            ageing_ns: stated.ageing_ns.unwrap_or(paper.ageing_ns),
+            runs: stated.runs.unwrap_or(paper.runs),
+            ageing_runs: stated.ageing_runs.unwrap_or(paper.ageing_runs),
+        })
+    }
 }
-
-/// The keys of `[workload.benchmark]`.
-pub const KEYS: &[Key] = &[
-    Key {
-        path: "workload.benchmark.kind",
-        kind: Holds::Choice(kinds),
-        default: "",
-        words: &[],
-        doc: "Benchmark above page cache and file system; naming it chooses it instead of a trace.",
-    },
-    auto(
-        "workload.benchmark.clients",
-        Holds::Count { min: 1, max: 1024 },
-        "dbench: clients, each in a directory of its own (4).",
-    ),
-    auto(
-        "workload.benchmark.files",
-        Holds::Count { min: 1, max: 1 << 20 },
-        "Files: postmark's pool (128), dbench's for each client (114).",
-    ),
-    auto(
-        "workload.benchmark.file_size",
-        Holds::Bytes { min: 4096, max: 1 << 40 },
-        "Bytes of a file: the most for postmark (128KiB), each for sysbench (32MiB) and filebench \
-         (256MiB), of all of a client's files together for dbench (23MB).",
-    ),
-    auto(
-        "workload.benchmark.request",
-        Holds::Bytes { min: 1, max: 1 << 30 },
-        "Bytes of a read or write call: postmark (4KiB), sysbench (4KiB), filebench (8KiB).",
-    ),
-    auto(
-        "workload.benchmark.sync_every",
-        Holds::Bytes { min: 1, max: 1 << 40 },
-        "sysbench, filebench: an fsync after so many bytes (4MiB).",
-    ),
-    auto(
-        "workload.benchmark.transactions",
-        Holds::Count { min: 1, max: 1 << 40 },
-        "postmark: transactions of a run (1536).",
-    ),
-    auto(
-        "workload.benchmark.requests",
-        Holds::Count { min: 1, max: 1 << 40 },
-        "sysbench: most requests of the measured run (100000).",
-    ),
-    auto(
-        "workload.benchmark.duration",
-        Holds::Duration { max_ns: YEAR_NS },
-        "Simulated time of a measured run: at most, sysbench (180s); filebench (60s), dbench (60s).",
-    ),
-    auto(
-        "workload.benchmark.ageing",
-        Holds::Duration { max_ns: YEAR_NS },
-        "Simulated time of the same load before the measured one: sysbench (30s), dbench (12s).",
-    ),
-    auto(
-        "workload.benchmark.runs",
-        Holds::Count { min: 1, max: 1_000_000 },
-        "Runs, one after another: postmark (4), filebench (6).",
-    ),
-    auto(
-        "workload.benchmark.ageing_runs",
-        Holds::Count { min: 0, max: 1_000_000 },
-        "Of these, the first that are not measured: postmark (1), filebench (1).",
-    ),
-];
 
 /// `[workload.benchmark]`, every `auto` replaced by the paper's value.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,76 +210,4 @@ impl Parameters {
             ],
         }
     }
-}
-
-/// Checks the benchmark against the rest of the configuration.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
-pub fn check(settings: &Settings) -> Result<(), Contradiction> {
-    let fail = |key, message: String| Err(Contradiction { key, message });
-    let workload = &settings.workload;
-    let others = [workload.trace.is_some(), workload.synthetic.is_some(), workload.fio_job.is_some()];
-    if workload.fio_job.is_some() && (others[0] || others[1]) {
-        let message = "a fio job is given beside a trace (workload.trace) or a generator \
-                       (workload.synthetic.requests); remove one of the two";
-        return fail("workload.fio_job", message.into());
-    }
-    let Some(bench) = &workload.benchmark else { return Ok(()) };
-    let kind = "workload.benchmark.kind";
-    if others.contains(&true) {
-        let message = "a benchmark is given beside a trace (workload.trace), a generator \
-                       (workload.synthetic.requests) or a fio job (workload.fio_job); remove one of the two";
-        return fail(kind, message.into());
-    }
-    if settings.host.files.page_cache_bytes == 0 {
-        let message = format!(
-            "{} writes through the page cache, and there is none (host.page_cache); \
-             the paper's phone has host.page_cache = \"512MiB\"",
-            bench.kind.name()
-        );
-        return fail(kind, message);
-    }
-    if bench.ageing_runs >= bench.runs {
-        let message = format!(
-            "{} of {} runs (workload.benchmark.runs) are not measured; leave at least one",
-            bench.ageing_runs, bench.runs
-        );
-        return fail("workload.benchmark.ageing_runs", message);
-    }
-    if bench.duration_ns == 0 {
-        return fail("workload.benchmark.duration", "0ns measures nothing; write 60s, say".into());
-    }
-    if matches!(bench.kind, Kind::SysBench | Kind::FileBench) && bench.request > bench.file_size {
-        let message = format!(
-            "a request of {} does not fit in the file of {} (workload.benchmark.file_size)",
-            BYTES.format(bench.request),
-            BYTES.format(bench.file_size)
-        );
-        return fail("workload.benchmark.request", message);
-    }
-    space(settings, bench)
-}
-
-/// The files must fit beside the file system's own blocks.
-fn space(settings: &Settings, bench: &Parameters) -> Result<(), Contradiction> {
-    let files = match bench.kind {
-        Kind::PostMark => u128::from(bench.files) * 2,
-        Kind::SysBench | Kind::FileBench => 1,
-        Kind::DBench => u128::from(bench.clients),
-    };
-    let needed = files * u128::from(bench.file_size);
-    let free = crate::fs::data_bytes(&settings.host.files, settings.user_bytes());
-    // Deleted files keep their blocks until the journal has committed.
-    if needed * 5 / 4 > u128::from(free) {
-        let message = format!(
-            "{} needs {} for its files, and the file system has {} for data \
-             (less workload.benchmark.file_size, or a larger flash.blocks_per_plane)",
-            bench.kind.name(),
-            BYTES.format(needed as u64),
-            BYTES.format(free)
-        );
-        return Err(Contradiction { key: "workload.benchmark.kind", message });
-    }
-    Ok(())
 }

@@ -9,10 +9,7 @@ mod keys;
 mod postmark;
 mod random_write;
 
-pub use keys::{KEYS, Kind, Parameters, check};
-
-use crate::config::Settings;
-use fio::Job;
+pub use keys::{Kind, Parameters};
 
 /// A client's number for one of its files.
 pub type FileId = u32;
@@ -188,43 +185,5 @@ impl Clients {
     pub fn scripts(scripts: Vec<Vec<Step>>) -> Clients {
         let clients = scripts.into_iter().map(|steps| Client::Script(steps.into_iter())).collect();
         Clients { name: "script", clients, window_ns: None, parameters: Vec::new() }
-    }
-
-    /// The benchmark of `[workload.benchmark]`, if one is chosen.
-    pub fn of_benchmark(settings: &Settings) -> Option<Clients> {
-        let parameters = settings.workload.benchmark.as_ref()?;
-        Some(parameters.clients(settings.seed))
-    }
-
-    /// The jobs of a fio job file.
-    ///
-    /// # Errors
-    /// What does not fit the configuration, in words.
-    pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
-        let files = &settings.host.files;
-        let needed: u128 = jobs.iter().map(|job| u128::from(job.size) * u128::from(job.numjobs)).sum();
-        if files.page_cache_bytes == 0 {
-            if let Some(job) = jobs.iter().find(|job| !job.direct) {
-                return Err(format!(
-                    "job \"{}\" goes through the page cache, and there is none; \
-                     write direct=1, or set host.page_cache",
-                    job.name
-                ));
-            }
-            if needed > u128::from(settings.user_bytes()) {
-                return Err(format!(
-                    "size: the jobs' files take {needed} B together, the device has {} B",
-                    settings.user_bytes()
-                ));
-            }
-        } else {
-            let free = crate::fs::data_bytes(files, settings.user_bytes());
-            if needed > u128::from(free) {
-                return Err(format!(
-                    "size: the jobs' files take {needed} B together, the file system has {free} B"
-                ));
-            }
-        }
-        Ok(fio::clients(jobs, settings.seed))
     }
 }

@@ -1,9 +1,9 @@
 //! When requests arrive.
 
 use super::ALL;
-use crate::config::{Arrival, Synthetic};
 use crate::util::below;
 use crate::workload::Op;
+use crate::workload::settings::{Arrival, BurstOps, Synthetic};
 use rand::RngCore;
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,7 +12,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     process: Arrival,
+    /// All requests of a burst have one operation.
+    single: bool,
+    /// Mean requests in a burst, of reads and of the others.
+    lengths: [f64; 2],
     interarrival_ns: u64,
+    burst_gap_ns: u64,
     pause_ppm: u64,
     pause_ns: u64,
     /// A burst of this operation (0 reads, 1 the others) ends after a request if a draw of 64 bits is
@@ -24,30 +29,32 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     pub fn new(synthetic: &Synthetic) -> Arrivals {
-        let ends = match synthetic.arrival {
-            Arrival::Bursts { length, read_length, single, .. } => {
-                let read_length = if single { read_length } else { length };
-                [threshold(read_length), threshold(length)]
-            }
-            _ => [u64::MAX; 2],
-        };
-        let interarrival_ns = synthetic.interarrival_ns;
-        let (pause_ppm, pause_ns) = (synthetic.pause_ppm, synthetic.pause_ns);
-        Arrivals { process: synthetic.arrival, interarrival_ns, pause_ppm, pause_ns, ends, rest_ns: 0.0 }
+        let bursts = synthetic.arrival == Arrival::Bursts;
+        let single = bursts && synthetic.burst_ops == BurstOps::Single;
+        let length = synthetic.burst_length;
+        let lengths = [if single { synthetic.read_burst_length } else { length }, length];
+        Arrivals {
+            process: synthetic.arrival,
+            single,
+            lengths,
+            interarrival_ns: synthetic.interarrival_ns,
+            burst_gap_ns: synthetic.burst_gap_ns,
+            pause_ppm: synthetic.pause_ppm,
+            pause_ns: synthetic.pause_ns,
+            ends: if bursts { lengths.map(threshold) } else { [u64::MAX; 2] },
+            rest_ns: 0.0,
+        }
     }
 
     /// Whether all requests of a burst have one operation.
     #[inline]
     pub fn single(&self) -> bool {
-        matches!(self.process, Arrival::Bursts { single: true, .. })
+        self.single
     }
 
     /// Mean requests between draws of an operation, of reads and of the others.
     pub fn lengths(&self) -> [f64; 2] {
-        match self.process {
-            Arrival::Bursts { length, read_length, single: true, .. } => [read_length, length],
-            _ => [1.0; 2],
-        }
+        if self.single { self.lengths } else { [1.0; 2] }
     }
 
     /// Passes the time from a request of `op` to the next; whether that one begins a burst.
@@ -60,7 +67,7 @@ impl Arrivals {
                 return true;
             }
             Arrival::Exponential => self.interarrival_ns,
-            Arrival::Bursts { gap_ns, .. } => {
+            Arrival::Bursts => {
                 begins = rng.next_u64() <= self.ends[usize::from(op != Op::Read)] || !can_go_on;
                 match begins {
                     false => self.interarrival_ns,
@@ -68,7 +75,7 @@ impl Arrivals {
                     true if self.pause_ppm > 0 && below(rng.next_u64(), ALL) < self.pause_ppm => {
                         self.pause_ns
                     }
-                    true => gap_ns,
+                    true => self.burst_gap_ns,
                 }
             }
         };

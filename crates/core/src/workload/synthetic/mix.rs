@@ -1,8 +1,8 @@
 //! Which operation comes next.
 
-use crate::config::Synthetic;
 use crate::util::below;
 use crate::workload::Op;
+use crate::workload::settings::Synthetic;
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 

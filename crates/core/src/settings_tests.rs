@@ -1,14 +1,11 @@
 //! Every contradiction, its key and its words.
 
-use crate::config::{Kind, Settings, SizeMix, Value, Values, all};
-
-/// The defaults of every key.
-fn defaults() -> Values {
-    all().iter().filter_map(|key| Some((key.path, key.default_value()?))).collect()
-}
+use crate::config::section::defaults;
+use crate::config::{Kind, SizeMix, Value, Values};
+use crate::settings::{Settings, all, shapes_state};
 
 fn with(changes: &[(&'static str, Value)]) -> Values {
-    let mut values = defaults();
+    let mut values = defaults::<Settings>();
     values.extend(changes.iter().cloned());
     values
 }
@@ -28,7 +25,7 @@ const KIB: u64 = 1 << 10;
 
 #[test]
 fn defaults_fit_together() {
-    let settings = Settings::from_values(&defaults()).unwrap();
+    let settings = Settings::from_values(&defaults::<Settings>()).unwrap();
     assert_eq!(settings.flash.raw_bytes(), 1 << 30);
     assert_eq!(settings.ftl.logical_page_bytes, 4096);
 }
@@ -351,7 +348,7 @@ fn the_user_capacity_can_be_whole_blocks() {
 /// What a saved state is a state of: the flash and what writes to it, neither the host nor times.
 #[test]
 fn some_keys_shape_the_state_at_time_0() {
-    let shapes = crate::config::shapes_state;
+    let shapes = shapes_state;
     assert!(["seed", "device.precondition", "ftl.kind", "flash.page"].into_iter().all(shapes));
     assert!(!["host.scheduler", "device.queue_depth", "flash.read", "ftl.gc_step"].into_iter().any(shapes));
 }

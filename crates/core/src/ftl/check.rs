@@ -1,35 +1,26 @@
-//! Checks across keys: values that are each legal but do not fit together.
+//! Checks across the keys of FTL and flash: values that are each legal but do not fit together.
 //!
 //! A message names every other key it speaks of by its full path, or by its table's
 //! name in brackets; the configuration front lists those keys with their values and
 //! where they stand.
 
-use super::units::BYTES;
-use super::{Arrival, Contradiction, Replay, Settings, Values};
+use super::settings::Settings;
+use crate::config::Contradiction;
+use crate::config::units::BYTES;
 
 /// Most logical pages of a device: their numbers, and those of the physical
 /// pages beside them, are kept in 32 bits.
 const MAX_LOGICAL_PAGES: u128 = 1 << 31;
-const HUNDRED_YEARS_NS: u128 = 100 * 365 * 86_400 * 1_000_000_000;
 
-/// Checks `settings`, read out of `values`, as a whole.
-pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
+/// Checks the geometry, the user capacity and the mapping cache: what other checks reckon with.
+pub(crate) fn geometry(settings: &Settings) -> Result<(), Contradiction> {
     pages(settings)?;
-    geometry(settings)?;
+    addresses(settings)?;
     if let Some(stated) = settings.flash.stated_bytes {
         capacity(settings, stated)?;
     }
     space(settings)?;
-    mapping_cache(settings)?;
-    replay(settings)?;
-    padding(settings)?;
-    generator(settings, values)?;
-    crate::cache::check(settings)?;
-    crate::fs::check(settings)?;
-    crate::workload::bench::check(settings)?;
-    crate::device::sched::check(settings)?;
-    crate::flash::variation::check(&settings.flash)?;
-    crate::ftl::check(settings)
+    mapping_cache(settings)
 }
 
 fn fail<T>(key: &'static str, message: String) -> Result<T, Contradiction> {
@@ -56,7 +47,7 @@ fn pages(settings: &Settings) -> Result<(), Contradiction> {
 }
 
 /// Refuses a geometry beyond the 32-bit page numbers, before anything multiplies in 64 bits.
-fn geometry(settings: &Settings) -> Result<(), Contradiction> {
+fn addresses(settings: &Settings) -> Result<(), Contradiction> {
     let flash = &settings.flash;
     let per_plane = u128::from(flash.blocks_per_plane) * u128::from(flash.pages_per_block);
     let per_page = u128::from(flash.page_bytes / settings.ftl.logical_page_bytes);
@@ -140,7 +131,7 @@ fn mapping_cache(settings: &Settings) -> Result<(), Contradiction> {
     let Some(cache) = settings.ftl.mapping_cache_bytes else { return Ok(()) };
     let entry = u64::from(settings.ftl.entry_bytes);
     // A kind without a cache ignores the key, except for a zero that nobody can mean.
-    let has_cache = crate::ftl::maps_on_flash(settings);
+    let has_cache = super::maps_on_flash(settings);
     if cache == 0 || (has_cache && cache < entry) {
         let message = format!(
             "{} holds no mapping entry of {} (ftl.entry); give at least {}, or \"unlimited\"",
@@ -152,92 +143,3 @@ fn mapping_cache(settings: &Settings) -> Result<(), Contradiction> {
     }
     Ok(())
 }
-
-fn replay(settings: &Settings) -> Result<(), Contradiction> {
-    let workload = &settings.workload;
-    if workload.replay == Replay::Closed && settings.host.queue_depth == u32::MAX {
-        let message = "closed replay (workload.replay) keeps host.queue_depth requests outstanding, \
-                       so it needs a number here, not \"unlimited\"";
-        return fail("host.queue_depth", message.into());
-    }
-    if workload.replay == Replay::Open && workload.format == "notimes" && workload.trace.is_some() {
-        let message = "a trace of workload.format \"notimes\" has no arrival times, \
-                       so it can only be replayed \"closed\"";
-        return fail("workload.replay", message.into());
-    }
-    if workload.fio_time_unit_ns == Some(0) {
-        return fail("workload.fio_time_unit", "a unit of 0ns; write 1us or 1ns".into());
-    }
-    Ok(())
-}
-
-/// Padding spares a merge its copies; without merges it would only write more.
-fn padding(settings: &Settings) -> Result<(), Contradiction> {
-    if settings.host.scheduler == "padding" && !crate::ftl::is_hybrid(settings) {
-        let message = format!(
-            "\"padding\" makes flash blocks whole for the FTL's merges, and ftl.kind = \"{}\" has none; \
-             choose \"bast\" or \"fast\" there, or another scheduler",
-            settings.ftl.kind
-        );
-        return fail("host.scheduler", message);
-    }
-    Ok(())
-}
-
-fn generator(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
-    let Some(generator) = &settings.workload.synthetic else { return Ok(()) };
-    if settings.workload.trace.is_some() {
-        let message =
-            "a trace is given beside a generator (workload.synthetic.requests); remove one of the two";
-        return fail("workload.trace", message.into());
-    }
-    if generator.read_ppm + generator.trim_ppm > 1_000_000 {
-        let message = "more than 100% together with workload.synthetic.read_share";
-        return fail("workload.synthetic.trim_share", message.into());
-    }
-    let user = settings.user_bytes();
-    let region = generator.region.unwrap_or(user);
-    if region > user {
-        let message = format!(
-            "{} is beyond the user capacity of {} (raw {}, less ftl.over_provisioning)",
-            BYTES.format(region),
-            BYTES.format(user),
-            BYTES.format(settings.flash.raw_bytes())
-        );
-        return fail("workload.synthetic.region", message);
-    }
-    let largest = generator.size_range().1;
-    if largest > region {
-        let message = format!(
-            "a request of {} does not fit in the region of {} (workload.synthetic.region)",
-            BYTES.format(largest),
-            BYTES.format(region)
-        );
-        let of_reads = generator.read_sizes.range().1 == largest;
-        let stated =
-            if of_reads { "workload.synthetic.read_sizes" } else { "workload.synthetic.write_sizes" };
-        let mixed = matches!(values.get(stated), Some(super::Value::SizeMix(_)));
-        return fail(if mixed { stated } else { "workload.synthetic.size" }, message);
-    }
-    let (gap, gap_ns) = match generator.arrival {
-        Arrival::Bursts { gap_ns, .. }
-            if generator.pause_ppm > 0 && generator.pause_ns > gap_ns.max(generator.interarrival_ns) =>
-        {
-            ("workload.synthetic.pause", generator.pause_ns)
-        }
-        Arrival::Bursts { gap_ns, .. } if gap_ns > generator.interarrival_ns => {
-            ("workload.synthetic.burst_gap", gap_ns)
-        }
-        _ => ("workload.synthetic.interarrival", generator.interarrival_ns),
-    };
-    if u128::from(generator.requests) * u128::from(gap_ns) > HUNDRED_YEARS_NS {
-        let message =
-            "with workload.synthetic.requests this many, the last arrives after more than 100 years";
-        return fail(gap, message.into());
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-#[path = "check_tests.rs"]
-mod tests;

@@ -1,0 +1,117 @@
+//! The clients that the settings name, and whether their files fit.
+
+use super::settings::Settings;
+use crate::config::Contradiction;
+use crate::config::units::BYTES;
+use crate::workload::bench::fio::{self, Job};
+use crate::workload::bench::{Clients, Kind, Parameters};
+
+impl Clients {
+    /// The benchmark of `[workload.benchmark]`, if one is chosen.
+    pub fn of_benchmark(settings: &Settings) -> Option<Clients> {
+        let parameters = settings.workload.benchmark.as_ref()?;
+        Some(parameters.clients(settings.seed))
+    }
+
+    /// The jobs of a fio job file.
+    ///
+    /// # Errors
+    /// What does not fit the configuration, in words.
+    pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
+        let needed: u128 = jobs.iter().map(|job| u128::from(job.size) * u128::from(job.numjobs)).sum();
+        if let Some(free) = settings.data_bytes() {
+            if needed > u128::from(free) {
+                return Err(format!(
+                    "size: the jobs' files take {needed} B together, the file system has {free} B"
+                ));
+            }
+        } else {
+            if let Some(job) = jobs.iter().find(|job| !job.direct) {
+                return Err(format!(
+                    "job \"{}\" goes through the page cache, and there is none; \
+                     write direct=1, or set host.page_cache",
+                    job.name
+                ));
+            }
+            if needed > u128::from(settings.user_bytes()) {
+                return Err(format!(
+                    "size: the jobs' files take {needed} B together, the device has {} B",
+                    settings.user_bytes()
+                ));
+            }
+        }
+        Ok(fio::clients(jobs, settings.seed))
+    }
+}
+
+/// Checks the benchmark against the rest of the configuration.
+///
+/// # Errors
+/// [`Contradiction`] naming the key to change.
+pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let fail = |key, message: String| Err(Contradiction { key, message });
+    let workload = &settings.workload;
+    let others = [workload.trace.is_some(), workload.synthetic.is_some(), workload.fio_job.is_some()];
+    if workload.fio_job.is_some() && (others[0] || others[1]) {
+        let message = "a fio job is given beside a trace (workload.trace) or a generator \
+                       (workload.synthetic.requests); remove one of the two";
+        return fail("workload.fio_job", message.into());
+    }
+    let Some(bench) = &workload.benchmark else { return Ok(()) };
+    let kind = "workload.benchmark.kind";
+    if others.contains(&true) {
+        let message = "a benchmark is given beside a trace (workload.trace), a generator \
+                       (workload.synthetic.requests) or a fio job (workload.fio_job); remove one of the two";
+        return fail(kind, message.into());
+    }
+    if settings.files.page_cache_bytes == 0 {
+        let message = format!(
+            "{} writes through the page cache, and there is none (host.page_cache); \
+             the paper's phone has host.page_cache = \"512MiB\"",
+            bench.kind.name()
+        );
+        return fail(kind, message);
+    }
+    if bench.ageing_runs >= bench.runs {
+        let message = format!(
+            "{} of {} runs (workload.benchmark.runs) are not measured; leave at least one",
+            bench.ageing_runs, bench.runs
+        );
+        return fail("workload.benchmark.ageing_runs", message);
+    }
+    if bench.duration_ns == 0 {
+        return fail("workload.benchmark.duration", "0ns measures nothing; write 60s, say".into());
+    }
+    if matches!(bench.kind, Kind::SysBench | Kind::FileBench) && bench.request > bench.file_size {
+        let message = format!(
+            "a request of {} does not fit in the file of {} (workload.benchmark.file_size)",
+            BYTES.format(bench.request),
+            BYTES.format(bench.file_size)
+        );
+        return fail("workload.benchmark.request", message);
+    }
+    space(settings, bench)
+}
+
+/// The files must fit beside the file system's own blocks.
+fn space(settings: &Settings, bench: &Parameters) -> Result<(), Contradiction> {
+    let files = match bench.kind {
+        Kind::PostMark => u128::from(bench.files) * 2,
+        Kind::SysBench | Kind::FileBench => 1,
+        Kind::DBench => u128::from(bench.clients),
+    };
+    let needed = files * u128::from(bench.file_size);
+    let free = settings.data_bytes().unwrap_or(0);
+    // Deleted files keep their blocks until the journal has committed.
+    if needed * 5 / 4 > u128::from(free) {
+        let message = format!(
+            "{} needs {} for its files, and the file system has {} for data \
+             (less workload.benchmark.file_size, or a larger flash.blocks_per_plane)",
+            bench.kind.name(),
+            BYTES.format(needed as u64),
+            BYTES.format(free)
+        );
+        return Err(Contradiction { key: "workload.benchmark.kind", message });
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! The keys of `[host]` above the block layer: page cache, file system and their host.
+
+use crate::cache::PAGE;
+use crate::config::section::{ANY_TIME, bytes, one_of, share};
+use crate::config::{Contradiction, Kind, over, section};
+use crate::fs::{BLOCK, Mkfs};
+use crate::host::settings as host;
+
+section! {
+    /// What the file host and all below it read.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// The block layer's.
+        below: host::Settings;
+        /// File system and page cache.
+        files: Files;
+    }
+}
+
+over!(Settings, below: host::Settings);
+
+impl Settings {
+    /// Bytes for data in the file system, if there is one.
+    pub(super) fn data_bytes(&self) -> Option<u64> {
+        Some(self.files.mkfs()?.data_bytes(self.user_bytes()))
+    }
+}
+
+const PER_BYTE: Kind = Kind::TimePerByte;
+
+section! {
+    /// Page cache, file system and their host.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Files {
+        /// Memory of the page cache above the scheduler, for benchmarks and fio jobs; a trace enters below it.
+        page_cache_bytes: u64 = "host.page_cache", bytes(0, 1 << 40), "0B";
+        /// Which dirty pages the page cache flushes together.
+        flush_policy: String = "host.flush_policy", one_of(crate::cache::policies), "auto";
+        /// Dirty share of the page cache beyond which write-back starts (Linux 2.6.32).
+        background_ppm: u64 = "host.dirty_background_ratio", share(1, 1_000_000), "10%";
+        /// Dirty share of the page cache beyond which writers wait (Linux 2.6.32).
+        dirty_ppm: u64 = "host.dirty_ratio", share(1, 1_000_000), "20%";
+        /// Time between two looks of the flusher for old dirty data (Linux 2.6.32: 500 centiseconds).
+        writeback_ns: Option<u64> = "host.dirty_writeback", ANY_TIME or "never", "5s";
+        /// Age at which dirty data is old enough for the flusher (Linux 2.6.32: 3000 centiseconds).
+        expire_ns: u64 = "host.dirty_expire", ANY_TIME, "30s";
+        /// Most bytes that sequential reads through the page cache read ahead.
+        read_ahead_bytes: u64 = "host.read_ahead", bytes(0, 1 << 30), "128KiB";
+        /// Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014); its
+        /// memory is counted. Flushing by flash blocks always keeps it.
+        global_tree: bool = "host.global_tree", "false";
+        /// Host time of each file operation; the paper's phone CPU is not modelled.
+        operation_ns: u64 = "host.operation_time", ANY_TIME, "10us";
+        /// Host time of each byte copied to or from the page cache.
+        copy_ps: u64 = "host.copy_time", PER_BYTE, "1ns";
+        /// Bytes of the file system's journal; auto: as mke2fs chooses by size (16MiB for 512MiB).
+        journal_bytes: Option<u64> = "host.journal", bytes(1 << 18, 1 << 40) or "auto", "auto";
+        /// Age at which a transaction of the journal is committed without an fsync (ext4: 5 s).
+        commit_ns: u64 = "host.journal_commit", ANY_TIME, "5s";
+        /// Trim the blocks of deleted files when the deletion has been committed (mount -o discard).
+        discard: bool = "host.discard", "false";
+        /// Flush the device before and after each commit block of the journal (ext4: barrier=1).
+        barriers: bool = "host.barriers", "true";
+    }
+}
+
+impl Files {
+    /// How the file system is made; `None` without a page cache: the bare device.
+    pub(crate) fn mkfs(&self) -> Option<Mkfs> {
+        (self.page_cache_bytes > 0).then_some(Mkfs { journal_bytes: self.journal_bytes })
+    }
+}
+
+/// Least blocks of a device with a file system.
+const LEAST: u64 = 256;
+
+/// Checks the keys of page cache and file system, and the benchmark's against them.
+pub(crate) fn check(settings: &Settings) -> Result<(), Contradiction> {
+    page_cache(&settings.files)?;
+    file_system(settings)?;
+    super::clients::check(settings)
+}
+
+fn page_cache(files: &Files) -> Result<(), Contradiction> {
+    if files.page_cache_bytes > 0 && files.page_cache_bytes < 64 * PAGE {
+        let message = "fewer than 64 pages of 4KiB; give at least 256KiB, or 0B for none";
+        return Err(Contradiction { key: "host.page_cache", message: message.into() });
+    }
+    if files.background_ppm > files.dirty_ppm {
+        let message = "above host.dirty_ratio, at which writers wait already; choose a smaller share";
+        return Err(Contradiction { key: "host.dirty_background_ratio", message: message.into() });
+    }
+    if files.writeback_ns == Some(0) {
+        let message = "0ns: the flusher would never sleep; write 5s, or \"never\"";
+        return Err(Contradiction { key: "host.dirty_writeback", message: message.into() });
+    }
+    Ok(())
+}
+
+fn file_system(settings: &Settings) -> Result<(), Contradiction> {
+    let Some(data_bytes) = settings.data_bytes() else { return Ok(()) };
+    let blocks = settings.user_bytes() / BLOCK;
+    if blocks < LEAST || blocks > u64::from(u32::MAX) {
+        // A trace needs no file system, and device sizes like these are for traces.
+        if settings.workload.benchmark.is_none() && settings.workload.fio_job.is_none() {
+            return Ok(());
+        }
+        let message =
+            "a file system needs from 1MiB to 16TiB of user capacity; change flash.blocks_per_plane";
+        return Err(Contradiction { key: "host.page_cache", message: message.into() });
+    }
+    if data_bytes < 16 * BLOCK {
+        let message = "the journal leaves the files no room; make it smaller or raise flash.blocks_per_plane";
+        return Err(Contradiction { key: "host.journal", message: message.into() });
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! `[ftl]`: what FTLs share (a policy's own keys stand in its file), and all that an FTL reads.
+
+use super::background::GcBackground;
+use super::wear::StaticLeveling;
+use crate::config::section::{bytes, count, one_of, share};
+use crate::config::{choice, section};
+use crate::flash::Flash;
+use crate::flash::parallel::{ALLOCATION, Allocation, Spread};
+
+const TIB: u64 = 1 << 40;
+
+section! {
+    /// What an FTL and the flash below it read.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// Seed of every random stream of the run.
+        seed: u64 = "seed", count(0, u64::MAX >> 1), "1";
+        /// The flash translation layer.
+        ftl: Ftl;
+        /// Geometry and timing.
+        flash: Flash;
+    }
+}
+
+impl Settings {
+    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down to
+    /// whole pages or erase blocks.
+    pub fn user_pages(&self) -> u64 {
+        let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
+        let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
+        let per_page = u64::from(self.flash.page_bytes / self.ftl.logical_page_bytes);
+        let step = if self.ftl.capacity_step == CapacityStep::Block {
+            per_page * u64::from(self.flash.pages_per_block)
+        } else {
+            1
+        };
+        pages / step * step
+    }
+
+    /// Bytes of a translation unit: what the mapping reads and writes on flash as one. The NAND page
+    /// unless the FTL has smaller ones.
+    pub fn unit_bytes(&self) -> u32 {
+        super::unit_bytes(self)
+    }
+
+    /// Bytes the user may address.
+    pub fn user_bytes(&self) -> u64 {
+        self.user_pages() * u64::from(self.ftl.logical_page_bytes)
+    }
+
+    /// How pages are spread over the units.
+    pub fn spread(&self) -> Spread {
+        Spread::new(&self.flash, self.ftl.allocation)
+    }
+}
+
+section! {
+    /// `[ftl]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Ftl {
+        /// Flash translation layer.
+        kind: String = "ftl.kind", one_of(super::choices), "page";
+        /// Capacity of the mapping cache.
+        mapping_cache_bytes: Option<u64> = "ftl.mapping_cache", bytes(0, TIB) or "unlimited", "unlimited";
+        /// Unit of the mapping; the NAND page unless set.
+        logical_page_bytes: u32 = "ftl.logical_page", bytes(512, 1 << 24) or "page" as "flash.page", "page";
+        /// Cost of writing a part of a logical page.
+        partial_write: PartialWrite = "ftl.partial_write", "ignore" not in state;
+        /// Share of the raw capacity withheld from the user.
+        over_provisioning_ppm: u64 = "ftl.over_provisioning", share(0, 990_000), "7%";
+        /// What the user capacity is a whole number of, once ftl.over_provisioning is withheld.
+        capacity_step: CapacityStep = "ftl.capacity_step", "page";
+        /// Victim selection of garbage collection, of user data and translation pages alike.
+        gc: String = "ftl.gc", one_of(super::gc::choices), "greedy";
+        /// Erased blocks each chip keeps, the urgent threshold; taking the last starts garbage collection in the
+        /// foreground.
+        gc_free_blocks: u32 = "ftl.gc_free_blocks", count(1, 1 << 20), "1";
+        /// Collection in the background; `None`: none.
+        gc_background: Option<GcBackground>;
+        /// Bytes of one mapping entry, in a translation page and in the cache.
+        entry_bytes: u32 = "ftl.entry", bytes(1, 64), "8B";
+        /// When dirty mappings are written back: as they leave the mapping cache, or all of them after this
+        /// amount of data programmed.
+        flush_bytes: Option<u64> = "ftl.flush", bytes(1, TIB) or "eviction", "eviction";
+        /// Data that counts towards an amount in ftl.flush.
+        flush_counts: FlushCounts = "ftl.flush_counts", "all";
+        /// What a host's flush makes durable where ftl.flush is an amount; with eviction, data alone.
+        host_flush: HostFlush = "ftl.host_flush", "mapping" not in state;
+        /// Whether the FTL can be recovered after a power cut at any operation: an erase waits for what replaces
+        /// the block's data on other chips, and trims are made durable, by a host's flush, of bast and fast at
+        /// once. Else a trim frees its pages and nothing on flash says so. ftlab crash sets it.
+        power_safe: bool = "ftl.power_safe", "false";
+        /// Most erase blocks of translation pages, of all chips together, where units are gathered (minipage,
+        /// msftl, and dftl with an amount in ftl.flush); rounded up to the same number of each chip.
+        translation_blocks: Option<u32> = "ftl.translation_blocks", count(1, 1 << 30) or "auto", "auto";
+        /// bast, fast: log blocks, a share of all erase blocks, rounded up.
+        log_blocks_ppm: u64 = "ftl.log_blocks", share(0, 990_000), "5%";
+        /// fast under cooperation: a block issue of more than this share of a block's pages is merged at once.
+        csm_threshold_ppm: u64 = "ftl.csm_threshold", share(0, 1_000_000), "50%" not in state;
+        /// Write dirty mappings back while nothing is pending.
+        background_flush: bool = "ftl.background_flush", "false" not in state;
+        /// Keys of the victim policies.
+        victims: super::gc::Own;
+        /// Static wear levelling; `None`: none.
+        wear_leveling: Option<StaticLeveling>;
+        /// Blocks of each chip, out of what ftl.over_provisioning withholds, that only replace retired ones; the
+        /// device turns read-only when a chip needs one and has none left.
+        spare_blocks: u32 = "ftl.spare_blocks", count(0, 1 << 24), "0";
+        /// Share of ftl.spare_blocks below which results warn: available_spare_threshold of NVMe, whole percents.
+        spare_threshold_ppm: u64 = "ftl.spare_threshold", share(0, 1_000_000), "10%" not in state;
+        /// Keys of the registered FTLs.
+        own: super::Own;
+        /// Where pages go: the order of channel, way (chip), die and plane, first letter fastest; or the next
+        /// idle one.
+        allocation: Allocation = "ftl.allocation", ALLOCATION, "cwdp";
+    }
+}
+
+choice! {
+    /// `ftl.partial_write`.
+    pub enum PartialWrite {
+        /// a partly written logical page costs a program alone
+        Ignore = "ignore",
+        /// a partly written logical page is read first
+        Rmw = "rmw",
+    }
+}
+
+choice! {
+    /// `ftl.capacity_step`.
+    pub enum CapacityStep {
+        /// logical pages
+        Page = "page",
+        /// erase blocks
+        Block = "block",
+    }
+}
+
+choice! {
+    /// `ftl.flush_counts`.
+    pub enum FlushCounts {
+        /// the user's data and what garbage collection and wear levelling move
+        All = "all",
+        /// the user's data alone
+        User = "user",
+    }
+}
+
+choice! {
+    /// `ftl.host_flush`.
+    pub enum HostFlush {
+        /// the data and all mappings: a mapping flush
+        Mapping = "mapping",
+        /// the data, whose mappings follow from its pages' spare areas
+        Data = "data",
+    }
+}

@@ -1,0 +1,194 @@
+//! `[workload]` and the generator's table.
+
+use super::bench::Parameters;
+use crate::config::section::{ANY_TIME, OPERATION, bytes, count, defaults, number, one_of, share};
+use crate::config::{Key, Kind, Section, SizeMix, Value, Values, choice, section};
+
+const PATH: Kind = Kind::Path;
+/// Sizes of a generator's requests, each within the limits of `workload.synthetic.size`.
+const SIZES: Kind = Kind::SizeMix { min: 512, max: 1 << 30 };
+
+section! {
+    /// `[workload]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Workload {
+        /// Trace file to replay.
+        trace: Option<String> = "workload.trace", PATH;
+        /// Layout of the trace file.
+        format: String = "workload.format", one_of(super::formats), "auto";
+        /// Drop a repeat of op, offset and size within this time of the one kept.
+        dedup_ns: u64 = "workload.dedup", ANY_TIME, "0ms";
+        /// Shorten longer gaps between arrivals to this.
+        max_gap_ns: Option<u64> = "workload.max_gap", ANY_TIME or "none", "none";
+        /// Lines that may fail to parse before the trace is refused.
+        skip_bad: u64 = "workload.skip_bad", count(0, u64::MAX >> 1), "0";
+        /// Times the trace is replayed, one after another.
+        repeat: u64 = "workload.repeat", count(1, 1_000_000), "1";
+        /// What to do with addresses beyond the user capacity.
+        out_of_range: OutOfRange = "workload.out_of_range", "error";
+        /// Open: at recorded times. Closed: host.queue_depth outstanding.
+        replay: Replay = "workload.replay", "open";
+        /// Arrival times are divided by this.
+        speed: f64 = "workload.speed", number(0.0, 1e9), "1.0";
+        /// Unit of the times in a version 3 fio iolog (1us or 1ns); such a log is refused without it.
+        fio_time_unit_ns: Option<u64> = "workload.fio_time_unit", OPERATION or "unknown", "unknown";
+        /// The generator, if chosen.
+        synthetic: Option<Synthetic>;
+        /// Job file of fio: its jobs run as closed loops, past the page cache (direct=1) or through it.
+        fio_job: Option<String> = "workload.fio_job", PATH;
+        /// The benchmark, if chosen.
+        benchmark: Option<Parameters>;
+    }
+}
+
+choice! {
+    /// `workload.out_of_range`.
+    pub enum OutOfRange {
+        /// refuse a request beyond the user capacity
+        Error = "error",
+        /// page number modulo the user capacity
+        Wrap = "wrap",
+        /// touched pages packed densely, their order kept
+        Compact = "compact",
+    }
+}
+
+choice! {
+    /// `workload.replay`.
+    pub enum Replay {
+        /// requests arrive at their recorded times
+        Open = "open",
+        /// host.queue_depth requests are kept outstanding; recorded times are ignored
+        Closed = "closed",
+    }
+}
+
+section! {
+    /// `[workload.synthetic]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Synthetic {
+        /// Number of requests; naming it chooses the generator instead of a trace.
+        requests: u64 = "workload.synthetic.requests", count(1, 1 << 40);
+        /// Order of addresses.
+        pattern: Pattern = "workload.synthetic.pattern", "random";
+        /// Exponent of pattern zipf.
+        zipf_theta: f64 = "workload.synthetic.zipf_theta", number(0.0, 10.0), "1.1";
+        /// Share of reads.
+        read_ppm: u64 = "workload.synthetic.read_share", share(0, 1_000_000), "50%";
+        /// Share of trims; the rest beside reads and trims are writes.
+        trim_ppm: u64 = "workload.synthetic.trim_share", share(0, 1_000_000), "0%";
+        /// The shares hold exactly: operations are drawn without replacement (rounded to whole requests).
+        exact_mix: bool = "workload.synthetic.exact_mix", "false";
+        /// Bytes per request.
+        size: u64 = "workload.synthetic.size", bytes(512, 1 << 30), "4KiB";
+        /// Sizes of reads with their weights, as fio's bssplit.
+        read_sizes: SizeMix
+            = "workload.synthetic.read_sizes", SIZES or "size" as "workload.synthetic.size", "size";
+        /// Sizes of writes and trims with their weights.
+        write_sizes: SizeMix
+            = "workload.synthetic.write_sizes", SIZES or "size" as "workload.synthetic.size", "size";
+        /// Addresses drawn are multiples of this; "size": of the smallest size, as fio's blockalign.
+        align: Option<u64> = "workload.synthetic.align", bytes(512, 1 << 30) or "size", "size";
+        /// Bytes addressed, from offset 0.
+        region: Option<u64> = "workload.synthetic.region", bytes(512, 1 << 60) or "device", "device";
+        /// Pattern hot-cold: share of requests that go to the hot part.
+        hot_share_ppm: u64 = "workload.synthetic.hot_share", share(0, 1_000_000), "80%";
+        /// Pattern hot-cold: share of the region that is hot, its beginning.
+        hot_region_ppm: u64 = "workload.synthetic.hot_region", share(1, 1_000_000), "20%";
+        /// Pattern hot-cold: the beginning of each piece of this size is hot instead, so that hot data is
+        /// scattered.
+        hot_piece: Option<u64> = "workload.synthetic.hot_piece", bytes(512, 1 << 60) or "region", "region";
+        /// Share of requests that begin where the one before ended, whatever the pattern.
+        sequential_ppm: u64 = "workload.synthetic.sequential_share", share(0, 1_000_000), "0%";
+        /// Of the requests that are not sequential, the share that begin in the range of one of the 8 before.
+        near_ppm: u64 = "workload.synthetic.near_share", share(0, 1_000_000), "0%";
+        /// Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.
+        near_range: u64 = "workload.synthetic.near_range", bytes(512, 1 << 60), "2MiB";
+        /// Of the near requests, the share that go on where the run of that one ended: interleaved streams.
+        near_sequential_ppm: u64 = "workload.synthetic.near_sequential", share(0, 1_000_000), "0%";
+        /// Process of arrivals.
+        arrival: Arrival = "workload.synthetic.arrival", "exponential";
+        /// Mean time between arrivals; with arrival bursts, within a burst.
+        interarrival_ns: u64 = "workload.synthetic.interarrival", ANY_TIME, "100us";
+        /// Arrival bursts: mean requests in a burst (geometric).
+        burst_length: f64 = "workload.synthetic.burst_length", number(1.0, 1e9), "10.0";
+        /// Burst_ops single: mean requests in a burst of reads; "same": as burst_length.
+        read_burst_length: f64 = "workload.synthetic.read_burst_length",
+            number(1.0, 1e9) or "same" as "workload.synthetic.burst_length", "same";
+        /// Arrival bursts: mean time from the last request of a burst to the next burst (exponential).
+        burst_gap_ns: u64 = "workload.synthetic.burst_gap", ANY_TIME, "10ms";
+        /// Arrival bursts: share of the bursts that begin after a pause instead of burst_gap.
+        pause_ppm: u64 = "workload.synthetic.pause_share", share(0, 1_000_000), "0%";
+        /// Mean length of such a pause (exponential).
+        pause_ns: u64 = "workload.synthetic.pause", ANY_TIME, "1s";
+        /// Operations within a burst.
+        burst_ops: BurstOps = "workload.synthetic.burst_ops", "mixed";
+    }
+}
+
+/// Naming the number of requests chooses the generator.
+impl Section for Option<Synthetic> {
+    fn declare(keys: &mut Vec<Key>) {
+        Synthetic::declare(keys);
+    }
+
+    fn read(values: &Values) -> Option<Synthetic> {
+        values.contains_key("workload.synthetic.requests").then(|| Synthetic::read(values))
+    }
+}
+
+impl Synthetic {
+    /// So many requests, the one key without a default; the others at theirs.
+    pub fn new(requests: u64) -> Synthetic {
+        let mut values = defaults::<Synthetic>();
+        values.insert("workload.synthetic.requests", Value::Count(requests));
+        Synthetic::read(&values)
+    }
+
+    /// The largest and the smallest size, bytes.
+    pub fn size_range(&self) -> (u64, u64) {
+        let (reads, writes) = (self.read_sizes.range(), self.write_sizes.range());
+        (reads.0.min(writes.0), reads.1.max(writes.1))
+    }
+
+    /// What drawn addresses are multiples of, bytes.
+    pub fn align_bytes(&self) -> u64 {
+        self.align.unwrap_or(self.size_range().0)
+    }
+}
+
+choice! {
+    /// `workload.synthetic.pattern`.
+    pub enum Pattern {
+        /// uniform over the region, aligned to the request size
+        Random = "random",
+        /// consecutive, from the region's start again at its end
+        Sequential = "sequential",
+        /// aligned to the request size, zipf-distributed over the region
+        Zipf = "zipf",
+        /// hot_share of the requests to the first hot_region of the region, the rest to the rest
+        HotCold = "hot-cold",
+    }
+}
+
+choice! {
+    /// `workload.synthetic.arrival`.
+    pub enum Arrival {
+        /// independent arrivals (a Poisson process), interarrival apart on average
+        Exponential = "exponential",
+        /// interarrival apart
+        Constant = "constant",
+        /// bursts of burst_length, interarrival apart within (exponential), burst_gap between
+        Bursts = "bursts",
+    }
+}
+
+choice! {
+    /// `workload.synthetic.burst_ops`.
+    pub enum BurstOps {
+        /// each request draws its operation
+        Mixed = "mixed",
+        /// all requests of a burst have one operation
+        Single = "single",
+    }
+}
