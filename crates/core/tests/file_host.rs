@@ -598,6 +598,19 @@ fn a_buffered_job_begins_cold() {
     assert_eq!(bench.latency["fsync"].count, 31);
 }
 
+/// Regression: the sum of operations' times left 64 bits, a panic in a checked build, else time that ran backwards.
+#[test]
+fn simulated_time_has_an_end() {
+    let mut settings = phone(256);
+    settings.files.operation_ns = 8760 * 3600 * SECOND_NS;
+    settings.files.writeback_ns = None;
+    let mut script = vec![CREATE];
+    script.extend((0..600).map(|page| write(page, 1)));
+    let prepared = Prepared::new(&settings, &mut (), true).unwrap();
+    let late = sim::run_clients(&settings, prepared, Clients::scripts(vec![script]), &mut ()).unwrap_err();
+    assert!(late.to_string().contains("292 years"), "{late}");
+}
+
 #[test]
 fn jobs_must_fit_the_device() {
     let jobs = fio::parse("a.fio", "[a]\nsize=1g\ndirect=1\n").unwrap();

@@ -7,6 +7,9 @@ use crate::util::NONE;
 use crate::workload::bench::{FileOp, Moment, Step};
 use crate::workload::{Op, SourceError};
 
+/// Simulated time at which no client goes on, ns: beyond it the device's own steps would leave 64 bits.
+const LATEST_NS: u64 = u64::MAX / 2;
+
 /// An operation under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
@@ -57,9 +60,21 @@ impl FileHost {
                 active.stage = Stage::Ending;
                 // What only prepares takes no time.
                 let cost_ns = if active.op.kind().is_some() { self.cost_ns(client) } else { 0 };
-                self.clock.set(client, self.now_ns + cost_ns);
+                self.pause(client, cost_ns)?;
             }
         }
+        Ok(())
+    }
+
+    /// Lets a client go on after so long.
+    fn pause(&mut self, client: u32, ns: u64) -> Result<(), SourceError> {
+        let due_ns = self.now_ns.saturating_add(ns);
+        if due_ns > LATEST_NS {
+            return Err(SourceError::Input(
+                "the workload runs for more than 292 years of simulated time; lower host.operation_time".into(),
+            ));
+        }
+        self.clock.set(client, due_ns);
         Ok(())
     }
 
@@ -100,7 +115,7 @@ impl FileHost {
             Step::Start(op) => {
                 self.start_direct(client, op)?;
                 // The host's time to submit it.
-                self.clock.set(client, now_ns + self.config.operation_ns);
+                self.pause(client, self.config.operation_ns)?;
             }
             Step::Await => {
                 assert!(state.outstanding > 0, "a client waits for nothing");
