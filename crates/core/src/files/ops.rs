@@ -71,7 +71,8 @@ impl FileHost {
         let due_ns = self.now_ns.saturating_add(ns);
         if due_ns > LATEST_NS {
             return Err(SourceError::Input(
-                "the workload runs for more than 292 years of simulated time; lower host.operation_time".into(),
+                "the workload runs for more than 292 years of simulated time; lower host.operation_time"
+                    .into(),
             ));
         }
         self.clock.set(client, due_ns);
