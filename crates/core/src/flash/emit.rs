@@ -35,7 +35,7 @@ impl Work {
         self.needs = load;
     }
 
-    #[inline]
+    #[inline(always)] // for every operation; left to itself it is called
     fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
         let apart = in_ns | out_ns | self.apart | u64::from(self.needs | self.settled | self.marked);
         if apart == 0
