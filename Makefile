@@ -18,8 +18,8 @@ RUST := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
 
 # Modules that a registry declares; cargo fmt does not find them.
-REGISTERED := $(wildcard crates/core/src/sched/*.rs crates/core/src/device/sched/*.rs \
-	crates/core/src/ftl/*.rs crates/core/src/ftl/gc/*.rs crates/core/src/ftl/map/*.rs)
+REGISTERED := $(wildcard crates/core/src/host/sched/*.rs crates/core/src/device/sched/*.rs \
+	crates/core/src/ftl/hybrid/*.rs crates/core/src/ftl/gc/*.rs crates/core/src/ftl/map/*.rs)
 
 # One interpreter for every build of the extension, or cargo builds it anew for each.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python

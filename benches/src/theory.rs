@@ -10,9 +10,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
-use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 
 const BLOCKS: u32 = 4096;
@@ -179,7 +180,7 @@ fn measure(cell: &Cell) -> f64 {
         while written < writes {
             work.clear();
             let (first, trim) = host.next();
-            let request = Request { first, pages: 1, head_partial: false, tail_partial: false };
+            let request = Pages { first, pages: 1, head_partial: false, tail_partial: false };
             if trim {
                 ftl.trim(request, &mut work);
             } else {

@@ -142,7 +142,7 @@ fn toml_of(value: &Json) -> String {
 fn components_come_from_the_registries() {
     let components = components();
     let schedulers = components["host.scheduler"].as_array().unwrap();
-    let names: Vec<_> = ftlab_core::sched::choices().iter().map(|choice| choice.name).collect();
+    let names: Vec<_> = ftlab_core::host::sched::choices().iter().map(|choice| choice.name).collect();
     assert_eq!(schedulers.iter().map(|entry| entry["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
     assert!(schedulers.iter().all(|entry| !entry["doc"].as_str().unwrap().is_empty()));
     for path in

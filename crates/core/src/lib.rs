@@ -1,25 +1,21 @@
 //! The simulated stack of ftlab, from a block request down to NAND pages.
 //!
-//! Data flows one way: [`workload`] -> [`sched`] (I/O scheduler) -> [`device`]
-//! (device queue) -> [`ftl`] -> [`flash`]; [`sim`] is the one loop that passes
+//! Data flows one way: [`workload`] or [`files`] -> [`host`] (I/O scheduler) -> [`device`]
+//! (queue and array) -> [`ftl`] -> [`flash`]; [`sim`] is the one loop that passes
 //! requests on and owns the clock, [`metrics`] gathers what it reports.
 //! [`config`] is how settings are declared, [`settings`] gathers those of all parts.
 //!
 //! Units everywhere: time in integer nanoseconds (`_ns`), sizes in bytes
 //! (`_bytes`), addresses of the flash translation layer in logical pages (LPN).
-pub mod cache;
 pub mod clock;
 pub mod config;
-pub mod coop;
 pub mod device;
 pub mod files;
 pub mod flash;
-pub mod fs;
 pub mod ftl;
 pub mod host;
 pub mod metrics;
 pub mod request;
-pub mod sched;
 pub mod settings;
 pub mod sim;
 pub mod util;

@@ -1,6 +1,5 @@
 //! Requests on their way through the stack: one slab, ids instead of pointers.
 
-use crate::ftl;
 use crate::util::NONE;
 use crate::workload::Op;
 
@@ -39,6 +38,58 @@ impl Window {
     }
 }
 
+/// The logical pages of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pages {
+    /// First LPN.
+    pub first: u32,
+    /// Number of pages.
+    pub pages: u32,
+    /// The first page is covered in part only.
+    pub head_partial: bool,
+    /// The last page is covered in part only (of a one-page request, at either end).
+    pub tail_partial: bool,
+}
+
+/// What the host says of a request beside its pages; all but `fua` are false unless its scheduler knows better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Part of a block issue under cooperation: announced by COOP_Query, so nothing need be guessed.
+    pub coop: bool,
+    /// COOP_Issue of the logical block of its first page goes ahead of it.
+    pub begin: bool,
+    /// COOP_Complete of that logical block follows it.
+    pub end: bool,
+    /// Padding: pages read, or written back unchanged, to make a block whole.
+    pub pad: bool,
+    /// Of a write: it completes when it would survive a power cut (force unit access).
+    pub fua: bool,
+}
+
+impl Mark {
+    /// Whether anything is said.
+    #[inline]
+    pub fn any(self) -> bool {
+        self.coop | self.begin | self.end | self.pad | self.fua
+    }
+}
+
+/// Sizes of a logical block: the answer to COOP_GetSize.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSize {
+    /// Pages of a block.
+    pub pages: u32,
+    /// Bytes of a page (FPS).
+    pub page_bytes: u32,
+}
+
+impl BlockSize {
+    /// Bytes of a block (FBS).
+    pub fn block_bytes(self) -> u64 {
+        u64::from(self.pages) * u64::from(self.page_bytes)
+    }
+}
+
 /// Which logical pages a range of bytes touches.
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
@@ -66,9 +117,9 @@ impl Paging {
 
     /// The pages of a request for the bytes from `offset` to `end`.
     #[inline]
-    pub fn pages(self, op: Op, offset: u64, end: u64) -> ftl::Request {
+    pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
         if op == Op::Flush {
-            return ftl::Request { first: 0, pages: 0, head_partial: false, tail_partial: false };
+            return Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
         }
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
         let (head_partial, tail_partial) = (before > 0, behind > 0);
@@ -79,7 +130,7 @@ impl Paging {
             (head, tail + u64::from(tail_partial))
         };
         let pages = pages_end.saturating_sub(first) as u32;
-        ftl::Request {
+        Pages {
             first: if pages > 0 { first as u32 } else { 0 },
             pages,
             head_partial: head_partial || (pages == 1 && tail_partial),
@@ -104,7 +155,7 @@ pub struct Request {
     /// Operation.
     pub op: Op,
     /// Its logical pages (none for a flush, nor for a trim that covers no page whole).
-    pub pages: ftl::Request,
+    pub pages: Pages,
     /// Translation page of its first LPN.
     pub translation_page: u32,
     /// Classified as a hit at admission.
@@ -118,7 +169,7 @@ pub struct Request {
     /// First of a batch: the device prefetches for it and those linked behind it.
     pub prefetch: bool,
     /// What its scheduler tells the device of it beside that.
-    pub mark: ftl::Mark,
+    pub mark: Mark,
     /// Number of its batch in the host's scheduler, from 1; 0: none.
     pub batch: u64,
     /// Where its scheduler keeps that batch.
@@ -212,7 +263,7 @@ impl std::ops::IndexMut<u32> for Pool {
 impl Request {
     /// A request as it arrives, in no queue.
     #[inline(always)] // so that it is made in its place
-    pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: ftl::Request) -> Request {
+    pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: Pages) -> Request {
         Request {
             id,
             arrival_ns,
@@ -227,7 +278,7 @@ impl Request {
             prioritized: false,
             expired: false,
             prefetch: false,
-            mark: ftl::Mark::default(),
+            mark: Mark::default(),
             batch: 0,
             batch_slot: NONE,
             chips: Window { first: 0, width: 0 },
@@ -246,7 +297,7 @@ impl Request {
 impl Request {
     /// A request of whole pages of 4 KiB, for tests of schedulers.
     pub fn of_pages(op: Op, first: u32, pages: u32) -> Request {
-        let range = ftl::Request { first, pages, head_partial: false, tail_partial: false };
+        let range = Pages { first, pages, head_partial: false, tail_partial: false };
         Request::new(1, 0, op, u64::from(first) * 4096, u64::from(pages) * 4096, range)
     }
 }

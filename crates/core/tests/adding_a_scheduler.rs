@@ -170,7 +170,7 @@ const USE: &str = r#"mod common;
 
 #[test]
 fn lifo_serves_the_youngest_first() {
-    assert!(ftlab_core::sched::choices().iter().any(|choice| choice.name == "lifo"));
+    assert!(ftlab_core::host::sched::choices().iter().any(|choice| choice.name == "lifo"));
     let mut settings = common::settings();
     settings.host.scheduler = "lifo".into();
     let read = |lpn| common::pages(0, ftlab_core::workload::Op::Read, 4096, lpn, 1);
@@ -263,7 +263,7 @@ fn one_file_and_one_line() {
     fs::write(copied.join("Cargo.toml"), own.join("\n")).unwrap();
 
     let source = copied.join("crates/core/src");
-    add(&source.join("sched"), "lifo", LIFO, LINE);
+    add(&source.join("host/sched"), "lifo", LIFO, LINE);
     add(&source.join("ftl/gc"), "newest", NEWEST, "    Newest = newest::Newest;\n");
     add(&source.join("ftl"), "map/clock", CLOCK, "    Clock = clock::Clock;\n");
     fs::write(copied.join("crates/core/tests/lifo.rs"), USE).unwrap();

@@ -5,7 +5,8 @@ mod common;
 use common::settings;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, check};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::{GcBackground, Settings};
 
 /// One chip, its collections in the background begun as early as the blocks allow.
@@ -35,7 +36,7 @@ fn draws_that_gain_nothing_end() {
         let mut work = Work::new(timing, 1);
         let Ftl::Page(mut ftl) = Ftl::new(&settings, true, &mut work) else { unreachable!("kind is page") };
         ftl.collect_in_background(settings.ftl.gc_background.expect("set above"));
-        let request = |first, pages| Request { first, pages, head_partial: false, tail_partial: false };
+        let request = |first, pages| Pages { first, pages, head_partial: false, tail_partial: false };
         let lpns = ftl.logical_pages();
         ftl.write(request(0, lpns), &mut work);
         // One block's pages again and again, until the chip has few erased blocks.

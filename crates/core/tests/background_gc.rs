@@ -12,8 +12,9 @@ use devices::device;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
-use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::Report;
+use ftlab_core::request::Pages;
 use ftlab_core::settings::{GcBackground, Precondition, Settings};
 use ftlab_core::sim::{Activity, Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
@@ -134,7 +135,7 @@ fn write_amplification_is_that_of_the_closed_form() {
             let before = work.counts().programs.iter().sum::<u64>();
             for _ in 0..writes {
                 let first = random.random_range(0..user);
-                let page = Request { first, pages: 1, head_partial: false, tail_partial: false };
+                let page = Pages { first, pages: 1, head_partial: false, tail_partial: false };
                 ftl.write(page, &mut work);
                 while ftl.background_step(0, &mut work) {
                     work.clear();
@@ -253,7 +254,7 @@ impl Driven {
 
     fn write(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
-        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, head_partial: false, tail_partial: false };
         if op == Op::Write {
             self.ftl.write(request, &mut self.work)
         } else {

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use common::settings;
 use ftlab_core::flash::{Cause, Operation, Timing, Work};
+use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::ftl::settings::{FlushCounts, HostFlush};
-use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -73,7 +74,7 @@ impl Device {
     /// Takes a step; the LPNs whose data moved, apart from the step's own.
     fn take(&mut self, step: Step) -> Vec<u32> {
         self.work.clear();
-        let page = |first| Request { first, pages: 1, head_partial: false, tail_partial: false };
+        let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
         let mut own = None;
         match step {
             Step::Read(lpn) => drop(self.ftl.read(page(lpn), &mut self.work)),

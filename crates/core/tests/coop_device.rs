@@ -5,12 +5,12 @@ mod common;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
-use ftlab_core::coop::DeviceView;
 use ftlab_core::device::Device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::{self, Ftl, Mark};
-use ftlab_core::request::{Pool, Request};
+use ftlab_core::ftl::{self, Ftl};
+use ftlab_core::host::awareness::DeviceView;
+use ftlab_core::request::{Mark, Pages, Pool, Request};
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
 use hybrids::{Driver, KINDS, device};
@@ -43,7 +43,7 @@ impl Stack {
     }
 
     fn push(&mut self, op: Op, first: u32, pages: u32, mark: Mark) {
-        let pages = ftl::Request { first, pages, head_partial: false, tail_partial: false };
+        let pages = Pages { first, pages, head_partial: false, tail_partial: false };
         let mut request = Request::new(1, self.now_ns, op, 0, 0, pages);
         request.mark = mark;
         let id = self.pool.insert(request);
@@ -219,25 +219,26 @@ fn a_page_mapped_ftl_ignores_marks() {
     settings.ftl.over_provisioning_ppm = 800_000;
     let Driver { mut ftl, mut work } = Driver::new(&settings);
     let Ftl::Page(page) = &mut ftl else { panic!("the page map") };
-    let request = ftl::Request { first: 1, pages: 3, head_partial: false, tail_partial: false };
+    let request = Pages { first: 1, pages: 3, head_partial: false, tail_partial: false };
     page.coop_issue(0, &mut work);
     page.write_marked(request, WHOLE, &mut work);
     page.coop_complete(0, &mut work);
     assert_eq!(work.counts().programs[Cause::Host as usize], 3);
-    assert_eq!(page.merges(), ftl::merges::MergeStats::default());
+    assert_eq!(page.merges(), ftl::hybrid::merges::MergeStats::default());
 }
 
 /// Page-mapped FTLs charged padding to the host.
 #[test]
 fn padding_of_page_mapped_ftls_is_padding() {
     use ftlab_core::flash::{Cause, Timing, Work};
+    use ftlab_core::ftl::Ftl;
     use ftlab_core::ftl::faces::*;
-    use ftlab_core::ftl::{Ftl, Mark, Request};
+    use ftlab_core::request::{Mark, Pages};
     let mut settings = common::settings();
     settings.ftl.kind = "page".into();
     let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), 1);
     let Ftl::Page(mut ftl) = Ftl::new(&settings, true, &mut work) else { panic!("page is asked for") };
-    let pages = |first, pages| Request { first, pages, head_partial: false, tail_partial: false };
+    let pages = |first, pages| Pages { first, pages, head_partial: false, tail_partial: false };
     ftl.write_marked(pages(0, 3), Mark { pad: true, ..Mark::default() }, &mut work);
     ftl.read_marked(pages(0, 2), Mark { pad: true, ..Mark::default() }, &mut work);
     ftl.write_marked(pages(8, 5), Mark { coop: true, ..Mark::default() }, &mut work);

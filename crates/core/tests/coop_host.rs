@@ -6,10 +6,10 @@ mod common;
 mod hybrids;
 
 use common::{Log, checked, pages};
+use ftlab_core::files::clients::{Clients, FileOp, Kind, Parameters, Step};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Files, PreconditionKind, Settings};
 use ftlab_core::sim::{self, Completion, Prepared};
-use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step};
 use ftlab_core::workload::{Op, Record};
 use hybrids::{KINDS, device};
 use proptest::prelude::*;
@@ -196,7 +196,7 @@ fn an_ftl_without_merges() {
         assert_ne!(irbw, checked(&of("noop"), trace).1, "{kind}");
         let mut settings = of("coop");
         settings.files = Files { page_cache_bytes: 64 << 20, ..Files::default() };
-        settings.workload.benchmark = Some(small(Kind::SysBench));
+        settings.files.benchmark = Some(small(Kind::SysBench));
         let clients = Clients::of_benchmark(&settings).unwrap();
         let (report, _) = run_files(&settings, clients);
         assert_eq!(report.page_cache.unwrap().policy, "block");
@@ -245,7 +245,7 @@ fn every_policy_runs_every_benchmark_checked() {
         for kind in KINDS {
             for scheduler in POLICIES {
                 let mut settings = phone(kind, scheduler, 64, 256);
-                settings.workload.benchmark = Some(small(bench));
+                settings.files.benchmark = Some(small(bench));
                 let clients = Clients::of_benchmark(&settings).unwrap();
                 let (report, _) = run_files(&settings, clients);
                 let name = format!("{} {kind} {scheduler}", bench.name());

@@ -11,7 +11,8 @@ use common::{checked, settings};
 use ftlab_core::device::Device;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::{Timing, Work};
-use ftlab_core::ftl::{self, Ftl};
+use ftlab_core::ftl::Ftl;
+use ftlab_core::request::Pages;
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
@@ -93,7 +94,7 @@ impl Bench {
     }
 
     fn ask(&mut self, (time_ns, op, lpn): Ask) -> u32 {
-        let pages = ftl::Request { first: lpn, pages: 1, head_partial: false, tail_partial: false };
+        let pages = Pages { first: lpn, pages: 1, head_partial: false, tail_partial: false };
         let id = self.pool.insert(Request::new(1, time_ns, op, 0, 4096, pages));
         self.device.accept(id, &mut self.pool, &self.ftl);
         id

@@ -2,11 +2,11 @@
 mod common;
 
 use common::{Log, settings};
+use ftlab_core::files::clients::{Clients, FileOp, Kind, Parameters, Step, fio};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Endurance, Files, Settings};
 use ftlab_core::sim::{self, Completion, Prepared};
 use ftlab_core::workload::Op;
-use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step, fio};
 use proptest::prelude::*;
 
 /// The same on the paper's FTLs.
@@ -103,7 +103,7 @@ fn run(settings: &Settings, clients: Clients, check: bool) -> (Report, Vec<Compl
 }
 
 fn benchmark(settings: &mut Settings, parameters: Parameters) -> Clients {
-    settings.workload.benchmark = Some(parameters);
+    settings.files.benchmark = Some(parameters);
     Clients::of_benchmark(settings).unwrap()
 }
 

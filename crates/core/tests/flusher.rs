@@ -4,11 +4,11 @@
 mod common;
 
 use common::{Log, settings};
+use ftlab_core::files::clients::{Clients, FileOp, Kind, Parameters, Step};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Files, Settings};
 use ftlab_core::sim::{Completion, Prepared, run_clients};
 use ftlab_core::workload::Op;
-use ftlab_core::workload::bench::{Clients, FileOp, Kind, Parameters, Step};
 
 const PAGE: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -29,7 +29,7 @@ fn run(settings: &Settings, clients: Clients) -> (Report, Vec<Completion>) {
 }
 
 fn benchmark(settings: &mut Settings, parameters: Parameters) -> (Report, Vec<Completion>) {
-    settings.workload.benchmark = Some(parameters);
+    settings.files.benchmark = Some(parameters);
     let clients = Clients::of_benchmark(settings).unwrap();
     run(settings, clients)
 }

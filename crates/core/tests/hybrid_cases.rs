@@ -8,8 +8,8 @@ mod common;
 mod hybrids;
 
 use ftlab_core::flash::Cause;
-use ftlab_core::ftl::Mark;
-use ftlab_core::ftl::merges::MergeKind;
+use ftlab_core::ftl::hybrid::merges::MergeKind;
+use ftlab_core::request::Mark;
 use hybrids::{Driver, KINDS, device};
 
 const NONE: (u64, u64) = (0, 0);

@@ -7,13 +7,13 @@ mod hybrid_devices;
 mod hybrids;
 
 use common::settings;
+use ftlab_core::files::clients::{Clients, Kind, Parameters};
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::settings::{Files, Settings};
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use ftlab_core::sim::{Completion, Prepared, run_clients};
-use ftlab_core::workload::bench::{Clients, Kind, Parameters};
 use ftlab_core::workload::{Op, Record};
 use hybrid_devices::device;
 use hybrids::KINDS;
@@ -117,7 +117,7 @@ fn requests_of(kind: Kind, settings: &Settings) -> Vec<Record> {
     settings.files = Files { page_cache_bytes: 512 << 20, discard: true, ..Files::default() };
     let paper = Parameters::of(kind);
     let second_ns = 1_000_000_000;
-    settings.workload.benchmark = Some(match kind {
+    settings.files.benchmark = Some(match kind {
         Kind::PostMark => Parameters { files: 16, transactions: 64, runs: 1, ..paper },
         Kind::SysBench => Parameters { file_size: 2 << 20, requests: 1000, ageing_ns: second_ns, ..paper },
         Kind::FileBench => {

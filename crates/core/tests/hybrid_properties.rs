@@ -12,8 +12,8 @@ mod reference;
 
 use std::collections::HashMap;
 
-use ftlab_core::ftl::Mark;
 use ftlab_core::ftl::settings::PartialWrite;
+use ftlab_core::request::Mark;
 use ftlab_core::settings::{Endurance, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};

@@ -4,10 +4,10 @@
 mod common;
 
 use common::{Log, checked, pages, settings};
-use ftlab_core::sched;
+use ftlab_core::files::clients::{Clients, FileOp, Step};
+use ftlab_core::host::sched;
 use ftlab_core::settings::{Files, Settings};
 use ftlab_core::sim::{Prepared, run_clients};
-use ftlab_core::workload::bench::{Clients, FileOp, Step};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;

@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use common::settings;
 use devices::{POLICIES, device};
 use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::PartialWrite;
-use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
@@ -46,7 +47,7 @@ impl Oracle {
     }
 
     fn operate(&mut self, op: Op, first: u32, pages: u32) {
-        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, head_partial: false, tail_partial: false };
         self.work.clear();
         // Where blocks are chosen by speed: some chips are waited for, some are not.
         (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
@@ -103,7 +104,7 @@ proptest! {
                     oracle.ftl.write_back(&mut oracle.work);
                 }
                 7 => {
-                    let need = Request { first, pages, head_partial: false, tail_partial: false };
+                    let need = Pages { first, pages, head_partial: false, tail_partial: false };
                     let page = oracle.ftl.translation_page(first);
                     oracle.ftl.prefetch(page, &mut [need, need].into_iter(), &mut oracle.work);
                 }

@@ -10,7 +10,8 @@ use ftlab_core::flash::media::{Change, Kind, Media, Spare, Tape};
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::recovery::{Flaw, Recovery};
-use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, check};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use hybrids::Driver;
 
@@ -46,7 +47,7 @@ fn program(page: u32, kind: Kind, owner: u32, seq: u64) -> Change {
 }
 
 fn write(ftl: &mut Ftl, first: u32, pages: u32, work: &mut Work) {
-    let request = Request { first, pages, head_partial: false, tail_partial: false };
+    let request = Pages { first, pages, head_partial: false, tail_partial: false };
     ftl.write(request, work);
 }
 
@@ -108,7 +109,7 @@ fn stale_translation_units_are_not_read_twice() {
         let mut media = media(&settings);
         let tape = Tape::new(ftl.engrave(&mut media));
         ftl.record(&tape, &media);
-        let request = Request { first: 0, pages: 8, head_partial: false, tail_partial: false };
+        let request = Pages { first: 0, pages: 8, head_partial: false, tail_partial: false };
         ftl.write(request, &mut work);
         ftl.flush(&mut work);
         ftl.write(request, &mut work);

@@ -11,7 +11,7 @@ mod hybrids;
 use common::{Log, pages, settings};
 use ftlab_core::Simulation;
 use ftlab_core::host::SubmitError;
-use ftlab_core::sched;
+use ftlab_core::host::sched;
 use ftlab_core::settings::{GcBackground, Settings};
 use ftlab_core::sim::{Completion, Observer, Prepared, RunError, run_prepared};
 use ftlab_core::workload::{Op, Record};

@@ -5,9 +5,10 @@ mod common;
 
 use common::settings;
 use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::gc::theory;
-use ftlab_core::ftl::{Ftl, Request};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -50,7 +51,7 @@ fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPl
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
     ftl.lay(&mut (0..settings.user_pages() as u32), &mut work);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
-    let page = |first| Request { first, pages: 1, head_partial: false, tail_partial: false };
+    let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
     let mut run = |writes: u64| {
         let before = work.counts().programs.iter().sum::<u64>();
         let mut written = 0;

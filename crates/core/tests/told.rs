@@ -10,12 +10,13 @@ use common::settings;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::PartialWrite;
-use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, check};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::{Endurance, Settings};
 use hybrids::Driver;
 
-const fn request(first: u32, pages: u32) -> Request {
-    Request { first, pages, head_partial: false, tail_partial: false }
+const fn request(first: u32, pages: u32) -> Pages {
+    Pages { first, pages, head_partial: false, tail_partial: false }
 }
 
 fn device(kind: &str) -> Settings {
@@ -87,7 +88,7 @@ fn hybrid_ftls_read_what_is_covered_in_part() {
         driver.lay(0..40);
         for (head_partial, pages) in [(true, 3), (false, 3)] {
             driver.work.reset();
-            let request = Request { first: 8, pages, head_partial, tail_partial: false };
+            let request = Pages { first: 8, pages, head_partial, tail_partial: false };
             driver.ftl.write(request, &mut driver.work);
             let host = driver.work.counts().reads[ftlab_core::flash::Cause::Host as usize];
             assert_eq!(host, u64::from(reads && head_partial), "{kind}");

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use common::settings;
 use ftlab_core::flash::{Cause, Operation, Timing, Work};
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, check};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -49,7 +50,7 @@ impl Device {
 
     /// Reads or writes; mapping reads, mapping programs and misses.
     fn take(&mut self, write: bool, first: u32, pages: u32) -> (usize, usize, u32) {
-        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, head_partial: false, tail_partial: false };
         self.work.clear();
         let misses = if write {
             self.ftl.write(request, &mut self.work)

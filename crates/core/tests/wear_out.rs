@@ -12,8 +12,9 @@ use devices::device;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::wear::StaticLeveling;
-use ftlab_core::ftl::{Ftl, Request, check};
+use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::{Report, State};
+use ftlab_core::request::Pages;
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};
@@ -290,7 +291,7 @@ impl Driven {
 
     fn operate(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
-        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, head_partial: false, tail_partial: false };
         let work = &mut self.work;
         let (before, after) = {
             let before = self.ftl.refused();

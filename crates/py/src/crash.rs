@@ -89,7 +89,7 @@ fn open(
     stopped: &mut Option<Fault>,
 ) -> Result<Box<dyn Source + Send>, SourceError> {
     let workload = &settings.workload;
-    let files = workload.benchmark.is_some() || workload.fio_job.is_some();
+    let files = settings.files.benchmark.is_some() || workload.fio_job.is_some();
     if workload.trace.is_none() && workload.synthetic.is_none() && !files {
         return Ok(Box::new(Requests::new(settings, seed).with_fua(seed)));
     }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use ftlab_core::files::clients::{Clients, fio};
 use ftlab_core::settings::Settings;
-use ftlab_core::workload::bench::{Clients, fio};
 use ftlab_core::workload::{Generator, Record, Source, SourceError, SourceSummary};
 use ftlab_trace::{Chunk, ChunkIter, GoOn, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
@@ -106,7 +106,7 @@ fn open_raising(
     let workload = &settings.workload;
     Ok(match (&workload.trace, &workload.synthetic) {
         (Some(_), Some(_)) => return Err(Fault::User(TWO_WORKLOADS.into())),
-        (None, None) if workload.benchmark.is_some() || workload.fio_job.is_some() => {
+        (None, None) if settings.files.benchmark.is_some() || workload.fio_job.is_some() => {
             return Err(Fault::User(NO_TRACE.into()));
         }
         (None, None) => return Err(Fault::User(NO_WORKLOAD.into())),

@@ -14,11 +14,11 @@ use std::time::Duration;
 use common::campaign::campaign;
 use ftlab_config::{Base, Override, Resolved, presets, resolve, schema};
 use ftlab_core::Simulation;
+use ftlab_core::files::clients::{Clients, fio};
 use ftlab_core::metrics::Preconditioning;
 use ftlab_core::settings::Replay;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Summary, crash};
 use ftlab_core::sim::{Activity, Completion, Observer, Prepared, RunError, run_clients, run_prepared};
-use ftlab_core::workload::bench::{Clients, fio};
 use ftlab_core::workload::{Generator, Op, Record, Source, SourceError};
 use rand::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus as Draw;
@@ -276,11 +276,11 @@ enum Load {
 
 impl Load {
     fn of(grown: &mut Grown, draw: &mut Draw) -> Load {
-        let workload = &grown.resolved.settings.workload;
-        if workload.benchmark.is_some() {
+        let settings = &grown.resolved.settings;
+        if settings.files.benchmark.is_some() {
             return Load::Benchmark;
         }
-        if workload.synthetic.is_some() {
+        if settings.workload.synthetic.is_some() {
             return Load::Synthetic;
         }
         if draw.random_range(0..6) == 0 {
@@ -343,17 +343,28 @@ fn submitted(
     prepared: Prepared,
     records: &[Record],
     draw: &mut Draw,
+) -> Result<Option<String>, String> {
+    let mut watch = Watch::new(false);
+    let report = submit_all(resolved, prepared, records, draw, &mut watch);
+    outcome(report, &watch, "submitted")
+}
+
+fn submit_all(
+    resolved: &Resolved,
+    prepared: Prepared,
+    records: &[Record],
+    draw: &mut Draw,
+    watch: &mut Watch,
 ) -> Result<String, RunError> {
     let mut simulation = Simulation::new(&resolved.settings, prepared);
-    let mut watch = Watch::new(false);
     for record in records {
         simulation.submit(*record).expect("it is within the device");
         if record.time_ns > simulation.now_ns() && draw.random() {
             let until_ns = draw.random_range(simulation.now_ns()..record.time_ns);
-            simulation.advance(until_ns, &mut watch)?;
+            simulation.advance(until_ns, watch)?;
         }
     }
-    simulation.run_until_idle(&mut watch)?;
+    simulation.run_until_idle(watch)?;
     Ok(serde_json::to_string(&simulation.report()).unwrap())
 }
 
@@ -377,6 +388,8 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
         match Prepared::new(settings, &mut watch, check) {
             Ok(prepared) => Ok(Some(prepared)),
             Err(RunError::Source(SourceError::Interrupted)) if watch.stopped => Ok(None),
+            // Preconditioning wore the device out.
+            Err(RunError::Source(SourceError::Input(_))) => Ok(None),
             Err(error) => Err(format!("preconditioning: {error}")),
         }
     };
@@ -394,9 +407,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
         && settings.workload.replay == Replay::Open
         && let Some(prepared) = prepare(false)?
     {
-        let outside =
-            submitted(resolved, prepared, records, draw).map_err(|error| format!("submitted: {error}"))?;
-        same(&checked, &Some(outside), "replayed and submitted")?;
+        same(&checked, &submitted(resolved, prepared, records, draw)?, "replayed and submitted")?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What requests look up in the mapping, if a result is to show how a cache of another size had done.
 
-use crate::ftl::{Ftl, Inspect, LookUp, Request};
+use crate::ftl::{Ftl, Inspect, LookUp};
+use crate::request::Pages;
 use crate::util::StackDistances;
 
 /// Entries, or units, that are all followed; of more a sample is.
@@ -28,7 +29,7 @@ impl Lookups {
 
     /// A request issues.
     #[cold]
-    pub fn request(&mut self, pages: Request, ftl: &Ftl) {
+    pub fn request(&mut self, pages: Pages, ftl: &Ftl) {
         for lpn in pages.first..pages.first + pages.pages {
             self.entries.reference(lpn);
             self.units.reference(ftl.translation_page(lpn));

@@ -21,7 +21,8 @@ use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::flash::parallel::{Allocation, Place};
-use crate::ftl::{Cooperate, Ftl, Idle, Locate, LookUp, Mark, Serve};
+use crate::ftl::{Cooperate, Ftl, Idle, Locate, LookUp, Serve};
+use crate::request::Mark;
 use crate::request::{Pool, Request, Window};
 use crate::util::{Divider, NONE};
 use crate::workload::Op;
@@ -165,7 +166,7 @@ impl Device {
 
     /// The chips of a request's pages where static allocation puts them (VIOS, eq. (1)).
     #[inline]
-    fn window(&self, pages: crate::ftl::Request, ftl: &Ftl) -> Window {
+    fn window(&self, pages: crate::request::Pages, ftl: &Ftl) -> Window {
         if pages.pages == 0 || self.touch != Touch::Window {
             return Window { first: 0, width: 0 };
         }
@@ -256,7 +257,7 @@ impl Device {
 
     /// A request whose chips do not follow one another begins.
     #[cold]
-    fn begin_elsewhere(&mut self, pages: crate::ftl::Request, ftl: &Ftl, work: &mut Work) {
+    fn begin_elsewhere(&mut self, pages: crate::request::Pages, ftl: &Ftl, work: &mut Work) {
         if self.touch == Touch::Unknown {
             return work.set_busy(self.array.busy());
         }
@@ -412,7 +413,7 @@ impl Device {
 fn marked(
     ftl: &mut (impl Cooperate + Serve),
     op: Op,
-    pages: crate::ftl::Request,
+    pages: crate::request::Pages,
     mark: Mark,
     work: &mut Work,
 ) -> u32 {

@@ -5,8 +5,8 @@
 //! the file that was not written meanwhile must be on the device with its newest token, and a read must
 //! deliver the newest.
 
-use crate::cache::PAGE;
-use crate::fs::Fs;
+use crate::files::cache::PAGE;
+use crate::files::fs::Fs;
 use crate::request::Paging;
 use crate::util::NONE;
 use crate::workload::Op;
@@ -177,7 +177,7 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fs::Mkfs;
+    use crate::files::fs::Mkfs;
 
     /// A page whose write is lost, is older, or of which the device has an older version, is found.
     #[test]

@@ -3,15 +3,18 @@
 //!
 //! [`FileHost`] is to the loop what a trace is: it says when its next request arrives and hands it over.
 //! Beyond that it has timers (clients, the flusher, the journal's commit) and is told of completions. Its
-//! parts know nothing of each other: [`crate::workload::bench`] says what clients do,
-//! [`crate::fs`] where things lie, [`crate::cache`] what is in memory; here is when.
+//! parts know nothing of each other: [`crate::files::clients`] says what clients do,
+//! [`crate::files::fs`] where things lie, [`crate::files::cache`] what is in memory; here is when.
 //!
 //! Read into it: every client has a processor of its own; a page that is being written is not submitted
 //! again before that has ended (as Linux waits for write-back); pages are submitted one by one, and the
 //! block layer merges them.
 
+pub mod cache;
 mod check;
-mod clients;
+mod chosen;
+pub mod clients;
+pub mod fs;
 mod ops;
 pub mod settings;
 mod stats;
@@ -19,13 +22,13 @@ mod writeback;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::cache::{PAGE, PageCache, Policy};
 use crate::clock::{Clock, NEVER};
-use crate::fs::{BLOCK, Fs, Tid};
+use crate::files::cache::{PAGE, PageCache, Policy};
+use crate::files::clients::{Client, Clients, FileOp};
+use crate::files::fs::{BLOCK, Fs, Tid};
 use crate::host::Arrivals;
 use crate::request::{Paging, Pool, Request};
 use crate::util::NONE;
-use crate::workload::bench::{Client, Clients, FileOp};
 use crate::workload::{Op, SourceError};
 use check::Check;
 use ops::Active;
@@ -165,7 +168,7 @@ impl FileHost {
         let count = clients.clients.len() as u32;
         let fs = Fs::new(settings.files.mkfs(), (settings.user_bytes() / BLOCK) as u32, count);
         let mut config = settings.files.clone();
-        let cooperates = crate::sched::cooperates(&settings.host.scheduler);
+        let cooperates = crate::host::sched::cooperates(&settings.host.scheduler);
         let policy = Policy::new(&config.flush_policy, cooperates, block_bytes);
         config.flush_policy = policy.name().into();
         config.global_tree |= cooperates || policy != Policy::Baseline;

@@ -1,10 +1,10 @@
 //! How clients' operations go on, step by step, until they have to wait.
 
 use super::{Blocked, Direct, FileHost, For, share};
-use crate::cache::PAGE;
-use crate::fs::{Full, Tid};
+use crate::files::cache::PAGE;
+use crate::files::clients::{FileOp, Moment, Step};
+use crate::files::fs::{Full, Tid};
 use crate::util::NONE;
-use crate::workload::bench::{FileOp, Moment, Step};
 use crate::workload::{Op, SourceError};
 
 /// Simulated time at which no client goes on, ns: beyond it the device's own steps would leave 64 bits.

@@ -1,9 +1,10 @@
 //! The keys of `[host]` above the block layer: page cache, file system and their host.
 
-use crate::cache::PAGE;
 use crate::config::section::{ANY_TIME, bytes, one_of, share};
 use crate::config::{Contradiction, Kind, over, section};
-use crate::fs::{BLOCK, Mkfs};
+use crate::files::cache::PAGE;
+use crate::files::clients::Parameters;
+use crate::files::fs::{BLOCK, Mkfs};
 use crate::host::settings as host;
 
 section! {
@@ -30,12 +31,12 @@ const PER_BYTE: Kind = Kind::TimePerByte;
 
 section! {
     /// Page cache, file system and their host.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Files {
         /// Memory of the page cache above the scheduler, for benchmarks and fio jobs; a trace enters below it.
         page_cache_bytes: u64 = "host.page_cache", bytes(0, 1 << 40), "0B";
         /// Which dirty pages the page cache flushes together.
-        flush_policy: String = "host.flush_policy", one_of(crate::cache::policies), "auto";
+        flush_policy: String = "host.flush_policy", one_of(crate::files::cache::policies), "auto";
         /// Dirty share of the page cache beyond which write-back starts (Linux 2.6.32).
         background_ppm: u64 = "host.dirty_background_ratio", share(1, 1_000_000), "10%";
         /// Dirty share of the page cache beyond which writers wait (Linux 2.6.32).
@@ -61,6 +62,8 @@ section! {
         discard: bool = "host.discard", "false";
         /// Flush the device before and after each commit block of the journal (ext4: barrier=1).
         barriers: bool = "host.barriers", "true";
+        /// The benchmark, if chosen.
+        benchmark: Option<Parameters>;
     }
 }
 
@@ -78,7 +81,7 @@ const LEAST: u64 = 256;
 pub(crate) fn check(settings: &Settings) -> Result<(), Contradiction> {
     page_cache(&settings.files)?;
     file_system(settings)?;
-    super::clients::check(settings)
+    super::chosen::check(settings)
 }
 
 fn page_cache(files: &Files) -> Result<(), Contradiction> {
@@ -102,7 +105,7 @@ fn file_system(settings: &Settings) -> Result<(), Contradiction> {
     let blocks = settings.user_bytes() / BLOCK;
     if blocks < LEAST || blocks > u64::from(u32::MAX) {
         // A trace needs no file system, and device sizes like these are for traces.
-        if settings.workload.benchmark.is_none() && settings.workload.fio_job.is_none() {
+        if settings.files.benchmark.is_none() && settings.workload.fio_job.is_none() {
             return Ok(());
         }
         let message =

@@ -1,13 +1,13 @@
 //! What is counted above the block layer.
 
 use super::FileHost;
-use crate::cache::{PAGE, PageCache};
+use crate::files::cache::{PAGE, PageCache};
+use crate::files::clients::{Clients, FileOp};
 use crate::flash::{Cause, Counts};
-use crate::ftl::merges::MergeStats;
+use crate::ftl::hybrid::merges::MergeStats;
 use crate::metrics::{self, ByCause, Histogram, Operations, Run, Series, Summary};
 use crate::request::Request;
 use crate::workload::Op;
-use crate::workload::bench::{Clients, FileOp};
 
 /// Why pages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,9 +13,9 @@
 use super::settings::Files;
 use super::stats::Reason;
 use super::{Blocked, FileHost, For};
-use crate::cache::PAGE;
 use crate::clock::NEVER;
-use crate::fs::Tid;
+use crate::files::cache::PAGE;
+use crate::files::fs::Tid;
 use crate::workload::Op;
 
 /// Pages of a file that the flusher submits before it looks at the queue again.
@@ -80,7 +80,7 @@ impl FileHost {
         let old_ns = self.flusher.old_ns.expect("there is a limit");
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
-        let which = |buffer: &crate::fs::Buffer| buffer.is_writable() && buffer.dirtied_ns <= old_ns;
+        let which = |buffer: &crate::files::fs::Buffer| buffer.is_writable() && buffer.dirtied_ns <= old_ns;
         self.fs.journal.writable(&mut self.fs.buffers, which, &mut found);
         found.iter().for_each(|&id| self.write_in_place(id));
         self.scratch = found;

@@ -14,8 +14,8 @@
 //! on flash, one read and program for each translation page concerned. Small steps therefore
 //! write more of them than a collection of a whole block, which writes each page once.
 
+use super::blocks::pool::BlockPool;
 use super::log::{self, Log};
-use super::pool::BlockPool;
 use crate::config::section::count;
 use crate::config::{Contradiction, section, switch};
 use crate::ftl::settings::Settings;

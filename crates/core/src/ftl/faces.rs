@@ -6,11 +6,13 @@
 use std::io;
 
 use super::background::GcBackground;
-use super::merges::MergeStats;
-use super::{BlockSize, Ftl, MapStats, Mark, Request, UnitSpace, endurance, with_ftl};
+use super::blocks::endurance;
+use super::hybrid::merges::MergeStats;
+use super::{Ftl, MapStats, UnitSpace, with_ftl};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
+use crate::request::{BlockSize, Mark, Pages};
 use crate::util::codec::Encoder;
 
 /// Declares the traits, and implements them for [`Ftl`].
@@ -49,19 +51,19 @@ faces! {
     /// when the steps run, in this order on each chip.
     trait Serve {
         /// Reads; returns the mapping-cache misses.
-        fn read(self: &mut Self, request: Request, work: &mut Work) -> u32;
+        fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32;
         /// Writes; returns the mapping-cache misses.
-        fn write(self: &mut Self, request: Request, work: &mut Work) -> u32;
+        fn write(self: &mut Self, request: Pages, work: &mut Work) -> u32;
         /// Reads as marked.
-        fn read_marked(self: &mut Self, request: Request, mark: Mark, work: &mut Work) -> u32;
+        fn read_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
         /// Writes as marked.
-        fn write_marked(self: &mut Self, request: Request, mark: Mark, work: &mut Work) -> u32;
+        fn write_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
         /// Trims; returns the mapping-cache misses.
-        fn trim(self: &mut Self, request: Request, work: &mut Work) -> u32;
+        fn trim(self: &mut Self, request: Pages, work: &mut Work) -> u32;
         /// Makes everything written and trimmed before durable: a power cut after it takes nothing back.
         fn flush(self: &mut Self, work: &mut Work);
         /// Brings in the mappings of one translation page that these requests miss.
-        fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work);
+        fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work);
         /// Whether the device has turned read-only: it reads, and refuses writes, trims and flushes.
         fn is_read_only(self: &Self) -> bool;
         /// Writes, trims and flushes refused so far, of which some pages may have been served.
@@ -187,7 +189,7 @@ faces! {
         ///
         /// # Errors
         /// The first broken one, in words.
-        fn verify_request(self: &Self, request: Request) -> Result<(), String>;
+        fn verify_request(self: &Self, request: Pages) -> Result<(), String>;
         /// All invariants.
         ///
         /// # Errors

@@ -6,16 +6,12 @@
 //! another kind ([`FlashTranslation`]), as the hybrid FTLs are.
 
 pub mod background;
+pub mod blocks;
 pub(crate) mod check;
-pub mod endurance;
 pub mod faces;
 pub mod gc;
-pub mod hybrid;
-mod layout;
 pub mod log;
-pub mod merges;
 pub mod page_mapped;
-pub mod pool;
 pub mod recovery;
 pub mod settings;
 pub mod wear;
@@ -30,58 +26,6 @@ pub use map::pages::MapStats;
 pub use map::units::UnitSpace;
 use page_mapped::PageMapped;
 use recovery::{Flaw, Recovery};
-
-/// The logical pages of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// First LPN.
-    pub first: u32,
-    /// Number of pages.
-    pub pages: u32,
-    /// The first page is covered in part only.
-    pub head_partial: bool,
-    /// The last page is covered in part only (of a one-page request, at either end).
-    pub tail_partial: bool,
-}
-
-/// What the host says of a request beside its pages; all but `fua` are false unless its scheduler knows better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
-    /// Part of a block issue under cooperation: announced by COOP_Query, so nothing need be guessed.
-    pub coop: bool,
-    /// COOP_Issue of the logical block of its first page goes ahead of it.
-    pub begin: bool,
-    /// COOP_Complete of that logical block follows it.
-    pub end: bool,
-    /// Padding: pages read, or written back unchanged, to make a block whole.
-    pub pad: bool,
-    /// Of a write: it completes when it would survive a power cut (force unit access).
-    pub fua: bool,
-}
-
-impl Mark {
-    /// Whether anything is said.
-    #[inline]
-    pub fn any(self) -> bool {
-        self.coop | self.begin | self.end | self.pad | self.fua
-    }
-}
-
-/// Sizes of a logical block: the answer to COOP_GetSize.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockSize {
-    /// Pages of a block.
-    pub pages: u32,
-    /// Bytes of a page (FPS).
-    pub page_bytes: u32,
-}
-
-impl BlockSize {
-    /// Bytes of a block (FBS).
-    pub fn block_bytes(self) -> u64 {
-        u64::from(self.pages) * u64::from(self.page_bytes)
-    }
-}
 
 /// An FTL: how it is made, and what is known of it beforehand. What others ask of it are its [`faces`].
 pub trait FlashTranslation:
@@ -144,8 +88,22 @@ macro_rules! registry {
             pub mod units;
             $(pub mod $module;)*
         }
-        $(pub mod $place;)*
+        /// Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages.
+        pub mod hybrid {
+            mod audit;
+            pub mod frame;
+            pub mod layout;
+            pub mod logs;
+            pub mod merges;
+            mod recover;
+            mod state;
+            pub mod store;
+            mod told;
+            mod trims;
+            $(pub mod $place;)*
+        }
         $(use map::$module;)*
+        $(use hybrid::$place;)*
 
         /// A registered FTL.
         #[derive(Clone, Debug)]
@@ -289,7 +247,7 @@ pub fn keeps_trims(settings: &Settings) -> bool {
 /// # Errors
 /// [`Contradiction`] naming the key to change.
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
-    endurance::check(settings)?;
+    blocks::endurance::check(settings)?;
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))
 }
 

@@ -18,9 +18,9 @@
 //! out not to be cold, exceed it by a little. Translation blocks that are filled one at a time, where
 //! mappings are flushed by amount, are left out: they are rewritten by the log itself. Wear is levelled within a chip: data does not change chips under static allocation.
 
+use super::blocks::pool::BlockPool;
 use super::log::Log;
 use super::map::pages::TranslationPages;
-use super::pool::BlockPool;
 use crate::config::section::count;
 use crate::config::{choice, section, switch};
 use crate::flash::Work;

@@ -10,10 +10,10 @@
 use std::ops::Range;
 
 use super::Arrivals;
-use crate::coop::DeviceView;
+use crate::host::awareness::DeviceView;
+use crate::host::sched::Around;
 use crate::host::settings::Settings;
 use crate::request::{Ages, Paging, Pool, Request};
-use crate::sched::Around;
 use crate::util::NONE;
 use crate::workload::Op;
 

@@ -6,7 +6,7 @@
 //! None joins one that came before a pending write or trim of what it is about, nor a write or trim one
 //! before such a read: it would pass them.
 //! A request that is in a scheduler's queue keeps its place there and its class (hit or miss, the batch of its
-//! translation page) of its admission; sizes count as they have become ([`crate::sched::Scheduler::grown`]).
+//! translation page) of its admission; sizes count as they have become ([`crate::host::sched::Scheduler::grown`]).
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,10 +1,12 @@
 //! The host's block layer: the pending queue with admission, merging and deadline, the scheduler.
 
 mod arrivals;
+pub mod awareness;
 mod blocks;
 pub(crate) mod check;
 mod merge;
 mod replay;
+pub mod sched;
 pub mod settings;
 mod submitted;
 
@@ -13,10 +15,10 @@ pub use blocks::block_pages;
 pub use replay::{Intake, LATEST_NS, Replayed};
 pub use submitted::{Submission, SubmitError, Submitted};
 
-use crate::coop::{Awareness, DeviceView};
+use crate::host::awareness::{Awareness, DeviceView};
+use crate::host::sched::{Decision, Sched};
 use crate::host::settings::Settings;
 use crate::request::{Ages, Pool, Queue};
-use crate::sched::{Decision, Sched};
 use crate::util::NONE;
 use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};

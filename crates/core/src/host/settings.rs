@@ -27,11 +27,11 @@ section! {
         /// Requests the scheduler's pending queue holds.
         queue_depth: u32 = "host.queue_depth", count(1, 1 << 30) or "unlimited", "128";
         /// I/O scheduler.
-        scheduler: String = "host.scheduler", one_of(crate::sched::choices), "noop";
+        scheduler: String = "host.scheduler", one_of(crate::host::sched::choices), "noop";
         /// A request that has waited this long is dispatched before any choice.
         deadline_ns: Option<u64> = "host.deadline", ANY_TIME or "none", "10ms";
         /// How the scheduler learns which mappings the device caches.
-        awareness: String = "host.awareness", one_of(crate::coop::choices), "full";
+        awareness: String = "host.awareness", one_of(crate::host::awareness::choices), "full";
         /// Adjacent requests in the pending queue merge up to this; 0B: never; auto: where they come from a page
         /// cache 512KiB, or a flash block under irbw, padding and coop; else never.
         merge_limit: Option<u64> = "host.merge_limit", bytes(0, 1 << 40) or "auto", "auto";
@@ -39,6 +39,6 @@ section! {
         /// flash block's.
         merge_boundary: Option<u64> = "host.merge_boundary", bytes(512, 1 << 40) or "none", "none";
         /// Keys of the schedulers.
-        sched: crate::sched::Keys;
+        sched: crate::host::sched::Keys;
     }
 }

@@ -13,7 +13,7 @@
 use serde::Serialize;
 
 use super::Recorder;
-use crate::ftl::endurance::Life;
+use crate::ftl::blocks::endurance::Life;
 
 /// `health`.
 #[derive(Clone, Debug, Serialize)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Health, Histogram, Parts, Preconditioning, Recorder, Summary};
 use crate::device::{Device, Overlaps};
 use crate::flash::{Cause, Counts};
-use crate::ftl::merges::{MergeCount, MergeKind, MergeStats};
+use crate::ftl::hybrid::merges::{MergeCount, MergeKind, MergeStats};
 use crate::ftl::{Ftl, Inspect};
 use crate::workload::SourceSummary;
 

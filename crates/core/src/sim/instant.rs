@@ -1,10 +1,10 @@
 //! One instant of a simulation.
 
 use super::{Completion, Feed, Observer, RunError, Simulation};
-use crate::coop::DeviceView;
 use crate::files::Done;
 use crate::ftl::{Inspect, Police};
 use crate::host::Arrivals;
+use crate::host::awareness::DeviceView;
 use crate::sim::Activity;
 use crate::util::NONE;
 use crate::workload::SourceError;
@@ -198,7 +198,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn verify(&mut self, pages: crate::ftl::Request) -> Result<(), RunError> {
+    fn verify(&mut self, pages: crate::request::Pages) -> Result<(), RunError> {
         let Some(checker) = &mut self.check else { return Ok(()) };
         if checker.lpns <= VERIFY_WHOLE || self.completed >= checker.next_whole {
             checker.next_whole = self.completed * 2;

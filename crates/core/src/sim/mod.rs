@@ -16,15 +16,15 @@ mod state;
 mod timeline;
 
 use crate::clock::NEVER;
-use crate::coop::DeviceView;
 use crate::device::Device;
 use crate::files::FileHost;
+use crate::files::clients::Clients;
 use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare};
+use crate::host::awareness::DeviceView;
 use crate::host::{Arrivals, Host, Replayed, SubmitError, Submitted, block_pages};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::settings::Settings;
-use crate::workload::bench::Clients;
 use crate::workload::{Record, Source, SourceError};
 use feed::Feed;
 use instant::Checker;

@@ -16,8 +16,9 @@ use super::{Observer, RunError};
 use crate::device::settings::{PreconditionKind, WriteOrder};
 use crate::flash::media::Tape;
 use crate::flash::{Timing, Work};
-use crate::ftl::{Ftl, Inspect, Locate, LookUp, Police, Prepare, Request, Serve};
+use crate::ftl::{Ftl, Inspect, Locate, LookUp, Police, Prepare, Serve};
 use crate::metrics::{Outcome, Preconditioning};
+use crate::request::Pages;
 use crate::settings::Settings;
 use crate::util::{NONE, below, stream};
 use crate::workload::{Scatter, SourceError};
@@ -138,7 +139,7 @@ impl Prepared {
         while left > 0 {
             let chunk = left.min(WRITES);
             for _ in 0..chunk {
-                let request = Request { first: draw(), pages: 1, head_partial: false, tail_partial: false };
+                let request = Pages { first: draw(), pages: 1, head_partial: false, tail_partial: false };
                 self.ftl.write(request, &mut self.work);
                 self.work.clear();
             }

@@ -1,6 +1,5 @@
 //! What enters the stack: block requests, from a trace or a generator.
 
-pub mod bench;
 mod scatter;
 pub mod settings;
 mod synthetic;

@@ -1,6 +1,5 @@
 //! `[workload]` and the generator's table.
 
-use super::bench::Parameters;
 use crate::config::section::{ANY_TIME, OPERATION, bytes, count, defaults, number, one_of, share};
 use crate::config::{Key, Kind, Section, SizeMix, Value, Values, choice, section};
 
@@ -36,8 +35,6 @@ section! {
         synthetic: Option<Synthetic>;
         /// Job file of fio: its jobs run as closed loops, past the page cache (direct=1) or through it.
         fio_job: Option<String> = "workload.fio_job", PATH;
-        /// The benchmark, if chosen.
-        benchmark: Option<Parameters>;
     }
 }
 

@@ -2,9 +2,10 @@
 #![allow(dead_code)]
 
 use ftlab_core::flash::{Cause, Timing, Work};
+use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::merges::{MergeKind, MergeStats};
-use ftlab_core::ftl::{Ftl, Mark, Request};
+use ftlab_core::ftl::hybrid::merges::{MergeKind, MergeStats};
+use ftlab_core::request::{Mark, Pages};
 use ftlab_core::settings::Settings;
 
 use crate::common::settings;
@@ -55,7 +56,7 @@ impl Driver {
 
     pub fn marked(&mut self, first: u32, pages: u32, mark: Mark) {
         self.work.clear();
-        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, head_partial: false, tail_partial: false };
         self.ftl.write_marked(request, mark, &mut self.work);
         self.verify();
     }
@@ -71,7 +72,7 @@ impl Driver {
 
     pub fn trim(&mut self, first: u32, pages: u32) {
         self.work.clear();
-        let request = Request { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, head_partial: false, tail_partial: false };
         self.ftl.trim(request, &mut self.work);
         self.verify();
     }

@@ -31,9 +31,9 @@
 //! Each step can be cut; what it leaves is found by the next recovery like anything else. Pages without
 //! data are left out when blocks are merged, so that only a scan of all pages finds all.
 
-use super::Hybrid;
+use super::frame::{Hybrid, complete};
+use super::logs::{FoundLog, Logs};
 use super::store::{Block, Role, Store};
-use super::{FoundLog, Logs, complete};
 use crate::flash::media::{Change, Kind, Media, Page, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};

@@ -12,8 +12,8 @@ use crate::flash::media::Kind;
 use crate::flash::medium::Medium;
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
-use crate::ftl::merges::{MergeKind, MergeStats};
-use crate::ftl::pool::BlockPool;
+use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::hybrid::merges::{MergeKind, MergeStats};
 use crate::ftl::settings::Settings;
 use crate::util::{Bits, Divider, NONE};
 

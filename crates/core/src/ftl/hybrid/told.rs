@@ -1,13 +1,15 @@
 //! What a hybrid FTL tells others: where data lies, what it has counted. Its whole map is in RAM.
 
-use super::{Hybrid, Logs};
+use super::frame::Hybrid;
+use super::logs::Logs;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
-use crate::ftl::endurance::Life;
+use crate::ftl::blocks::endurance::Life;
+use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
-use crate::ftl::merges::MergeStats;
-use crate::ftl::{Idle, Inspect, Locate, LookUp, Police, Request, Survive, UnitSpace};
+use crate::ftl::{Idle, Inspect, Locate, LookUp, Police, Survive, UnitSpace};
+use crate::request::Pages;
 
 impl<L: Logs> Idle for Hybrid<L> {
     fn write_back(&mut self, _work: &mut Work) -> bool {
@@ -127,7 +129,7 @@ impl<L: Logs> Police for Hybrid<L> {
         self.store.version(lpn)
     }
 
-    fn verify_request(&self, request: Request) -> Result<(), String> {
+    fn verify_request(&self, request: Pages) -> Result<(), String> {
         (request.first..request.first + request.pages).try_for_each(|lpn| self.store.verify_lpn(lpn))
     }
 

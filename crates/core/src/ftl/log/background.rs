@@ -21,8 +21,8 @@ use super::shape::sure_slots;
 use super::speed::Speed;
 use super::{Log, State};
 use crate::flash::Work;
+use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
-use crate::ftl::pool::BlockPool;
 use crate::util::NONE;
 
 /// What is collected in the background: of each chip the victim, if one is begun, and how many

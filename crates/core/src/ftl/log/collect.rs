@@ -3,8 +3,8 @@
 use super::speed::Speed;
 use super::{Block, Log, State};
 use crate::flash::{Cause, Work};
+use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
-use crate::ftl::pool::BlockPool;
 use crate::util::{NONE, memory};
 
 impl Log {

@@ -3,7 +3,7 @@
 use super::speed::Speed;
 use super::{Block, Log, Shape, State, shape::sure_slots};
 use crate::flash::Work;
-use crate::ftl::pool::BlockPool;
+use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
 impl Log {

@@ -47,8 +47,8 @@ pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, live_most};
 use speed::{Partly, Speed};
 use trims::Trims;
 
+use super::blocks::pool::BlockPool;
 use super::gc::{Policy, Space};
-use super::pool::BlockPool;
 use crate::flash::medium::Medium;
 use crate::flash::{Cause, Work};
 use crate::ftl::settings::Settings;

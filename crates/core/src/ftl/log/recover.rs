@@ -1,7 +1,7 @@
 //! A log made anew from what a power cut left on flash.
 
 use super::{Block, Log, Shape, State};
-use crate::ftl::pool::BlockPool;
+use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 

@@ -12,8 +12,8 @@
 
 use super::{Block, Log, State};
 use crate::flash::{Cause, Work};
+use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
-use crate::ftl::pool::BlockPool;
 use crate::util::NONE;
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@
 //! the argument of [`super`] holds.
 
 use super::Log;
-use crate::ftl::pool::BlockPool;
+use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
 /// Partly written blocks that are set aside while another takes the writes.

@@ -20,7 +20,7 @@
 use super::Log;
 use crate::flash::Work;
 use crate::flash::media::Kind;
-use crate::ftl::pool::BlockPool;
+use crate::ftl::blocks::pool::BlockPool;
 use crate::util::{Bits, NONE};
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use super::pages::TranslationPages;
 use crate::flash::{Cause, Work};
+use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::Log;
-use crate::ftl::pool::BlockPool;
 
 /// What a mapping cache works on while it serves a request.
 pub struct Context<'a> {

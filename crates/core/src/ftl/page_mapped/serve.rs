@@ -5,7 +5,8 @@ use super::PageMapped;
 use crate::flash::{Cause, Work};
 use crate::ftl::map::context::Context;
 use crate::ftl::map::translation::Translation;
-use crate::ftl::{Idle, Mark, Request, Serve, background};
+use crate::ftl::{Idle, Serve, background};
+use crate::request::{Mark, Pages};
 use crate::util::NONE;
 
 impl<T: Translation> PageMapped<T> {
@@ -38,7 +39,7 @@ impl<T: Translation> PageMapped<T> {
 
     /// Reads as the cause says.
     #[inline]
-    pub(super) fn read_for(&mut self, request: Request, cause: Cause, work: &mut Work) -> u32 {
+    pub(super) fn read_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
         let end = request.first + request.pages;
         let mut misses = 0;
         let mut read_up_to = request.first;
@@ -60,7 +61,7 @@ impl<T: Translation> PageMapped<T> {
 
     /// Writes as the cause says.
     #[inline]
-    pub(super) fn write_for(&mut self, request: Request, cause: Cause, work: &mut Work) -> u32 {
+    pub(super) fn write_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
         let last = request.first + request.pages - 1;
         let mut misses = 0;
         for lpn in request.first..=last {
@@ -82,19 +83,19 @@ impl<T: Translation> PageMapped<T> {
 }
 
 impl<T: Translation> Serve for PageMapped<T> {
-    fn read(&mut self, request: Request, work: &mut Work) -> u32 {
+    fn read(&mut self, request: Pages, work: &mut Work) -> u32 {
         self.read_for(request, Cause::Host, work)
     }
 
-    fn write(&mut self, request: Request, work: &mut Work) -> u32 {
+    fn write(&mut self, request: Pages, work: &mut Work) -> u32 {
         self.write_for(request, Cause::Host, work)
     }
 
-    fn read_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+    fn read_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         self.read_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work)
     }
 
-    fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+    fn write_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let misses = self.write_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work);
         if mark.fua {
             self.program_begun(work);
@@ -102,7 +103,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         misses
     }
 
-    fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
+    fn trim(&mut self, request: Pages, work: &mut Work) -> u32 {
         let mut misses = 0;
         if self.read_only {
             self.refuse();
@@ -135,7 +136,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         }
     }
 
-    fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Request>, work: &mut Work) {
+    fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) {
         self.missing.clear();
         self.seen.reset();
         let first = u64::from(page) * u64::from(self.pages.entries());

@@ -3,11 +3,13 @@
 use super::PageMapped;
 use crate::flash::Work;
 use crate::flash::variation::Speeds;
+use crate::ftl::blocks::endurance;
+use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
-use crate::ftl::merges::MergeStats;
-use crate::ftl::{BlockSize, Cooperate, Inspect, Locate, LookUp, Police, Request, endurance};
+use crate::ftl::{Cooperate, Inspect, Locate, LookUp, Police};
+use crate::request::{BlockSize, Pages};
 use crate::util::NONE;
 
 impl<T: Translation> Locate for PageMapped<T> {
@@ -129,7 +131,7 @@ impl<T: Translation> Police for PageMapped<T> {
         self.data.version(lpn)
     }
 
-    fn verify_request(&self, request: Request) -> Result<(), String> {
+    fn verify_request(&self, request: Pages) -> Result<(), String> {
         (request.first..request.first + request.pages).try_for_each(|lpn| {
             self.data.verify_owner(lpn)?;
             if T::ON_FLASH {

@@ -17,10 +17,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hybrid::layout::Shape;
-use super::hybrid::store::{Block, Role, Store};
-use super::hybrid::{FoundLog, Hybrid, Logs, Part, complete};
+use super::frame::{Hybrid, complete};
+use super::layout::Shape;
+use super::logs::{FoundLog, Logs, Part};
 use super::merges::MergeKind;
+use super::store::{Block, Role, Store};
 use crate::flash::{Cause, Work};
 use crate::util::{List, Lru, NONE};
 

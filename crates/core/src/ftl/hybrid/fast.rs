@@ -25,10 +25,11 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::hybrid::layout::Shape;
-use super::hybrid::store::{Role, Store};
-use super::hybrid::{FoundLog, Hybrid, Logs, Part, complete};
+use super::frame::{Hybrid, complete};
+use super::layout::Shape;
+use super::logs::{FoundLog, Logs, Part};
 use super::merges::MergeKind;
+use super::store::{Role, Store};
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 

@@ -1,30 +1,31 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
 mod durable;
+pub mod layout;
 mod recover;
 mod serve;
 mod told;
 
 use std::io;
 
-use super::layout::{self, Layout, shapes};
-use super::log::Log;
-use super::map::context::Context;
-use super::map::pages::{IsDirty, MapStats, TranslationPages};
-use super::map::translation::Translation;
-use super::map::units::{self, UnitSpace};
-use super::pool::BlockPool;
-use super::recovery::{Flaw, Recovery};
-use super::{FlashTranslation, Prepare, wear};
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::background::GcBackground;
+use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::log::Log;
+use crate::ftl::map::context::Context;
+use crate::ftl::map::pages::{IsDirty, MapStats, TranslationPages};
+use crate::ftl::map::translation::Translation;
+use crate::ftl::map::units::{self, UnitSpace};
+use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::settings::Settings;
 use crate::ftl::settings::{HostFlush, PartialWrite};
+use crate::ftl::{FlashTranslation, Prepare, wear};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider, NONE};
+use layout::{Layout, shapes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

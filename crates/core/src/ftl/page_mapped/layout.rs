@@ -1,11 +1,11 @@
 //! Which log may have how many blocks: the layout of page-mapped FTLs.
 
-use super::log::{self, Shape};
-use super::map::units::UnitSpace;
-use super::{background, gathers};
 use crate::config::Contradiction;
 use crate::flash::Cause;
+use crate::ftl::log::{self, Shape};
+use crate::ftl::map::units::UnitSpace;
 use crate::ftl::settings::Settings;
+use crate::ftl::{background, gathers};
 
 /// What user data and translation pages may have of each chip's blocks. Translation pages may
 /// borrow any erased block; the data gets back what it needs up to its limit. Where units

@@ -8,7 +8,7 @@
 //!
 //! Read into it: MDPS has the pages that write-back has submitted but the full queue has not let in yet; they
 //! wait outside as Linux's dirty pages do whose submitter sleeps. A block issue is counted with all its pages,
-//! those of overlapping writes (a trace's) twice. All writes carry the mark `coop` (`ftl::Mark`). Where the
+//! those of overlapping writes (a trace's) twice. All writes carry the mark `coop` (`request::Mark`). Where the
 //! FTL merges nothing the query answers the empty set, below the page cache nothing joins: what is left
 //! then is IRBW.
 

@@ -1,10 +1,11 @@
 //! Cooperation: what the device lets the host ask, and how the host uses it.
 //!
 //! The host asks through [`DeviceView`] alone; what it may advise (the prefetch of a batch's
-//! mappings; begin and end of a block issue, [`crate::ftl::Mark`]) travels with the request. An opaque device is `awareness = "none"` or `"lru"`.
+//! mappings; begin and end of a block issue, [`crate::request::Mark`]) travels with the request. An opaque device is `awareness = "none"` or `"lru"`.
 
 use crate::config::Choice;
-use crate::ftl::{BlockSize, Cooperate, Ftl, LookUp, Request};
+use crate::ftl::{Cooperate, Ftl, LookUp};
+use crate::request::{BlockSize, Pages};
 use crate::util::{Bits, List, Lru, NONE};
 
 /// Names for `host.awareness`.
@@ -127,7 +128,7 @@ impl Awareness {
     }
 
     /// Whether all pages of a request that is being admitted count as cached.
-    pub fn classify(&mut self, request: Request, updates: bool, device: DeviceView) -> bool {
+    pub fn classify(&mut self, request: Pages, updates: bool, device: DeviceView) -> bool {
         let mut pages = request.first..request.first + request.pages;
         match self {
             Awareness::Full if updates && device.updates_free() => true,
@@ -147,7 +148,7 @@ impl Awareness {
 
     /// The pages of a request go to the device.
     #[inline]
-    pub fn dispatched(&mut self, request: Request) {
+    pub fn dispatched(&mut self, request: Pages) {
         let Awareness::Lru { cache, list } = self else { return };
         for lpn in request.first..request.first + request.pages {
             match cache.find(lpn) {

@@ -3,13 +3,13 @@
 use super::settings::Settings;
 use crate::config::Contradiction;
 use crate::config::units::BYTES;
-use crate::workload::bench::fio::{self, Job};
-use crate::workload::bench::{Clients, Kind, Parameters};
+use crate::files::clients::fio::{self, Job};
+use crate::files::clients::{Clients, Kind, Parameters};
 
 impl Clients {
     /// The benchmark of `[workload.benchmark]`, if one is chosen.
     pub fn of_benchmark(settings: &Settings) -> Option<Clients> {
-        let parameters = settings.workload.benchmark.as_ref()?;
+        let parameters = settings.files.benchmark.as_ref()?;
         Some(parameters.clients(settings.seed))
     }
 
@@ -57,7 +57,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
                        (workload.synthetic.requests); remove one of the two";
         return fail("workload.fio_job", message.into());
     }
-    let Some(bench) = &workload.benchmark else { return Ok(()) };
+    let Some(bench) = &settings.files.benchmark else { return Ok(()) };
     let kind = "workload.benchmark.kind";
     if others.contains(&true) {
         let message = "a benchmark is given beside a trace (workload.trace), a generator \

@@ -19,38 +19,28 @@
 //! the one under way does nothing. Offsets without data are left out; an issue that brought and found
 //! none gives its block back.
 //!
-//! **Wear-out** ([`super::endurance`]): a block past its limit is replaced when it has been erased. Without
+//! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been erased. Without
 //! a spare block the device turns read-only once the page in hand, with the merges it needs, is done.
-
-mod audit;
-pub mod layout;
-mod logs;
-mod recover;
-mod state;
-pub mod store;
-mod told;
-mod trims;
 
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-pub use logs::{FoundLog, Logs, Part};
-
+use super::layout::Shape;
+use super::logs::{Logs, Part};
 use super::merges::{MergeKind, MergeStats};
-use super::recovery::{Flaw, Recovery};
-use super::{BlockSize, Cooperate, FlashTranslation, Mark, Prepare, Request, Serve};
+use super::store::{Role, Store, merge_ns};
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Cause, Work};
-use crate::ftl::MapStats;
 use crate::ftl::background::GcBackground;
+use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::settings::PartialWrite;
 use crate::ftl::settings::Settings;
+use crate::ftl::{Cooperate, FlashTranslation, MapStats, Prepare, Serve};
+use crate::request::{BlockSize, Mark, Pages};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
-use layout::Shape;
-use store::{Role, Store, merge_ns};
 
 /// Ends the cooperative switch merge under way.
 pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
@@ -78,18 +68,18 @@ pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work
 /// A hybrid FTL with the log blocks `L`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hybrid<L> {
-    store: Store,
-    logs: L,
-    stats: MapStats,
+    pub(super) store: Store,
+    pub(super) logs: L,
+    pub(super) stats: MapStats,
     /// Logical pages whose entries would share a translation page, for schedulers that group by them.
-    by_entries: Divider,
+    pub(super) by_entries: Divider,
     read_modify_write: bool,
     refused: u64,
 }
 
 impl<L: Logs> Hybrid<L> {
     /// Writes the pages of one logical block, up to LPN `end`; false if the device has turned read-only.
-    fn write_part(&mut self, part: Part, end: u32, request: Request, cause: Cause, work: &mut Work) -> bool {
+    fn write_part(&mut self, part: Part, end: u32, request: Pages, cause: Cause, work: &mut Work) -> bool {
         let Hybrid { store, logs, .. } = self;
         let last = request.first + request.pages - 1;
         // None until a page goes to a log block.
@@ -174,24 +164,24 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
         tape: (&Tape, Flaw),
         work: &mut Work,
     ) -> Result<(Hybrid<L>, Recovery), String> {
-        recover::recover(settings, media, tape, work)
+        super::recover::recover(settings, media, tape, work)
     }
 
     fn check(settings: &Settings) -> Result<(), Contradiction> {
-        layout::check(settings, L::NAME, L::LEAST)
+        super::layout::check(settings, L::NAME, L::LEAST)
     }
 }
 
 impl<L: Logs> Serve for Hybrid<L> {
-    fn read(&mut self, request: Request, work: &mut Work) -> u32 {
+    fn read(&mut self, request: Pages, work: &mut Work) -> u32 {
         self.read_marked(request, Mark::default(), work)
     }
 
-    fn write(&mut self, request: Request, work: &mut Work) -> u32 {
+    fn write(&mut self, request: Pages, work: &mut Work) -> u32 {
         self.write_marked(request, Mark::default(), work)
     }
 
-    fn read_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+    fn read_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
         let since_ns = work.counts().busy_ns[Cause::Pad as usize];
         for lpn in request.first..request.first + request.pages {
@@ -203,7 +193,7 @@ impl<L: Logs> Serve for Hybrid<L> {
         0
     }
 
-    fn write_marked(&mut self, request: Request, mark: Mark, work: &mut Work) -> u32 {
+    fn write_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
         let since_ns = work.counts().busy_ns[Cause::Pad as usize];
         let end = request.first + request.pages;
@@ -222,7 +212,7 @@ impl<L: Logs> Serve for Hybrid<L> {
         0
     }
 
-    fn trim(&mut self, request: Request, work: &mut Work) -> u32 {
+    fn trim(&mut self, request: Pages, work: &mut Work) -> u32 {
         if self.is_read_only() {
             self.refused += 1;
             return 0;
@@ -244,7 +234,7 @@ impl<L: Logs> Serve for Hybrid<L> {
         self.refused += u64::from(self.is_read_only());
     }
 
-    fn prefetch(&mut self, _page: u32, _needs: &mut dyn Iterator<Item = Request>, _work: &mut Work) {}
+    fn prefetch(&mut self, _page: u32, _needs: &mut dyn Iterator<Item = Pages>, _work: &mut Work) {}
 
     #[inline]
     fn is_read_only(&self) -> bool {
@@ -318,7 +308,7 @@ impl<L: Logs> Prepare for Hybrid<L> {
 }
 
 impl<L: Logs> Hybrid<L> {
-    fn assemble(settings: &Settings, store: Store, logs: L) -> Hybrid<L> {
+    pub(super) fn assemble(settings: &Settings, store: Store, logs: L) -> Hybrid<L> {
         Hybrid {
             logs,
             store,
