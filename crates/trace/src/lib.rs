@@ -49,6 +49,7 @@ mod zstd;
 pub use chunks::{Chunk, ChunkIter, MakeChunks};
 pub use convert::{convert_csv, write_csv};
 pub use devices::DEVICE_STRIDE;
+pub use formats::samples;
 pub use info::{Info, SizeCount, info, info_chunks};
 pub use options::{GoOn, Options};
 pub use requests::RequestsCsv;

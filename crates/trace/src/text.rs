@@ -1,5 +1,6 @@
 //! What a text layout provides (a [`Parser`]), and the rows made of its lines.
 
+use crate::formats::{Recognised, Stamps};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
 use ftlab_core::workload::{Op, Record, SourceError};
@@ -70,6 +71,13 @@ pub(crate) enum Trouble {
 
 /// A text layout.
 pub(crate) trait Parser: Send + Sized {
+    /// What its stamps are.
+    const STAMPS: Stamps = Stamps::Clock;
+    /// How it is recognised.
+    const RECOGNISED: Recognised = Recognised::Lines;
+    /// Some lines of it, for tests to read and to damage.
+    const SAMPLE: &'static str;
+
     /// A parser before its first line.
     fn new(options: &Options) -> Self;
 

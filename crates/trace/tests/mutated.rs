@@ -7,13 +7,13 @@
 mod common;
 
 use common::campaign::campaign;
-use common::seeds::{JOBS, SEEDS, TABLES, TOMLS};
+use common::seeds::{JOBS, TABLES, TOMLS};
 use common::{Folder, drain};
 use ftlab_config::{Base, Override, Resolved, resolve};
 use ftlab_core::files::clients::{Clients, fio};
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::sim::Prepared;
-use ftlab_trace::{Options, info, open};
+use ftlab_trace::{Options, info, open, samples};
 use rand::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -244,7 +244,7 @@ fn case(number: u64, states: &States) -> (Reader, Vec<u8>) {
     };
     let input = match reader {
         Reader::Trace => {
-            let [(_, one), (_, other)] = [(); 2].map(|()| *SEEDS.choose(draw).unwrap());
+            let [(_, one), (_, other)] = [(); 2].map(|()| samples().choose(draw).unwrap());
             let text = mutated(draw, one.as_bytes(), other.as_bytes());
             let packed = packed(draw, &text);
             if packed != text && draw.random() { mutated(draw, &packed, b"") } else { packed }

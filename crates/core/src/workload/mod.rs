@@ -1,9 +1,11 @@
 //! What enters the stack: block requests, from a trace or a generator.
 
+mod formats;
 mod scatter;
 pub mod settings;
 mod synthetic;
 
+pub use formats::formats;
 pub(crate) use scatter::Scatter;
 pub use synthetic::Generator;
 
@@ -99,30 +101,4 @@ impl Source for std::vec::IntoIter<Record> {
     fn next(&mut self) -> Result<Option<Record>, SourceError> {
         Ok(Iterator::next(self))
     }
-}
-
-/// Trace layouts that can be named in `workload.format`.
-pub fn formats() -> Vec<crate::config::Choice> {
-    const FORMATS: &[(&str, &str)] = &[
-        ("auto", "recognise the layout (never between ssdsim, mqsim, disksim and replayer)"),
-        ("csv", "ftlab's own: header naming time_ns|time_us|time_s, op, offset, size"),
-        ("parquet", "ftlab's own: ts_ns, op, offset, size, flags"),
-        ("msr", "MSR Cambridge: Timestamp,Host,Disk,Type,Offset,Size,ResponseTime"),
-        ("spc", "SPC: ASU,LBA,Size,Opcode,Timestamp"),
-        ("blkparse", "text output of blkparse"),
-        ("fio-iolog", "fio's I/O log, version 2 or 3"),
-        ("mqsim", "MQSim: arrival_ns device lba_sectors size_sectors type (1 read)"),
-        ("ssdsim", "SSDSim: arrival_ns device lba_sectors size_sectors op (1 read)"),
-        ("disksim", "DiskSim ASCII: arrival_ms device blkno sectors flags (bit 0 read)"),
-        ("replayer", "arrival_ms device offset_bytes size_bytes op (1 read)"),
-        ("biotracer", "BIOtracer: sector, sectors, bytes, flags, four times"),
-        ("mobile-ebpf", "MobileBlockIOTraces (Pixel 6a): proces,device,rw_flag,sector,size,timestamp"),
-        ("systor17", "SYSTOR 2017: Timestamp,Response,IOType,LUN,Offset,Size"),
-        ("alicloud", "Alibaba Cloud: device_id,opcode,offset,length,timestamp_us"),
-        ("tencent", "Tencent CBS: timestamp,offset,size (sectors),IOType,VolumeID"),
-        ("notimes", "header, then offset (sectors), size (bytes), type (1 write); closed replay only"),
-        ("sqlitewal", "pid D|C op offset bytes time"),
-        ("cloudphysics-csv", "version,time (s),op (28 read, 2a write),size (bytes),lbn (sectors)"),
-    ];
-    FORMATS.iter().map(|&(name, doc)| crate::config::Choice { name, doc }).collect()
 }

@@ -12,6 +12,9 @@ use crate::text::{Parser, Row, Trouble};
 pub(crate) struct Alicloud(Devices);
 
 impl Parser for Alicloud {
+    const SAMPLE: &'static str =
+        "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,36864,1577808144360813\n";
+
     fn new(_: &Options) -> Alicloud {
         Alicloud(Devices::default())
     }

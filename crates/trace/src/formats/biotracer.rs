@@ -21,6 +21,9 @@ pub(crate) struct Biotracer {
 }
 
 impl Parser for Biotracer {
+    const SAMPLE: &'static str =
+        "131072\t8\t4096\t5\t10.5\t10.5001\t10.5002\t10.51\n200\t17\t8704\t1\t10.6\t10.6\t10.6\t10.7\n";
+
     fn new(_: &Options) -> Biotracer {
         Biotracer::default()
     }

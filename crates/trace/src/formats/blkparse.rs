@@ -42,6 +42,8 @@ impl Blkparse {
 }
 
 impl Parser for Blkparse {
+    const SAMPLE: &'static str = "  8,16   1  1  0.000000000   697  Q   W 223490 + 8 [k]\n  8,16 0 3 0.000012 697  D  FN [kworker]\nCPU0 (8,16):\n";
+
     fn new(_: &Options) -> Blkparse {
         Blkparse { action: b'Q', flagged: Flagged::default(), devices: Devices::default() }
     }

@@ -1,7 +1,7 @@
 //! CloudPhysics (Waldspurger et al., FAST 2015), as csv: `version,time,op,size,lbn`; whole seconds,
 //! the SCSI operation code in hexadecimal, size in bytes, lbn in sectors.
 
-use super::header_is;
+use super::{Recognised, Stamps, header_is};
 use crate::fields::{Commas, sectors, ticks, unexpected, whole};
 use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
@@ -10,7 +10,7 @@ use ftlab_core::workload::Op;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Whether a line is the header.
-pub(crate) fn is_header(line: &[u8]) -> bool {
+fn is_header(line: &[u8]) -> bool {
     header_is(line, &["version", "time", "op", "size", "lbn"])
 }
 
@@ -18,6 +18,10 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
 pub(crate) struct Cloudphysics;
 
 impl Parser for Cloudphysics {
+    const STAMPS: Stamps = Stamps::Seconds;
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
+    const SAMPLE: &'static str = "version,time,op,size,lbn\n1,5633898,2a,512,10\n1,5633899,28,1024,20\n";
+
     fn new(_: &Options) -> Cloudphysics {
         Cloudphysics
     }

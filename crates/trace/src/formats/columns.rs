@@ -1,7 +1,7 @@
 //! The four look-alikes: `arrival device address size op`, separated by blanks, in different
 //! units. Nothing in such a file tells which it is, so they are never guessed.
 
-use super::digit_op;
+use super::{Recognised, digit_op};
 use crate::devices::Devices;
 use crate::fields::{SECTOR, Words, time, unexpected, whole};
 use crate::number::unit;
@@ -14,6 +14,8 @@ use std::marker::PhantomData;
 pub(crate) trait Layout: Send + 'static {
     /// Reads the arrival, as ns.
     fn arrival(text: &[u8]) -> Result<u64, Trouble>;
+    /// Some lines of it.
+    const SAMPLE: &'static str;
     /// Bytes of the unit of address and size.
     const BYTES: u64;
     /// Reads the last field.
@@ -25,8 +27,9 @@ fn one_reads(text: &[u8]) -> Result<Op, Trouble> {
 }
 
 /// MQSim: ns, sectors, 1 = read.
-pub(crate) enum Mqsim {}
-impl Layout for Mqsim {
+pub(crate) enum MqsimUnits {}
+impl Layout for MqsimUnits {
+    const SAMPLE: &'static str = "1000 0 8 16 1\n3000 1 4096 8 0\n";
     fn arrival(text: &[u8]) -> Result<u64, Trouble> {
         whole(text, "arrival")
     }
@@ -37,8 +40,9 @@ impl Layout for Mqsim {
 }
 
 /// SSDSim: ns, sectors, 1 = read.
-pub(crate) enum Ssdsim {}
-impl Layout for Ssdsim {
+pub(crate) enum SsdsimUnits {}
+impl Layout for SsdsimUnits {
+    const SAMPLE: &'static str = "1000 0 8 16 1\n3000 1 4096 8 0\n";
     fn arrival(text: &[u8]) -> Result<u64, Trouble> {
         whole(text, "arrival")
     }
@@ -49,8 +53,9 @@ impl Layout for Ssdsim {
 }
 
 /// DiskSim's ASCII layout: ms with decimals, sectors, flags (hexadecimal) whose bit 0 is read.
-pub(crate) enum Disksim {}
-impl Layout for Disksim {
+pub(crate) enum DisksimUnits {}
+impl Layout for DisksimUnits {
+    const SAMPLE: &'static str = "0.5 0 8 16 1\n1.5 1 8 16 1f\n";
     fn arrival(text: &[u8]) -> Result<u64, Trouble> {
         time(text, "arrival", unit::MS)
     }
@@ -68,8 +73,9 @@ impl Layout for Disksim {
 }
 
 /// The replayer's: ms with decimals, bytes, 1 = read.
-pub(crate) enum Replayer {}
-impl Layout for Replayer {
+pub(crate) enum ReplayerUnits {}
+impl Layout for ReplayerUnits {
+    const SAMPLE: &'static str = "0.5 0 8 16 1\n1.5 0 4096 8 0\n";
     fn arrival(text: &[u8]) -> Result<u64, Trouble> {
         time(text, "arrival", unit::MS)
     }
@@ -87,7 +93,15 @@ fn bytes(text: &[u8], name: &'static str, unit_bytes: u64) -> Result<u64, Troubl
     count.checked_mul(unit_bytes).ok_or_else(|| unexpected(name, text, "a number this side of 2^64 bytes"))
 }
 
+pub(crate) type Mqsim = Columns<MqsimUnits>;
+pub(crate) type Ssdsim = Columns<SsdsimUnits>;
+pub(crate) type Disksim = Columns<DisksimUnits>;
+pub(crate) type Replayer = Columns<ReplayerUnits>;
+
 impl<L: Layout> Parser for Columns<L> {
+    const RECOGNISED: Recognised = Recognised::Never;
+    const SAMPLE: &'static str = L::SAMPLE;
+
     fn new(_: &Options) -> Self {
         Columns(Devices::default(), PhantomData)
     }

@@ -2,6 +2,7 @@
 //! `size`, in any order; other columns are passed over. Offsets and sizes in bytes. Op WF is a write with
 //! FUA.
 
+use super::{Recognised, Stamps};
 use crate::fields::{Commas, time, unexpected, whole};
 use crate::number::unit;
 use crate::options::Options;
@@ -29,7 +30,7 @@ pub(crate) struct Csv {
 }
 
 /// Whether a line names the columns needed.
-pub(crate) fn is_header(line: &[u8]) -> bool {
+fn is_header(line: &[u8]) -> bool {
     Csv::default().read_header(line).is_ok()
 }
 
@@ -97,6 +98,11 @@ fn op_of(text: &[u8]) -> Result<Op, Trouble> {
 }
 
 impl Parser for Csv {
+    const STAMPS: Stamps = Stamps::Own;
+    const RECOGNISED: Recognised = Recognised::Header(is_header);
+    const SAMPLE: &'static str =
+        "time_ns,op,offset,size\n100,R,4096,512\n200,w,0,1\n250,T,8192,4096\n300,F,,\n";
+
     fn new(_: &Options) -> Csv {
         Csv::default()
     }

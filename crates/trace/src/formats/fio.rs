@@ -4,6 +4,7 @@
 //! Version 3 counts time in microseconds (older fio) or nanoseconds, and nothing in the file
 //! tells which, so an option names it.
 
+use super::Recognised;
 use crate::devices::Devices;
 use crate::fields::{Words, ticks, unexpected, whole};
 use crate::options::Options;
@@ -13,7 +14,7 @@ use ftlab_core::workload::Op;
 const MICROSECOND_NS: u64 = 1000;
 
 /// Whether a line begins such a log.
-pub(crate) fn is_header(line: &[u8]) -> bool {
+fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"fio version ")
 }
 
@@ -46,6 +47,10 @@ impl Fio {
 }
 
 impl Parser for Fio {
+    const RECOGNISED: Recognised = Recognised::Header(is_header);
+    const SAMPLE: &'static str =
+        "fio version 2 iolog\n/dev/a add\n/dev/a read 4096 512\n/dev/a wait 1500 0\n/dev/b write 0 4096\n";
+
     fn new(options: &Options) -> Fio {
         Fio { version: None, time_unit_ns: options.fio_time_unit_ns, waited_ns: 0, files: Devices::default() }
     }

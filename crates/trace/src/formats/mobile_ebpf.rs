@@ -2,7 +2,7 @@
 //! size in sectors, stamps in seconds. Process names are free text, so fields are taken from the
 //! right.
 
-use super::header_is;
+use super::{Recognised, header_is};
 use crate::devices::Devices;
 use crate::fields::{sectors, time, trim, unexpected, whole};
 use crate::number::unit;
@@ -13,7 +13,7 @@ use ftlab_core::workload::Op;
 use memchr::memrchr;
 
 /// Whether a line is the header.
-pub(crate) fn is_header(line: &[u8]) -> bool {
+fn is_header(line: &[u8]) -> bool {
     let rest = ["device", "rw_flag", "sector", "size", "timestamp"];
     ["proces", "process"].iter().any(|first| {
         let [b, c, d, e, f] = rest;
@@ -41,6 +41,9 @@ fn last<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8], Trouble
 }
 
 impl Parser for MobileEbpf {
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
+    const SAMPLE: &'static str = "proces,device,rw_flag,sector,size,timestamp\n<...>-1,8,R,29880920,16,159273.83748699998\na,8,FF,0,0,1.5\n";
+
     fn new(_: &Options) -> MobileEbpf {
         MobileEbpf { devices: Devices::default(), flagged: Flagged::default() }
     }

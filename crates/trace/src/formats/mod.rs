@@ -1,19 +1,4 @@
-//! The layouts: one file each, and the table that names them.
-
-mod alicloud;
-mod biotracer;
-mod blkparse;
-mod cloudphysics;
-mod columns;
-mod csv;
-mod fio;
-mod mobile_ebpf;
-mod msr;
-mod notimes;
-mod spc;
-mod sqlitewal;
-mod systor17;
-mod tencent;
+//! The layouts: one file each. Their list, with their names, is [`ftlab_core::trace_formats`].
 
 use crate::lines::Lines;
 use crate::options::Options;
@@ -51,6 +36,8 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) stamps: Stamps,
     pub(crate) recognised: Recognised,
+    /// Some lines of it.
+    pub(crate) sample: &'static str,
     /// Rows of an opened file.
     pub(crate) rows: fn(&str, Lines, &Options) -> Box<dyn Rows>,
     /// How many of these lines (none of them blank) parse, and how many do not.
@@ -66,8 +53,15 @@ pub(crate) struct Probe {
     pub(crate) bad: usize,
 }
 
-const fn format<P: Parser + 'static>(name: &'static str, stamps: Stamps, recognised: Recognised) -> Format {
-    Format { name, stamps, recognised, rows: rows::<P>, probe: probe::<P> }
+const fn format<P: Parser + 'static>(name: &'static str) -> Format {
+    Format {
+        name,
+        stamps: P::STAMPS,
+        recognised: P::RECOGNISED,
+        sample: P::SAMPLE,
+        rows: rows::<P>,
+        probe: probe::<P>,
+    }
 }
 
 fn rows<P: Parser + 'static>(path: &str, lines: Lines, options: &Options) -> Box<dyn Rows> {
@@ -88,34 +82,20 @@ fn probe<P: Parser>(lines: &[&[u8]], options: &Options) -> Probe {
     probe
 }
 
-/// Every text layout, as in [`ftlab_core::workload::formats`].
-pub(crate) static FORMATS: &[Format] = &[
-    format::<csv::Csv>("csv", Stamps::Own, Recognised::Header(csv::is_header)),
-    format::<msr::Msr>("msr", Stamps::Clock, Recognised::Lines),
-    format::<spc::Spc>("spc", Stamps::Clock, Recognised::Lines),
-    format::<blkparse::Blkparse>("blkparse", Stamps::Clock, Recognised::Lines),
-    format::<fio::Fio>("fio-iolog", Stamps::Clock, Recognised::Header(fio::is_header)),
-    format::<columns::Columns<columns::Mqsim>>("mqsim", Stamps::Clock, Recognised::Never),
-    format::<columns::Columns<columns::Ssdsim>>("ssdsim", Stamps::Clock, Recognised::Never),
-    format::<columns::Columns<columns::Disksim>>("disksim", Stamps::Clock, Recognised::Never),
-    format::<columns::Columns<columns::Replayer>>("replayer", Stamps::Clock, Recognised::Never),
-    format::<biotracer::Biotracer>("biotracer", Stamps::Clock, Recognised::Lines),
-    format::<mobile_ebpf::MobileEbpf>(
-        "mobile-ebpf",
-        Stamps::Clock,
-        Recognised::HeaderOrLines(mobile_ebpf::is_header),
-    ),
-    format::<systor17::Systor17>("systor17", Stamps::Clock, Recognised::HeaderOrLines(systor17::is_header)),
-    format::<alicloud::Alicloud>("alicloud", Stamps::Clock, Recognised::Lines),
-    format::<tencent::Tencent>("tencent", Stamps::Seconds, Recognised::Lines),
-    format::<notimes::Notimes>("notimes", Stamps::Absent, Recognised::Header(notimes::is_header)),
-    format::<sqlitewal::Sqlitewal>("sqlitewal", Stamps::Clock, Recognised::Lines),
-    format::<cloudphysics::Cloudphysics>(
-        "cloudphysics-csv",
-        Stamps::Seconds,
-        Recognised::HeaderOrLines(cloudphysics::is_header),
-    ),
-];
+macro_rules! readers {
+    ($($module:ident { $($type:ident = $name:literal, $doc:literal;)+ })*) => {
+        $(mod $module;)*
+
+        /// Every text layout.
+        pub(crate) static FORMATS: &[Format] = &[$($(format::<$module::$type>($name)),+),*];
+    };
+}
+ftlab_core::trace_formats!(readers);
+
+/// Name and some lines of every text layout.
+pub fn samples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FORMATS.iter().map(|format| (format.name, format.sample))
+}
 
 /// The layout of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Format> {
@@ -170,19 +150,5 @@ fn digit_op(
             let want = format!("{} (read) or {} (write)", char::from(read), char::from(write));
             Err(crate::fields::unexpected(name, text, &want))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_configured_name_has_a_reader() {
-        for choice in ftlab_core::workload::formats() {
-            let elsewhere = ["auto", "parquet"].contains(&choice.name);
-            assert!(elsewhere || named(choice.name).is_some(), "{}", choice.name);
-        }
-        assert_eq!(FORMATS.len(), ftlab_core::workload::formats().len() - 2);
     }
 }

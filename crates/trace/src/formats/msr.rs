@@ -14,6 +14,9 @@ const TICK_NS: u64 = 100;
 pub(crate) struct Msr(Devices);
 
 impl Parser for Msr {
+    const SAMPLE: &'static str =
+        "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061630,usr,1,Write,13,8192,1963\n";
+
     fn new(_: &Options) -> Msr {
         Msr(Devices::default())
     }

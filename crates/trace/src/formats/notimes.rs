@@ -1,13 +1,13 @@
 //! Traces without times: a header line, then `offset,size,type`; offset in sectors, size in
 //! bytes, type 1 write and 0 read.
 
-use super::{digit_op, header_is};
+use super::{Recognised, Stamps, digit_op, header_is};
 use crate::fields::{Commas, sectors, whole};
 use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 /// Whether a line is the header; numbers may follow its last name.
-pub(crate) fn is_header(line: &[u8]) -> bool {
+fn is_header(line: &[u8]) -> bool {
     header_is(line, &["offset", "size", "type"])
 }
 
@@ -15,6 +15,10 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
 pub(crate) struct Notimes;
 
 impl Parser for Notimes {
+    const STAMPS: Stamps = Stamps::Absent;
+    const RECOGNISED: Recognised = Recognised::Header(is_header);
+    const SAMPLE: &'static str = "offset,size,type 507\n4220896,4096,1\n8,8704,0\n";
+
     fn new(_: &Options) -> Notimes {
         Notimes
     }

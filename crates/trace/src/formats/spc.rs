@@ -12,6 +12,8 @@ use crate::text::{Parser, Row, Trouble};
 pub(crate) struct Spc(Devices);
 
 impl Parser for Spc {
+    const SAMPLE: &'static str = "0, 20941264, 8192, W, 0.551706\n1,100,3573,r,0.554041,extra\n";
+
     fn new(_: &Options) -> Spc {
         Spc(Devices::default())
     }

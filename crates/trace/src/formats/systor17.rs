@@ -2,7 +2,7 @@
 //! header; stamps in seconds, offset and size in bytes. IOType may be blank: such a row is not
 //! known to be a read or a write and is dropped (`other_op`).
 
-use super::{header_is, read_or_write};
+use super::{Recognised, header_is, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, time, whole};
 use crate::number::unit;
@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 /// Whether a line is the header.
-pub(crate) fn is_header(line: &[u8]) -> bool {
+fn is_header(line: &[u8]) -> bool {
     header_is(line, &["Timestamp", "Response", "IOType", "LUN", "Offset", "Size"])
 }
 
@@ -18,6 +18,10 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
 pub(crate) struct Systor17(Devices);
 
 impl Parser for Systor17 {
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
+    const SAMPLE: &'static str =
+        "Timestamp,Response,IOType,LUN,Offset,Size\n1456752000.02,0.1,R,0,35264577536,32768\n1.03,,,0,0,0\n";
+
     fn new(_: &Options) -> Systor17 {
         Systor17(Devices::default())
     }

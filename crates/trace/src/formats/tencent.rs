@@ -1,7 +1,7 @@
 //! Tencent CBS (Zhang et al., ATC 2020): `Timestamp,Offset,Size,IOType,VolumeID`; whole seconds,
 //! offset and size in sectors, IOType 0 read and 1 write.
 
-use super::{added_header, digit_op};
+use super::{Stamps, added_header, digit_op};
 use crate::devices::Devices;
 use crate::fields::{Commas, sectors, ticks};
 use crate::options::Options;
@@ -13,6 +13,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) struct Tencent(Devices);
 
 impl Parser for Tencent {
+    const STAMPS: Stamps = Stamps::Seconds;
+    const SAMPLE: &'static str = "1538323200,12910952,8,0,1063\n1538323201,6265368,8,1,1064\n";
+
     fn new(_: &Options) -> Tencent {
         Tencent(Devices::default())
     }

@@ -1,0 +1,48 @@
+//! The layouts of traces, by name.
+
+use crate::config::Choice;
+
+/// Hands every text layout to a macro: the module of its reader in `ftlab-trace`, the reader's type, its name in
+/// `workload.format`, and what a line of it holds. To add a layout: one file there, one line here.
+#[macro_export]
+macro_rules! trace_formats {
+    ($list:ident) => {
+        $list! {
+            csv { Csv = "csv", "ftlab's own: header naming time_ns|time_us|time_s, op, offset, size"; }
+            msr { Msr = "msr", "MSR Cambridge: Timestamp,Host,Disk,Type,Offset,Size,ResponseTime"; }
+            spc { Spc = "spc", "SPC: ASU,LBA,Size,Opcode,Timestamp"; }
+            blkparse { Blkparse = "blkparse", "text output of blkparse"; }
+            fio { Fio = "fio-iolog", "fio's I/O log, version 2 or 3"; }
+            columns {
+                Mqsim = "mqsim", "MQSim: arrival_ns device lba_sectors size_sectors type (1 read)";
+                Ssdsim = "ssdsim", "SSDSim: arrival_ns device lba_sectors size_sectors op (1 read)";
+                Disksim = "disksim", "DiskSim ASCII: arrival_ms device blkno sectors flags (bit 0 read)";
+                Replayer = "replayer", "arrival_ms device offset_bytes size_bytes op (1 read)";
+            }
+            biotracer { Biotracer = "biotracer", "BIOtracer: sector, sectors, bytes, flags, four times"; }
+            mobile_ebpf { MobileEbpf = "mobile-ebpf", "MobileBlockIOTraces (Pixel 6a): proces,device,rw_flag,sector,size,timestamp"; }
+            systor17 { Systor17 = "systor17", "SYSTOR 2017: Timestamp,Response,IOType,LUN,Offset,Size"; }
+            alicloud { Alicloud = "alicloud", "Alibaba Cloud: device_id,opcode,offset,length,timestamp_us"; }
+            tencent { Tencent = "tencent", "Tencent CBS: timestamp,offset,size (sectors),IOType,VolumeID"; }
+            notimes { Notimes = "notimes", "header, then offset (sectors), size (bytes), type (1 write); closed replay only"; }
+            sqlitewal { Sqlitewal = "sqlitewal", "pid D|C op offset bytes time"; }
+            cloudphysics { Cloudphysics = "cloudphysics-csv", "version,time (s),op (28 read, 2a write),size (bytes),lbn (sectors)"; }
+        }
+    };
+}
+
+macro_rules! choices {
+    ($($module:ident { $($type:ident = $name:literal, $doc:literal;)+ })*) => {
+        const FORMATS: &[(&str, &str)] = &[
+            ("auto", "recognise the layout (never between ssdsim, mqsim, disksim and replayer)"),
+            ("parquet", "ftlab's own: ts_ns, op, offset, size, flags"),
+            $($(($name, $doc)),+),*
+        ];
+    };
+}
+trace_formats!(choices);
+
+/// Names for `workload.format`.
+pub fn formats() -> Vec<Choice> {
+    FORMATS.iter().map(|&(name, doc)| Choice { name, doc }).collect()
+}
