@@ -76,7 +76,8 @@ As the sources of SSDSim 2.1 (`flash.c`) and MQSim (`NVM_PHY_ONFI_NVDDR2.cpp` an
 - **Independent dies.** Dies and planes of a chip add capacity alone unless `flash.interleave` and
   `flash.multi_plane` say otherwise. MQSim's dies always work side by side, SSDSim's with its interleave
   command.
-- **Order on the bus.** First come, first served, commands among transfers. SSDSim serves reads before writes,
+- **Order on the bus.** First come, first served, commands among transfers; with `flash.bus =
+  "commands-first"` waiting commands of reads and erases go before transfers. SSDSim serves reads before writes,
   and the data of the lowest chip first; MQSim sends the data of reads that wait, in their order, then
   asks its scheduler. The event model has `commands-first` and `reads-first` beside `fcfs`: below is what the
   order alone changes.
@@ -85,9 +86,8 @@ As the sources of SSDSim 2.1 (`flash.c`) and MQSim (`NVM_PHY_ONFI_NVDDR2.cpp` an
 
 With `flash.out_of_order` a die's reads go before its programs and erasures that wait, as in the queues of
 SSDSim and MQSim. "As in SSDSim and MQSim" holds only with `device.scheduler = "direct"`,
-`flash.out_of_order = true` and `flash.max_passed = "unlimited"`, and only as far as a read waits for nothing
-but the program of its own page and erasures of its block. ftlab's present rule is stricter: a read waits for
-every program and erasure queued to its block.
+`flash.out_of_order = true` and `flash.max_passed = "unlimited"`. A read then waits for the program of its own
+page and for erasures of its block; until November 2026 it waited for every program queued to its block.
 
 ### What the order on the bus alone changes
 

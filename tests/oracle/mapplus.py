@@ -142,6 +142,7 @@ class Simulation:
         self.polled: caches.Known | None = None
         self.busy_until = 0
         self.requests: list[Request] = []
+        self.written: set[int] = set()
         for number, (arrival, op, offset, size) in enumerate(trace, start=1):
             pages, partial = pages_of(op, offset, size, config.page_bytes)
             self.requests.append(Request(number, arrival, op, offset, size, pages, partial))
@@ -239,9 +240,12 @@ class Simulation:
             if request.op == "R":
                 self.host_read()
             elif request.op == "W":
-                if self.config.partial_write == "rmw" and lpn in request.partial:
+                if self.config.partial_write == "rmw" and lpn in request.partial & self.written:
                     self.host_read()
                 self.host_program()
+                self.written.add(lpn)
+            elif request.op == "T":
+                self.written.discard(lpn)
         request.complete = self.busy_until
         if self.config.replay == "closed":
             self.next_arrives(request.complete)

@@ -10,6 +10,7 @@ mod common;
 use common::{checked, settings};
 use ftlab_core::device::Device;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
+use ftlab_core::flash::settings::BusOrder;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::request::Pages;
@@ -391,7 +392,11 @@ fn reads_pass_what_waits_at_a_die() {
     ready(&in_order, &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     let passing = chip(1, 1, Parallel { out_of_order: true, ..PLAIN() });
     ready(&passing, &asks, &[PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ]);
-    // Not what is under way, nor what concerns the same block.
+    // A read of a page whose program has ended, or of one that holds older data, waits for nothing else of
+    // the block (it waited for all its programs once).
+    let written = [write(0), write(1), write(2), at(US, read(0))];
+    ready(&passing, &written, &[PROGRAM, 2 * PROGRAM + READ, 3 * PROGRAM + READ, PROGRAM + READ]);
+    // Not what is under way, nor the program of its own page.
     let same = [write(0), write(1), at(US, read(1))];
     ready(&passing, &same, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     // One read may pass at most: then the oldest write goes.
@@ -424,6 +429,40 @@ fn a_command_takes_the_bus_before_the_cells() {
     let mut one = chip(1, 1, PLAIN());
     one.flash.command_ns = 2 * US;
     ready_after(&one, &[write(0)], &[COLLECTION + 4 * 2 * US]);
+}
+
+#[test]
+fn commands_have_their_own_times() {
+    let mut flash = with_bus(&chip(1, 1, PLAIN()));
+    flash.flash.command_ns = US;
+    flash.flash.read_command_ns = Some(2 * US);
+    ready(&flash, &[read(0)], &[2 * US + READ + BUS]);
+    ready(&flash, &[write(0)], &[US + BUS + PROGRAM]);
+    flash.flash.program_command_ns = Some(3 * US);
+    ready(&flash, &[write(0)], &[3 * US + BUS + PROGRAM]);
+    let mut one = chip(1, 1, PLAIN());
+    one.flash.erase_command_ns = Some(5 * US);
+    ready_after(&one, &[write(0)], &[COLLECTION + 5 * US]);
+}
+
+/// Three chips of a channel: the first sends its data out, the second waits to, then the third is asked.
+#[test]
+fn commands_of_reads_go_before_transfers_where_asked() {
+    for options in [PLAIN(), Parallel { cache_read: true, ..PLAIN() }] {
+        let mut three = with_bus(&chip(1, 1, options));
+        three.flash.command_ns = 2 * US;
+        three.flash.chips_per_channel = 3;
+        let first = 2 * US + READ + BUS;
+        let [reads, writes] = [read(2), write(2)].map(|third| [read(0), read(1), at(50 * US, third)]);
+        let behind = first + BUS + 2 * US;
+        ready(&three, &reads, &[first, first + BUS, behind + READ + BUS]);
+        ready(&three, &writes, &[first, first + BUS, behind + BUS + PROGRAM]);
+        three.flash.bus = BusOrder::CommandsFirst;
+        let second = first + 2 * US + BUS;
+        ready(&three, &reads, &[first, second, second + BUS]);
+        // The command of a program goes with its data.
+        ready(&three, &writes, &[first, first + BUS, behind + BUS + PROGRAM]);
+    }
 }
 
 #[test]

@@ -123,7 +123,7 @@ impl Work {
     /// Reads one page; `out_ns` of bus time bring out what is wanted of it.
     #[inline]
     fn read_with(&mut self, chip: u32, cause: Cause, out_ns: u64) {
-        let Timing { command_ns, read_ns, .. } = self.timing;
+        let Timing { command_ns: [command_ns, ..], read_ns, .. } = self.timing;
         self.counts.reads[cause as usize] += 1;
         self.counts.busy_ns[cause as usize] += command_ns + read_ns + out_ns;
         self.push(chip, Operation::Read, cause, [command_ns, read_ns, out_ns]);
@@ -151,7 +151,7 @@ impl Work {
     /// Programs a page of a block whose cells take `program_ns`.
     #[inline]
     pub fn program(&mut self, chip: u32, cause: Cause, program_ns: u64) {
-        let in_ns = self.timing.command_ns + self.timing.page_transfer_ns;
+        let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         self.counts.programs[cause as usize] += 1;
         self.counts.busy_ns[cause as usize] += in_ns + program_ns;
         self.push(chip, Operation::Program, cause, [in_ns, program_ns, 0]);
@@ -161,8 +161,11 @@ impl Work {
     /// Reads `reads` pages and programs pages of the same chip, data through the controller.
     /// `programs` says how many, in order, and what the cells of each take, ns.
     pub fn copy(&mut self, chip: u32, cause: Cause, mut reads: u32, programs: &[(u32, u64)]) {
-        let transfer_ns = self.timing.command_ns + self.timing.page_transfer_ns;
-        if self.each || (transfer_ns > 0 && !self.fold) {
+        let Timing { command_ns: [read_command_ns, program_command_ns, _], page_transfer_ns, .. } =
+            self.timing;
+        let [read_bus_ns, program_bus_ns] =
+            [read_command_ns, program_command_ns].map(|command_ns| command_ns + page_transfer_ns);
+        if self.each || (read_bus_ns + program_bus_ns > 0 && !self.fold) {
             let (mut read, mut programmed) = (0, 0);
             let named = |pages: &[u32], at: usize| pages.get(at).copied().unwrap_or(NONE);
             for &(pages, program_ns) in programs {
@@ -191,7 +194,7 @@ impl Work {
             cell_ns += u64::from(count) * program_ns;
         }
         if reads + pages > 0 {
-            let bus_ns = (reads + pages) * transfer_ns;
+            let bus_ns = reads * read_bus_ns + pages * program_bus_ns;
             self.counts.reads[cause as usize] += reads;
             self.counts.programs[cause as usize] += pages;
             self.counts.busy_ns[cause as usize] += cell_ns + bus_ns;
@@ -208,7 +211,7 @@ impl Work {
     /// Erases a block.
     pub(crate) fn erase(&mut self, chip: u32, cause: Cause) {
         self.counts.erases[cause as usize] += 1;
-        let Timing { command_ns, erase_ns, .. } = self.timing;
+        let Timing { command_ns: [.., command_ns], erase_ns, .. } = self.timing;
         self.counts.busy_ns[cause as usize] += command_ns + erase_ns;
         self.push(chip, Operation::Erase, cause, [command_ns, erase_ns, 0]);
         self.number = self.number.wrapping_add(1);

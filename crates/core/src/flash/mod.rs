@@ -112,8 +112,8 @@ pub struct Timing {
     pub page_transfer_ns: u64,
     /// One logical page on the channel bus.
     pub logical_transfer_ns: u64,
-    /// A command and its address on the channel bus.
-    pub command_ns: u64,
+    /// The command of a read, a program and an erase, each with its address, on the channel bus.
+    pub command_ns: [u64; 3],
 }
 
 impl Timing {
@@ -125,7 +125,8 @@ impl Timing {
             erase_ns: flash.erase_ns,
             page_transfer_ns: flash.transfer_ns(u64::from(flash.page_bytes)),
             logical_transfer_ns: flash.transfer_ns(u64::from(logical_page_bytes)),
-            command_ns: flash.command_ns,
+            command_ns: [flash.read_command_ns, flash.program_command_ns, flash.erase_command_ns]
+                .map(|own_ns| own_ns.unwrap_or(flash.command_ns)),
         }
     }
 }

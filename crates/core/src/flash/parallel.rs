@@ -82,7 +82,7 @@ section! {
         resume_ns: u64 = "flash.resume_time", OPERATION, "20us" not in state;
         /// Interruptions of one program or erasure, after which it is left to end.
         max_suspensions: u32 = "flash.max_suspensions", count(1, 1 << 30), "8" not in state;
-        /// At a die, reads pass the programs and erasures that wait, those of the same block excepted.
+        /// At a die, reads pass what waits, but for the program of their page and erases of their block.
         out_of_order: bool = "flash.out_of_order", "false" not in state;
         /// Reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.
         max_passed: u32 = "flash.max_passed", count(0, 1 << 30) or "unlimited", "128" not in state;

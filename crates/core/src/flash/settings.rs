@@ -3,7 +3,7 @@
 use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
 use crate::config::section::{Field, OPERATION, bytes, count};
-use crate::config::{Kind, Value, section};
+use crate::config::{Kind, Value, choice, section};
 use serde::{Deserialize, Serialize};
 
 section! {
@@ -42,10 +42,29 @@ section! {
         endurance: Endurance = "flash.endurance", count(1, 1 << 30) or "none" or "ecc", "none";
         /// Time of a command and its address on the channel bus.
         command_ns: u64 = "flash.command", OPERATION, "0ns" not in state;
+        /// The same of a read.
+        read_command_ns: Option<u64> = "flash.read_command", OPERATION or "command", "command" not in state;
+        /// The same of a program.
+        program_command_ns: Option<u64>
+            = "flash.program_command", OPERATION or "command", "command" not in state;
+        /// The same of an erase.
+        erase_command_ns: Option<u64> = "flash.erase_command", OPERATION or "command", "command" not in state;
+        /// Who uses a channel bus next.
+        bus: BusOrder = "flash.bus", "fcfs" not in state;
         /// What works side by side.
         parallel: Parallel;
         /// How blocks differ; `None`: they do not.
         variation: Option<Variation>;
+    }
+}
+
+choice! {
+    /// `flash.bus`.
+    pub enum BusOrder {
+        /// first come, first served
+        Fcfs = "fcfs",
+        /// commands of reads and erases before transfers of data, each first come, first served
+        CommandsFirst = "commands-first",
     }
 }
 

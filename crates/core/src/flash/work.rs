@@ -50,7 +50,8 @@ impl Work {
     /// From now on a step is one stretch of time, its transfers within, and neighbours on one chip are
     /// merged with the bus as without it; for chips that nobody shares a bus with.
     pub(crate) fn fold(&mut self) {
-        self.fold = !self.each && self.timing.command_ns + self.timing.page_transfer_ns > 0;
+        let Timing { command_ns, page_transfer_ns, .. } = self.timing;
+        self.fold = !self.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
     }
 
     /// Folds nothing while `emit` runs, and with `apart` merges nothing: what is under way at the end of a

@@ -1,4 +1,4 @@
-//! A channel's bus: first come, first served.
+//! A channel's bus: first come, first served, commands before transfers of data where that is asked for.
 
 use std::collections::VecDeque;
 
@@ -6,18 +6,21 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bus {
     user: Option<u32>,
+    /// Commands that go before `queue`.
+    commands: VecDeque<u32>,
     queue: VecDeque<u32>,
     /// Time it was used, ns.
     pub busy_ns: u64,
 }
 
 impl Bus {
-    /// Whether `who` gets the bus now; else it waits for its turn.
+    /// Whether `who` gets the bus now; else it waits for its turn, for a command that goes first among those.
     #[inline]
-    pub fn ask(&mut self, who: u32) -> bool {
+    pub fn ask(&mut self, who: u32, goes_first: bool) -> bool {
         let free = self.is_free();
         if !free {
-            self.queue.push_back(who);
+            let line = if goes_first { &mut self.commands } else { &mut self.queue };
+            line.push_back(who);
         }
         free
     }
@@ -32,7 +35,8 @@ impl Bus {
     /// Its use has ended: who used it, and whose turn it is.
     #[inline]
     pub fn release(&mut self) -> (u32, Option<u32>) {
-        (self.user.take().expect("the bus was in use"), self.queue.pop_front())
+        let next = self.commands.pop_front().or_else(|| self.queue.pop_front());
+        (self.user.take().expect("the bus was in use"), next)
     }
 
     /// Whether nobody uses it.

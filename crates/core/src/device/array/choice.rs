@@ -4,8 +4,9 @@
 //! oldest that waits for nothing. Out of order, and to interrupt an operation and while one is
 //! suspended, reads pass programs and erasures that wait: the oldest read goes that waits for nothing.
 //! Out of order, when `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure,
-//! that one goes. A read waits for the programs and erasures of its own block that were emitted before
-//! it, a program or erasure for all of its unit's steps emitted before it.
+//! that one goes. A read out of order waits for the program of its own page and for erasures of its block,
+//! one that interrupts for all programs of its block too, a program or erasure for all of its unit's
+//! steps, as far as they were emitted before it.
 //!
 //! A multi-plane operation takes, from every other plane of the same die, the step that this plane
 //! would take up, if it does the same, and has the same page number in its block where that is asked

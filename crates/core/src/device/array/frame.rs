@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::bus::Bus;
 use super::steps::{Kept, Part, Steps};
 use crate::clock::Clock;
+use crate::flash::Operation;
 use crate::util::Bits;
 
 /// The frame. Resources of the clock: the dies, then the channels.
@@ -15,6 +16,8 @@ pub(super) struct Frame {
     /// How many dies there are.
     pub dies: u32,
     pub channels: Vec<Bus>,
+    /// Commands of reads and erases are granted a bus before transfers (`flash.bus`).
+    pub commands_first: bool,
     /// Dies whose next step waits for one elsewhere.
     pub stalled: VecDeque<u32>,
     /// Units that have something to do.
@@ -53,12 +56,13 @@ impl Busy {
 }
 
 impl Frame {
-    pub fn new([units, dies, channels]: [u32; 3], chips: u32) -> Frame {
+    pub fn new([units, dies, channels]: [u32; 3], chips: u32, commands_first: bool) -> Frame {
         Frame {
             steps: Steps::new(),
             clock: Clock::new(dies + channels),
             dies,
             channels: vec![Bus::default(); channels as usize],
+            commands_first,
             stalled: VecDeque::with_capacity(dies as usize),
             busy: Bits::new(units as usize),
             rests: 0,
@@ -72,6 +76,15 @@ impl Frame {
     #[inline]
     pub fn bus(&self, channel: u32) -> u32 {
         self.dies + channel
+    }
+
+    /// Whether a die gets its channel's bus now, for the way in or out of a step; else it waits.
+    #[inline]
+    pub fn ask_bus(&mut self, channel: u32, who: u32, slot: u32, is_in: bool) -> bool {
+        // The command of a program goes with its data.
+        let goes_first =
+            self.commands_first && is_in && self.steps[slot].step.operation != Operation::Program;
+        self.channels[channel as usize].ask(who, goes_first)
     }
 
     /// A unit has nothing to do any more.

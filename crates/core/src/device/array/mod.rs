@@ -6,7 +6,7 @@
 //! **One thing at a time.** As a rule each die is one unit and no option lets two operations of it overlap
 //! or pass each other. Then a die runs its steps in the order of emission: command and data in over its
 //! channel's bus, cells, data out; this file does no more. A step waits for the one before it in its
-//! chain, a bus serves its dies first come, first served.
+//! chain, a bus serves its dies first come, first served, or commands first (`flash.bus`).
 //!
 //! **Folded steps.** Where moreover each channel has one die, nobody else can want its bus, and a step is
 //! one stretch of time whatever its parts; steps that follow one another on a die are one step then
@@ -28,6 +28,7 @@ use crate::clock::NEVER;
 use crate::device::settings::Settings;
 use crate::flash::Step;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
+use crate::flash::settings::BusOrder;
 use crate::util::NONE;
 use frame::Frame;
 use overlap::Overlap;
@@ -98,7 +99,11 @@ impl Array {
         let least_ns = flash.read_ns.min(flash.program_ns).min(flash.erase_ns);
         Array {
             units: places.iter().map(unit).collect(),
-            frame: Frame::new(sizes, if plain { 0 } else { flash.chips() }),
+            frame: Frame::new(
+                sizes,
+                if plain { 0 } else { flash.chips() },
+                flash.bus == BusOrder::CommandsFirst,
+            ),
             folds: plain && flash.chips_per_channel == 1 && least_ns > 0,
             overlap: overlaps.then(|| Box::new(Overlap::new(settings, &places))),
             places: if plain { Vec::new() } else { places },
@@ -235,8 +240,8 @@ impl Array {
     }
 
     fn request_bus(&mut self, unit: u32, now_ns: u64) {
-        let channel = self.units[unit as usize].channel;
-        if self.frame.channels[channel as usize].ask(unit) {
+        let Unit { channel, head, phase, .. } = self.units[unit as usize];
+        if self.frame.ask_bus(channel, unit, head, phase == Phase::In) {
             self.grant_bus(channel, unit, now_ns);
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! **An operation** is one step, or one on each of several planes: command and data in over the bus for
 //! each of them one after the other, the cells once, as long as the slowest needs, data out one after
-//! the other. Each transfer asks for the bus anew, first come, first served. A step ends when its cells,
+//! the other. Each transfer asks for the bus anew. A step ends when its cells,
 //! or its own data out, have ended.
 //!
 //! **Two operations overlap** at a die as far as its page and cache registers allow: with
@@ -111,10 +111,12 @@ impl Overlap {
             frame.active += 1;
             if self.passing && step.page != NONE {
                 let block = self.pages_per_block.div(step.page) as usize;
-                self.extras[slot as usize].change = self.changes[block];
-                if step.operation != Operation::Read {
-                    self.changes[block] = frame.steps.reference(slot);
-                }
+                let last = self.changes[block];
+                self.extras[slot as usize].change = match step.operation {
+                    Operation::Read if self.options.out_of_order => self.change_read(frame, last, step.page),
+                    Operation::Read => last,
+                    _ => std::mem::replace(&mut self.changes[block], frame.steps.reference(slot)),
+                };
             }
             frame.busy.set(step.chip);
             let unit = &mut self.units[step.chip as usize];
@@ -122,6 +124,20 @@ impl Overlap {
             self.touched.push(unit.die);
             self.enqueue(frame, slot);
         }
+    }
+
+    /// What a read out of order waits for, of the last program or erasure of its block and those before: the
+    /// program of that page, or an erasure. A unit finishes them in the order of their numbers.
+    fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
+        let mut change = last;
+        while frame.steps.unfinished(change) {
+            let step = &frame.steps[change.0].step;
+            if step.operation == Operation::Erase || step.page == page {
+                break;
+            }
+            change = self.extras[change.0 as usize].change;
+        }
+        change
     }
 
     /// Lets every die with new steps take them up.
@@ -225,9 +241,10 @@ impl Overlap {
 
     /// The bus is wanted for the step an operation is at.
     fn ask_bus(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
-        let channel = self.dies[die as usize].channel;
+        let Die { channel, groups, .. } = &self.dies[die as usize];
+        let (channel, Group { at, phase, .. }) = (*channel, groups[index]);
         let who = die * 2 + index as u32;
-        if frame.channels[channel as usize].ask(who) {
+        if frame.ask_bus(channel, who, at, phase == Phase::In) {
             self.grant_bus(frame, channel, who, now_ns);
         }
     }

@@ -92,7 +92,7 @@ impl<L: Logs> Hybrid<L> {
             work.chain_for(lpn);
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
-            if partial && self.read_modify_write {
+            if partial && self.read_modify_write && store.page(lpn) != NONE {
                 store.read(lpn, cause, work);
             }
             if store.merging() == part.logical {

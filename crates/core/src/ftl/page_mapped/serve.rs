@@ -73,7 +73,7 @@ impl<T: Translation> PageMapped<T> {
             misses += self.translate(lpn, last - lpn, true, work);
             let partial =
                 (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
-            if partial && self.read_modify_write {
+            if partial && self.read_modify_write && self.data.slot(lpn) != NONE {
                 self.read_data(lpn, 1, cause, work);
             }
             self.write_data(lpn, cause, work);
