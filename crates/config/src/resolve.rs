@@ -178,7 +178,7 @@ impl Layers {
     /// written by the user; else where the user wrote another key of the message; else
     /// the preset's line or the default.
     fn complain(&self, values: &Values, key: &str, message: &str) -> ConfigError {
-        let by_user = |path: &&str| matches!(self.places.get(*path), Some(Place::File(_) | Place::Option(_)));
+        let by_user = |path: &&str| self.is_by_user(path);
         let mut involved = involved(key, message);
         for table in catalog().tables.iter().filter(|table| message.contains(&format!("[{table}]"))) {
             involved.extend(catalog().in_table(table).map(|key| key.path).filter(by_user));
@@ -213,6 +213,10 @@ impl Layers {
         }
     }
 
+    fn is_by_user(&self, path: &str) -> bool {
+        matches!(self.places.get(path), Some(Place::File(_) | Place::Option(_)))
+    }
+
     fn place(&self, path: &str) -> Option<String> {
         Some(match (self.places.get(path)?, &self.preset, &self.file) {
             (Place::File(span), _, Some(text)) | (Place::Preset(span), Some(text), _) => {
@@ -242,6 +246,13 @@ impl Resolved {
     /// or the option; `None` if the key has no value.
     pub fn origin(&self, key: &str) -> Option<String> {
         self.layers.place(key)
+    }
+
+    /// What the user set and the chosen parts ignore, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let ignored = self.settings.ignored().into_iter();
+        let set = ignored.filter(|ignored| self.layers.is_by_user(ignored.key));
+        set.map(|Contradiction { key, message }| format!("{key}: {message}")).collect()
     }
 
     /// The keys that a saved state of the device depends on, with their values as in a file.

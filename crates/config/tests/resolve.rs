@@ -154,6 +154,18 @@ fn an_option_may_choose_the_preset() {
     assert_eq!(preset.preset.as_deref(), Some("map-plus"));
 }
 
+/// A key that the user sets for a part that was not chosen; a preset's is ignored without a word.
+#[test]
+fn keys_set_in_vain_are_noted() {
+    let of = |options: &[(&str, &str)]| of_options(Base::Preset("map-plus"), options).notes();
+    let noop = ("host.scheduler", "noop");
+    assert_eq!(
+        of(&[noop, ("host.deadline", "5ms")]),
+        ["host.deadline: ignored: host.scheduler = \"noop\" dispatches nothing by deadline"]
+    );
+    assert!(of(&[noop]).is_empty() && of(&[("host.deadline", "5ms")]).is_empty());
+}
+
 #[test]
 fn options_are_written_without_quotes() {
     let resolved = of_options(

@@ -44,6 +44,11 @@ impl Settings {
         crate::ftl::check(&settings)?;
         Ok(settings)
     }
+
+    /// Keys that the chosen parts ignore, each with the reason.
+    pub fn ignored(&self) -> Vec<Contradiction> {
+        crate::host::check::ignored(self)
+    }
 }
 
 /// Every key of this build.

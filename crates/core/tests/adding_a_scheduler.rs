@@ -8,7 +8,7 @@ use std::{env, fs};
 /// The new file: the youngest request first.
 const LIFO: &str = r#"//! LIFO: the youngest request first.
 
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::config::section;
 use crate::config::section::count;
 use crate::request::Pool;
@@ -32,7 +32,9 @@ pub(super) struct Lifo {
 }
 
 impl Scheduler for Lifo {
-    fn new(keys: &super::Keys) -> Lifo {
+    const NEEDS: Needs = Needs { deadline: true, ..Needs::NOTHING };
+
+    fn new(keys: &super::Keys, _block_pages: u32) -> Lifo {
         Lifo { stack: Vec::new(), depth: keys.own.lifo.depth as usize }
     }
 
@@ -40,7 +42,7 @@ impl Scheduler for Lifo {
         self.stack.push(id);
     }
 
-    fn choose(&mut self, _pool: &mut Pool) -> Decision {
+    fn choose(&mut self, _pool: &mut Pool, _around: &mut impl Around) -> Decision {
         if self.stack.is_empty() {
             return Decision::Nothing;
         }

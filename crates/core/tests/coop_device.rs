@@ -9,7 +9,6 @@ use ftlab_core::device::Device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{self, Ftl};
-use ftlab_core::host::awareness::DeviceView;
 use ftlab_core::request::{Mark, Pages, Pool, Request};
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
@@ -74,7 +73,7 @@ impl Stack {
 
     fn query(&self, first: u32, pages: u32) -> Vec<u32> {
         let mut set = Vec::new();
-        DeviceView::new(&self.driver.ftl).coop_query(first, pages, &mut set);
+        self.driver.ftl.coop_query(first, pages, &mut set);
         set
     }
 }
@@ -133,16 +132,15 @@ fn an_issue_under_way_is_read() {
 fn sizes_of_blocks() {
     for (kind, expected) in [("bast", Some((4, 4096, 16_384))), ("fast", Some((4, 4096, 16_384)))] {
         let driver = Driver::new(&device(kind, 4, 20, 3));
-        let size = DeviceView::new(&driver.ftl).coop_size();
+        let size = driver.ftl.block_size();
         assert_eq!(size.map(|size| (size.pages, size.page_bytes, size.block_bytes())), expected);
     }
     let mut settings = device("page", 4, 20, 3);
     settings.ftl.over_provisioning_ppm = 800_000;
     let driver = Driver::new(&settings);
-    let view = DeviceView::new(&driver.ftl);
-    assert_eq!(view.coop_size(), None, "a page-mapped FTL has nothing to say");
+    assert_eq!(driver.ftl.block_size(), None, "a page-mapped FTL has nothing to say");
     let mut set = vec![1, 2];
-    view.coop_query(0, 4, &mut set);
+    driver.ftl.coop_query(0, 4, &mut set);
     assert_eq!(set, []);
 }
 

@@ -191,7 +191,7 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
         chips,
         channels,
         with_channels: settings.device.scheduler == "vios",
-        max_passed: settings.device.max_passed as usize,
+        max_passed: settings.device.sched.max_passed as usize,
         waiting: Vec::new(),
         batches: Vec::new(),
         passed: 0,
@@ -294,7 +294,7 @@ fn batches_and_times_agree_with_the_set_based_oracle() {
         let (channels, ways) = (random.random_range(1..10), random.random_range(1..12));
         let mut settings = device(if case % 2 == 0 { "piq" } else { "vios" }, channels, ways);
         settings.device.queue_depth = [u32::MAX, 1, 3, 40][case / 2 % 4];
-        settings.device.max_passed = [128, 0, 5, u32::MAX][case / 8 % 4];
+        settings.device.sched.max_passed = [128, 0, 5, u32::MAX][case / 8 % 4];
         settings.flash.blocks_per_plane = 64;
         let widest = random.random_range(1..=2 * u64::from(channels * ways)).min(40);
         let lpns = settings.user_pages().min(400);
@@ -329,7 +329,7 @@ fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
 #[test]
 fn writes_starve_no_longer_than_the_bound() {
     let mut settings = device("piq", 1, 1);
-    settings.device.max_passed = 20;
+    settings.device.sched.max_passed = 20;
     let mut trace = vec![pages(0, Op::Write, 4096, 0, 1), pages(1, Op::Write, 4096, 1, 1)];
     trace.extend((0..400).map(|at| pages(at * 30_000, Op::Read, 4096, 5, 1)));
     trace.sort_by_key(|record| record.time_ns);
@@ -340,7 +340,7 @@ fn writes_starve_no_longer_than_the_bound() {
     let (first, second) = (of(0).complete_ns, of(1).complete_ns);
     assert!(reads_before(first) <= 20, "{}", reads_before(first));
     assert!(reads_before(second) - reads_before(first) <= 20);
-    settings.device.max_passed = u32::MAX;
+    settings.device.sched.max_passed = u32::MAX;
     let unbounded = checked(&settings, trace).1;
     let last_read = unbounded.iter().filter(|row| row.op == Op::Read).map(|row| row.complete_ns).max();
     let late = unbounded.iter().find(|row| row.op == Op::Write && row.offset == 4096).unwrap();
@@ -353,7 +353,7 @@ fn a_flush_comes_after_the_writes_before_it() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
     for scheduler in ["noop", "piq", "vios"] {
         let mut settings = device(scheduler, 4, 4);
-        settings.device.max_passed = 7;
+        settings.device.sched.max_passed = 7;
         let trace = random_trace(&mut random, 4000, 4000, 20);
         let done = checked(&settings, trace).1;
         let mut latest = 0;

@@ -156,7 +156,7 @@ proptest! {
         settings.host.queue_depth = depth;
         settings.host.deadline_ns = (deadline > 0).then(|| (deadline - 1) * 10_000_000);
         settings.device.queue_depth = device_depth;
-        settings.device.max_passed = max_passed;
+        settings.device.sched.max_passed = max_passed;
         // Piq and vios go by static allocation.
         settings.device.scheduler = device_scheduler.into();
         if ftlab_core::device::sched::check(&settings).is_err() {

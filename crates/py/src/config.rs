@@ -29,6 +29,11 @@ impl Config {
         Ok(guard(|| Ok(self.resolved.hash()))?)
     }
 
+    /// What the user set and the chosen parts ignore, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        self.resolved.notes()
+    }
+
     /// The trace to replay, if one is named.
     #[getter]
     fn trace(&self) -> Option<String> {

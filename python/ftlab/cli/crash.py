@@ -73,6 +73,7 @@ def crash(
         if at and context.get_parameter_source(option) is not click.core.ParameterSource.DEFAULT:
             raise UserError(f"--at and --{option} exclude each other: --at says when each cut is")
     resolved = load(config, options.overrides(settings, flags))
+    options.say_notes(resolved)
     output = options.json_output(json_path)
     if output:
         check_distinct([output], [resolved.trace] if resolved.trace else [])

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ftlab import _core
-from ftlab._core import UserError
+from ftlab._core import Config, UserError
 from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override
 from ftlab.outputs import Output
 
@@ -41,6 +41,12 @@ def set_option(command: Decorated) -> Decorated:
         metavar="KEY=VALUE",
         help="Set a key of the configuration, host.scheduler=noop say. Repeatable.",
     )(command)
+
+
+def say_notes(config: Config) -> None:
+    """Says which keys the user set in vain."""
+    for note in config.notes():
+        click.echo(f"note: {note}", err=True)
 
 
 def json_option(command: Decorated) -> Decorated:

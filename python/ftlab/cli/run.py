@@ -69,6 +69,7 @@ def run(
     called like a preset.
     """
     resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, flags)])
+    options.say_notes(resolved)
     for_fio = options.check_output_format(output_format, json_path)
     if timeline_window is not None and timeline_path is None:
         raise UserError("--timeline-window needs --timeline FILE")

@@ -10,7 +10,7 @@
 //! Steps have no owner among the requests, and they do not keep a request from being admitted. They
 //! end with the workload: none begins once the last request has completed.
 
-use super::{COLLECTION, Device, Touch};
+use super::{COLLECTION, Device};
 use crate::flash::Work;
 use crate::ftl::{Ftl, Idle, Serve};
 use crate::workload::Op;
@@ -18,27 +18,16 @@ use crate::workload::Op;
 impl Device {
     /// Starts a step of garbage collection on every idle chip that the FTL wants collected.
     pub fn collect(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) {
-        let waits = self.waiting > 0;
-        let unknown = self.slots_per_page > 1 || self.touch == Touch::Unknown;
-        if self.flushes > 0 || (waits && unknown) {
-            return;
-        }
-        for chip in 0..self.wanted.len() as u32 {
-            if self.wanted[chip as usize] > 0 || !self.array.is_resting(chip) {
-                continue;
-            }
-            work.clear();
-            let apart = self.array.counts_at_the_end();
-            let began = work.unfolded(apart, |work| ftl.background_step(chip, work));
-            if !began {
-                continue;
-            }
-            self.array.start(COLLECTION, work.steps(), false, now_ns);
-            if self.array.keeps_spans() {
-                self.array.label(work.labels());
-            }
-            if ftl.is_read_only() {
-                self.turned_read_only(now_ns, ftl);
+        let apart = self.array.counts_at_the_end();
+        for chip in 0..self.places.len() as u32 {
+            if !self.waiting.wants(chip) && self.array.is_resting(chip) {
+                work.clear();
+                if work.unfolded(apart, |work| ftl.background_step(chip, work)) {
+                    self.start(COLLECTION, work, false, now_ns);
+                    if ftl.is_read_only() {
+                        self.turned_read_only(now_ns, ftl);
+                    }
+                }
             }
         }
         self.array.settle(now_ns);

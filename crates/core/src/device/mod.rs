@@ -14,107 +14,63 @@
 pub mod array;
 mod background;
 mod lookups;
+mod queue;
 pub mod sched;
 pub mod settings;
 
 use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::media::Tape;
-use crate::flash::parallel::{Allocation, Place};
-use crate::ftl::{Cooperate, Ftl, Idle, Locate, LookUp, Serve};
-use crate::request::Mark;
-use crate::request::{Pool, Request, Window};
-use crate::util::{Divider, NONE};
+use crate::flash::parallel::Place;
+use crate::ftl::{Cooperate, Ftl, Idle, LookUp, Serve};
+use crate::request::{Mark, Pages, Pool, Request};
+use crate::util::NONE;
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Part, Span};
 pub use lookups::Lookups;
-use sched::Sched;
+pub use queue::Conflicts;
+use queue::Waiting;
 
 /// Owner of the steps of a background write-back.
 const BACKGROUND: u32 = u32::MAX - 1;
 /// Owner of the steps of garbage collection in the background.
 const COLLECTION: u32 = u32::MAX - 2;
 
-/// Requests that met a busy or awaited chip on arrival at the device (VIOS, Table 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Conflicts {
-    /// By half: reads, and writes with trims.
-    pub requests: [u64; 2],
-}
-
-/// How the chips that a request touches are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Touch {
-    /// They follow one another.
-    Window,
-    /// Page by page.
-    Each,
-    /// Under dynamic allocation writes go where there is room: where data lies is all there is to know.
-    Unknown,
-}
-
 /// The device.
 #[derive(Clone, Debug)]
 pub struct Device {
     depth: u32,
     held: u32,
-    sched: Sched,
-    /// Requests waiting for each chip (NR of VIOS, eq. (2)).
-    wanted: Vec<u32>,
-    /// Writes to a chip that more requests wait for are marked in their [`Work`].
-    by_speed: bool,
-    /// Logical pages that lie on one unit before static allocation goes on to the next.
-    stripe: Divider,
-    slots_per_page: u32,
-    /// How the chips of a request are found.
-    touch: Touch,
+    /// Requests held that have not issued.
+    waiting: Waiting,
     places: Vec<Place>,
     array: Array,
     /// Unfinished steps of the write-back in the background.
     background_steps: u32,
-    /// Requests held that have not issued, and the flushes among them.
-    waiting: u32,
-    flushes: u32,
-    /// When the device turned read-only, and how many requests the FTL had refused since, when that was
-    /// looked at last.
+    /// When the device turned read-only, and how many requests the FTL had refused when that was looked at
+    /// last.
     read_only_ns: Option<u64>,
     refused: u64,
-    conflicts: Conflicts,
     /// Hears of every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
     /// Follows the mapping's lookups, if a result is to show how another cache had done.
     lookups: Option<Box<Lookups>>,
-    /// Somebody hears of every request that issues: tape or lookups.
+    /// Tape or lookups hear of every request that issues.
     heard: bool,
 }
 
 impl Device {
     /// An idle device.
     pub fn new(settings: &Settings) -> Device {
-        let chips = settings.flash.units();
-        let touch = match settings.ftl.allocation {
-            _ if crate::ftl::is_hybrid(settings) => Touch::Window,
-            Allocation::Dynamic => Touch::Unknown,
-            _ if settings.spread().in_turn() => Touch::Window,
-            _ => Touch::Each,
-        };
         Device {
             depth: settings.device.queue_depth,
             held: 0,
-            sched: Sched::new(settings),
-            wanted: vec![0; chips as usize],
-            by_speed: settings.allocates_by_speed(),
-            stripe: Divider::new(crate::ftl::stripe(settings)),
-            slots_per_page: settings.flash.page_bytes / settings.ftl.logical_page_bytes,
-            touch,
+            waiting: Waiting::new(settings),
             places: settings.spread().places(),
             array: Array::new(settings),
             background_steps: 0,
-            waiting: 0,
-            flushes: 0,
             read_only_ns: None,
             refused: 0,
-            conflicts: Conflicts::default(),
             tape: None,
             lookups: None,
             heard: false,
@@ -145,7 +101,7 @@ impl Device {
 
     /// Conflicts so far.
     pub fn conflicts(&self) -> Conflicts {
-        self.conflicts
+        self.waiting.conflicts
     }
 
     /// The chips and buses.
@@ -155,43 +111,27 @@ impl Device {
 
     /// Batches the device's scheduler created.
     pub fn batches(&self) -> u64 {
-        self.sched.batches()
+        self.waiting.sched.batches()
     }
 
     /// Batch and channel batch of a request that has issued: see [`sched::Scheduler::batch_of`].
     #[inline]
     pub fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
-        self.sched.batch_of(id)
+        self.waiting.sched.batch_of(id)
     }
 
-    /// The chips of a request's pages where static allocation puts them (VIOS, eq. (1)).
-    #[inline]
-    fn window(&self, pages: crate::request::Pages, ftl: &Ftl) -> Window {
-        if pages.pages == 0 || self.touch != Touch::Window {
-            return Window { first: 0, width: 0 };
-        }
-        let first = ftl.home_chip(pages.first);
-        if pages.pages == 1 {
-            return Window { first, width: 1 };
-        }
-        let last = pages.first + pages.pages - 1;
-        let width = self.stripe.div(last) - self.stripe.div(pages.first) + 1;
-        Window { first, width: width.min(self.wanted.len() as u32) }
-    }
-
-    /// From now on what chips and buses do is kept for [`Device::take_spans`]; the FTL's work must be
-    /// labelled.
+    /// Keeps what chips and buses do for [`Device::take_spans`]; the FTL's work must be labelled.
     pub fn keep_spans(&mut self) {
         self.array.keep_spans();
     }
 
-    /// From now on a tape hears of every request that issues.
+    /// Lets a tape hear of every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.tape = Some(tape);
         self.heard = true;
     }
 
-    /// From now on the mapping's lookups are followed, where the FTL has a mapping cache.
+    /// Follows the mapping's lookups, where the FTL has a mapping cache.
     pub fn keep_lookups(&mut self, ftl: &Ftl) {
         self.lookups = Lookups::new(ftl).map(Box::new);
         self.heard |= self.lookups.is_some();
@@ -216,54 +156,7 @@ impl Device {
     #[inline]
     pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &Ftl) {
         self.held += 1;
-        self.waiting += 1;
-        let request = &mut pool[id];
-        self.flushes += u32::from(request.op == Op::Flush);
-        let window = self.window(request.pages, ftl);
-        request.chips = window;
-        let chips = self.wanted.len() as u32;
-        let mut conflict = false;
-        let busy = self.array.busy();
-        for chip in window.members(chips) {
-            let wanted = &mut self.wanted[chip as usize];
-            conflict |= *wanted > 0 || busy.get(chip);
-            *wanted += 1;
-        }
-        if self.touch != Touch::Window {
-            conflict = self.meets_others(request, ftl);
-        }
-        self.conflicts.requests[request.half() as usize] += u64::from(conflict);
-        let touched = if request.op == Op::Flush { Window { first: 0, width: chips } } else { window };
-        self.sched.admit(id, touched, pool);
-    }
-
-    /// Whether a request, whose chips do not follow one another, meets a busy or awaited one. Under
-    /// dynamic allocation, whether the chips of its data are busy, for a write whether all are.
-    #[cold]
-    fn meets_others(&mut self, request: &Request, ftl: &Ftl) -> bool {
-        let pages = request.pages.first..request.pages.first + request.pages.pages;
-        if self.touch == Touch::Unknown {
-            let reads = request.op == Op::Read;
-            let busy = |lpn| !self.array.is_idle(ftl.read_chip(lpn));
-            let all = || self.array.busy().count() == self.wanted.len() as u64;
-            return !pages.is_empty() && if reads { pages.into_iter().any(busy) } else { all() };
-        }
-        let home = |lpn| ftl.home_chip(lpn);
-        let meets = |chip: u32| self.wanted[chip as usize] > 0 || !self.array.is_idle(chip);
-        let conflict = pages.clone().any(|lpn| meets(home(lpn)));
-        pages.for_each(|lpn| self.wanted[home(lpn) as usize] += 1);
-        conflict
-    }
-
-    /// A request whose chips do not follow one another begins.
-    #[cold]
-    fn begin_elsewhere(&mut self, pages: crate::request::Pages, ftl: &Ftl, work: &mut Work) {
-        if self.touch == Touch::Unknown {
-            return work.set_busy(self.array.busy());
-        }
-        for lpn in pages.first..pages.first + pages.pages {
-            self.wanted[ftl.home_chip(lpn) as usize] -= 1;
-        }
+        self.waiting.accept(id, pool, &self.array, ftl);
     }
 
     /// Issues what may issue; ids of requests that completed at once go to `done`.
@@ -276,7 +169,7 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        while let Some(id) = self.sched.next(&self.array, ftl, pool) {
+        while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
             self.begin(id, now_ns, pool, ftl, work, done);
         }
         self.array.settle(now_ns);
@@ -306,48 +199,17 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         work.clear();
-        let Request { op, pages, chips, prefetch, mark, .. } = pool[id];
         if self.heard {
             self.tell(&pool[id], now_ns, ftl);
         }
-        self.waiting -= 1;
-        self.flushes -= u32::from(op == Op::Flush);
-        for chip in chips.members(self.wanted.len() as u32) {
-            let wanted = &mut self.wanted[chip as usize];
-            if self.by_speed && *wanted > 1 {
-                work.hurry(chip);
-            }
-            *wanted -= 1;
-        }
-        if self.touch != Touch::Window {
-            self.begin_elsewhere(pages, ftl, work);
-        }
+        self.waiting.leave(&pool[id], &self.array, ftl, work);
+        let Request { op, pages, prefetch, mark, .. } = pool[id];
         if prefetch && (op == Op::Read || !ftl.updates_free()) {
-            let Request { batch, translation_page, .. } = pool[id];
-            let mut at = id;
-            // A scheduler of the device may have let later members of the batch pass this one; the
-            // slot of one that completed may by now hold a request of another batch.
-            let mut needs = std::iter::from_fn(|| {
-                let member = (at != NONE && pool[at].batch == batch).then(|| pool[at].pages)?;
-                at = pool.behind(at);
-                Some(member)
-            });
-            ftl.prefetch(translation_page, &mut needs, work);
+            fetch_for_batch(id, pool, ftl, work);
         }
-        let (misses, read_only) = {
-            let misses = match op {
-                _ if mark.any() => marked(ftl, op, pages, mark, work),
-                Op::Read => ftl.read(pages, work),
-                Op::Write => ftl.write(pages, work),
-                Op::Trim => ftl.trim(pages, work),
-                Op::Flush => {
-                    ftl.flush(work);
-                    0
-                }
-            };
-            (misses, ftl.is_read_only())
-        };
-        if read_only {
+        let misses =
+            if mark.any() { marked(ftl, op, pages, mark, work) } else { serve(ftl, op, pages, None, work) };
+        if ftl.is_read_only() {
             pool[id].failed = self.turned_read_only(now_ns, ftl);
         }
         let request = &mut pool[id];
@@ -357,10 +219,16 @@ impl Device {
             self.held -= 1;
             done.push(id);
         } else {
-            self.array.start(id, work.steps(), op == Op::Read, now_ns);
-            if self.array.keeps_spans() {
-                self.array.label(work.labels());
-            }
+            self.start(id, work, op == Op::Read, now_ns);
+        }
+    }
+
+    /// Puts the steps of one owner, which reads or not, into their chips' queues.
+    #[inline(always)] // for every request
+    fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
+        self.array.start(owner, work.steps(), reads, now_ns);
+        if self.array.keeps_spans() {
+            self.array.label(work.labels());
         }
     }
 
@@ -374,10 +242,7 @@ impl Device {
         }
         self.held += 1;
         self.background_steps = work.steps().len() as u32;
-        self.array.start(BACKGROUND, work.steps(), false, now_ns);
-        if self.array.keeps_spans() {
-            self.array.label(work.labels());
-        }
+        self.start(BACKGROUND, work, false, now_ns);
         self.array.settle(now_ns);
         if ftl.is_read_only() {
             self.turned_read_only(now_ns, ftl);
@@ -408,30 +273,46 @@ impl Device {
     }
 }
 
+/// Brings in what a batch misses of its translation page: the first of the batch issues.
+fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut Ftl, work: &mut Work) {
+    let Request { batch, translation_page, .. } = pool[id];
+    let mut at = id;
+    // A scheduler of the device may have let later members of the batch pass this one; the
+    // slot of one that completed may by now hold a request of another batch.
+    let mut needs = std::iter::from_fn(|| {
+        let member = (at != NONE && pool[at].batch == batch).then(|| pool[at].pages)?;
+        at = pool.behind(at);
+        Some(member)
+    });
+    ftl.prefetch(translation_page, &mut needs, work);
+}
+
 /// Runs a request that the host has marked, between the commands of cooperation that go with it.
 #[cold]
-fn marked(
-    ftl: &mut (impl Cooperate + Serve),
-    op: Op,
-    pages: crate::request::Pages,
-    mark: Mark,
-    work: &mut Work,
-) -> u32 {
+fn marked(ftl: &mut Ftl, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
     let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
     if mark.begin {
         ftl.coop_issue(block, work);
     }
-    let misses = match op {
-        Op::Read => ftl.read_marked(pages, mark, work),
-        Op::Write => ftl.write_marked(pages, mark, work),
-        Op::Trim => ftl.trim(pages, work),
-        Op::Flush => {
-            ftl.flush(work);
-            0
-        }
-    };
+    let misses = serve(ftl, op, pages, Some(mark), work);
     if mark.end {
         ftl.coop_complete(block, work);
     }
     misses
+}
+
+/// Runs a request through the FTL; its mapping-cache misses.
+#[inline(always)] // for every request
+fn serve(ftl: &mut Ftl, op: Op, pages: Pages, mark: Option<Mark>, work: &mut Work) -> u32 {
+    match (op, mark) {
+        (Op::Read, None) => ftl.read(pages, work),
+        (Op::Read, Some(mark)) => ftl.read_marked(pages, mark, work),
+        (Op::Write, None) => ftl.write(pages, work),
+        (Op::Write, Some(mark)) => ftl.write_marked(pages, mark, work),
+        (Op::Trim, _) => ftl.trim(pages, work),
+        (Op::Flush, _) => {
+            ftl.flush(work);
+            0
+        }
+    }
 }

@@ -20,7 +20,7 @@ over!(Settings, below: ftl::Settings);
 impl Settings {
     /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
     pub fn allocates_by_speed(&self) -> bool {
-        self.flash.variation.is_some() && super::sched::by_speed(&self.device.scheduler)
+        self.flash.variation.is_some() && super::sched::needs(&self.device.scheduler).speeds
     }
 }
 
@@ -34,8 +34,8 @@ section! {
         queue_depth: u32 = "device.queue_depth", count(1, 1 << 30) or "unlimited", "1";
         /// What was written before time 0.
         precondition: Precondition;
-        /// Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.
-        max_passed: u32 = "device.max_passed", count(0, 1 << 30) or "unlimited", "128";
+        /// Keys of the schedulers.
+        sched: super::sched::Keys;
     }
 }
 

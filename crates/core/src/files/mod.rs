@@ -27,6 +27,7 @@ use crate::files::cache::{PAGE, PageCache, Policy};
 use crate::files::clients::{Client, Clients, FileOp};
 use crate::files::fs::{BLOCK, Fs, Tid};
 use crate::host::Arrivals;
+use crate::host::sched::needs;
 use crate::request::{Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::{Op, SourceError};
@@ -168,7 +169,7 @@ impl FileHost {
         let count = clients.clients.len() as u32;
         let fs = Fs::new(settings.files.mkfs(), (settings.user_bytes() / BLOCK) as u32, count);
         let mut config = settings.files.clone();
-        let cooperates = crate::host::sched::cooperates(&settings.host.scheduler);
+        let cooperates = needs(&settings.host.scheduler).cooperation;
         let policy = Policy::new(&config.flush_policy, cooperates, block_bytes);
         config.flush_policy = policy.name().into();
         config.global_tree |= cooperates || policy != Policy::Baseline;

@@ -1,11 +1,12 @@
-//! Cooperation: what the device lets the host ask, and how the host uses it.
+//! What the device lets the host ask, and how the host tells hits from misses.
 //!
-//! The host asks through [`DeviceView`] alone; what it may advise (the prefetch of a batch's
-//! mappings; begin and end of a block issue, [`crate::request::Mark`]) travels with the request. An opaque device is `awareness = "none"` or `"lru"`.
+//! The host asks through [`DeviceView`] alone. What it may advise (the prefetch of a batch's mappings; begin
+//! and end of a block issue, [`crate::request::Mark`]) travels with the request. An opaque device is
+//! `awareness = "none"` or `"lru"`.
 
 use crate::config::Choice;
-use crate::ftl::{Cooperate, Ftl, LookUp};
-use crate::request::{BlockSize, Pages};
+use crate::ftl::{Cooperate, LookUp};
+use crate::request::Pages;
 use crate::util::{Bits, List, Lru, NONE};
 
 /// Names for `host.awareness`.
@@ -19,70 +20,10 @@ pub fn choices() -> Vec<Choice> {
     LIST.iter().map(|&(name, doc)| Choice { name, doc }).collect()
 }
 
-/// The device as the host may see it.
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceView<'a>(&'a Ftl);
+/// The device as the host may see it: mappings and merges.
+pub trait DeviceView: LookUp + Cooperate {}
 
-impl<'a> DeviceView<'a> {
-    /// Opens the view.
-    pub fn new(ftl: &'a Ftl) -> DeviceView<'a> {
-        DeviceView(ftl)
-    }
-
-    /// Is this LPN's mapping cached?
-    #[inline]
-    pub fn cached(self, lpn: u32) -> bool {
-        self.0.cached(lpn)
-    }
-
-    /// A request with this LPN is on its way, so its mapping will be needed, and soon that of `earlier`.
-    #[inline]
-    pub fn expect(self, lpn: u32, earlier: u32) {
-        self.0.expect(lpn, earlier);
-    }
-
-    /// Are mappings updated without being fetched, so that no write waits for one?
-    pub fn updates_free(self) -> bool {
-        self.0.updates_free()
-    }
-
-    /// Which translation page holds this LPN's mapping?
-    #[inline]
-    pub fn translation_page(self, lpn: u32) -> u32 {
-        self.0.translation_page(lpn)
-    }
-
-    /// Which LPNs are cached?
-    pub fn each_cached(self, visit: &mut dyn FnMut(u32)) {
-        self.0.each_cached(visit);
-    }
-
-    /// How many mappings can be cached?
-    pub fn cache_capacity(self) -> Option<u32> {
-        self.0.cache_capacity()
-    }
-
-    /// Is the map in RAM whole, so that every mapping counts as cached?
-    pub fn map_complete(self) -> bool {
-        self.0.map_complete()
-    }
-
-    /// COOP_Query (Shim et al., TC 2014, Table 1): which logical blocks would a block issue of so many
-    /// pages from an LPN on have merged, fully or partially? `set` holds them afterwards, ascending.
-    pub fn coop_query(self, first: u32, pages: u32, set: &mut Vec<u32>) {
-        self.0.coop_query(first, pages, set);
-    }
-
-    /// COOP_GetSize: how large are logical blocks and pages? `None` if data is not mapped by blocks.
-    pub fn coop_size(self) -> Option<BlockSize> {
-        self.0.block_size()
-    }
-
-    /// How many LPNs are there?
-    pub fn logical_pages(self) -> u32 {
-        self.0.logical_pages()
-    }
-}
+impl<D: LookUp + Cooperate> DeviceView for D {}
 
 /// Admissions between two polls of the cache (Ji et al., TCAD 2018, section V-D.1).
 const POLL_INTERVAL: u64 = 1000;
@@ -115,7 +56,7 @@ impl Awareness {
     ///
     /// # Panics
     /// If the name is not one of [`choices`].
-    pub fn new(name: &str, device: DeviceView) -> Awareness {
+    pub fn new(name: &str, device: &impl DeviceView) -> Awareness {
         match name {
             "full" => Awareness::Full,
             "polled" => {
@@ -128,7 +69,7 @@ impl Awareness {
     }
 
     /// Whether all pages of a request that is being admitted count as cached.
-    pub fn classify(&mut self, request: Pages, updates: bool, device: DeviceView) -> bool {
+    pub fn classify(&mut self, request: Pages, updates: bool, device: &impl DeviceView) -> bool {
         let mut pages = request.first..request.first + request.pages;
         match self {
             Awareness::Full if updates && device.updates_free() => true,

@@ -18,9 +18,9 @@ use crate::util::NONE;
 use crate::workload::Op;
 
 /// Logical pages of a flash block, as COOP_GetSize says; of an erase block, where the FTL does not map by blocks.
-pub fn block_pages(settings: &Settings, device: DeviceView) -> u32 {
+pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
     let per_page = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
-    device.coop_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
+    device.block_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
 }
 
 /// What the host keeps for a scheduler by flash blocks.
@@ -38,7 +38,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// For the blocks of this device.
-    pub fn new(settings: &Settings, device: DeviceView) -> Blocks {
+    pub fn new(settings: &Settings, device: &impl DeviceView) -> Blocks {
         Blocks {
             pages: block_pages(settings, device),
             lpns: device.logical_pages(),
@@ -139,22 +139,22 @@ impl Blocks {
 }
 
 /// What a scheduler by flash blocks reaches while it chooses.
-pub struct Surroundings<'a, A> {
+pub struct Surroundings<'a, A, D> {
     /// What the host keeps.
     pub blocks: &'a mut Blocks,
     /// The page cache, if there is one.
     pub arrivals: &'a mut A,
     /// The device's side.
-    pub device: DeviceView<'a>,
-    /// Of the pending queue, which what joins is in for this instant.
+    pub device: &'a D,
+    /// All pending requests; what joins is one of them for this instant.
     pub ages: &'a mut Ages,
-    /// Its length.
+    /// Number of pending requests.
     pub pending: &'a mut u32,
     /// Now.
     pub now_ns: u64,
 }
 
-impl<A> Surroundings<'_, A> {
+impl<A, D> Surroundings<'_, A, D> {
     fn enter(&mut self, request: Request, pool: &mut Pool) -> u32 {
         let id = pool.insert(request);
         *self.pending += 1;
@@ -163,7 +163,7 @@ impl<A> Surroundings<'_, A> {
     }
 }
 
-impl<A: Arrivals> Around for Surroundings<'_, A> {
+impl<A: Arrivals, D: DeviceView> Around for Surroundings<'_, A, D> {
     fn pages_of(&self, block: u32) -> Range<u32> {
         let first = block * self.blocks.pages;
         first..first.saturating_add(self.blocks.pages).min(self.blocks.lpns)
@@ -178,7 +178,6 @@ impl<A: Arrivals> Around for Surroundings<'_, A> {
         let mut requests = std::mem::take(&mut self.blocks.scratch);
         self.arrivals.join(u64::from(block) * bytes, (u64::from(block) + 1) * bytes, &mut requests);
         for mut request in requests.drain(..) {
-            request.translation_page = self.device.translation_page(request.pages.first);
             request.prioritized = true;
             found.push(self.enter(request, pool));
         }
@@ -190,7 +189,6 @@ impl<A: Arrivals> Around for Surroundings<'_, A> {
         let (offset, end) = (u64::from(pages.start) * page, u64::from(pages.end) * page);
         let pages = self.blocks.paging.pages(op, offset, end);
         let mut request = Request::new(0, self.now_ns, op, offset, end - offset, pages);
-        request.translation_page = self.device.translation_page(pages.first);
         request.mark.pad = true;
         self.enter(request, pool)
     }

@@ -1,5 +1,6 @@
 //! Checks across the keys of workload and host.
 
+use super::sched::needs;
 use super::settings::Settings;
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Value, Values};
@@ -10,8 +11,16 @@ const HUNDRED_YEARS_NS: u128 = 100 * 365 * 86_400 * 1_000_000_000;
 /// Checks `settings`, read out of `values`.
 pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
     replay(settings)?;
-    padding(settings)?;
+    merges(settings)?;
     generator(settings, values)
+}
+
+/// The keys that the chosen scheduler ignores, and why.
+pub(crate) fn ignored(settings: &Settings) -> Vec<Contradiction> {
+    let name = &settings.host.scheduler;
+    let message = format!("ignored: host.scheduler = \"{name}\" dispatches nothing by deadline");
+    let deadline = Contradiction { key: "host.deadline", message };
+    Vec::from_iter((!needs(name).deadline).then_some(deadline))
 }
 
 fn fail<T>(key: &'static str, message: String) -> Result<T, Contradiction> {
@@ -36,11 +45,12 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Padding spares a merge its copies; without merges it would only write more.
-fn padding(settings: &Settings) -> Result<(), Contradiction> {
-    if settings.host.scheduler == "padding" && !crate::ftl::is_hybrid(settings) {
+/// A scheduler that spares merges their copies would only write more without merges.
+fn merges(settings: &Settings) -> Result<(), Contradiction> {
+    let name = &settings.host.scheduler;
+    if needs(name).merges && !crate::ftl::is_hybrid(settings) {
         let message = format!(
-            "\"padding\" makes flash blocks whole for the FTL's merges, and ftl.kind = \"{}\" has none; \
+            "\"{name}\" makes flash blocks whole for the FTL's merges, and ftl.kind = \"{}\" has none; \
              choose \"bast\" or \"fast\" there, or another scheduler",
             settings.ftl.kind
         );

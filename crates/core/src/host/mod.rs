@@ -16,7 +16,7 @@ pub use replay::{Intake, LATEST_NS, Replayed};
 pub use submitted::{Submission, SubmitError, Submitted};
 
 use crate::host::awareness::{Awareness, DeviceView};
-use crate::host::sched::{Decision, Sched};
+use crate::host::sched::{Decision, Needs, Sched, needs};
 use crate::host::settings::Settings;
 use crate::request::{Ages, Pool, Queue};
 use crate::util::NONE;
@@ -44,9 +44,8 @@ pub struct Host {
     /// Requests in flight.
     pub pool: Pool,
     sched: Sched,
+    needs: Needs,
     awareness: Awareness,
-    classifies: bool,
-    by_translation_page: bool,
     depth: u32,
     deadline_ns: Option<u64>,
     pending: u32,
@@ -57,31 +56,27 @@ pub struct Host {
     /// A regular dispatch has been made since the deadlines were looked at.
     deadlines_due: bool,
     merging: Option<Merging>,
-    /// For a scheduler by flash blocks.
-    blocks: Option<Blocks>,
+    /// For a scheduler by flash blocks ([`Needs::blocks`]).
+    blocks: Blocks,
     /// First LPNs of the requests admitted last, and the oldest of them ([`DeviceView::expect`]).
     announced: ([u32; ANNOUNCED], usize),
 }
 
 impl Host {
     /// An empty host; `files`: its requests come from a page cache.
-    pub fn new(settings: &Settings, device: DeviceView, files: bool) -> Host {
-        let mut sched = Sched::new(&settings.host.scheduler, &settings.host.sched);
-        let blocks = sched.by_blocks().then(|| Blocks::new(settings, device));
-        if let Some(blocks) = &blocks {
-            sched.set_block_size(blocks.pages());
-        }
-        let deadline_ns = settings.host.deadline_ns.filter(|_| sched.has_deadline());
-        let merging = Merging::new(settings, files, blocks.as_ref().map(Blocks::bytes));
+    pub fn new(settings: &Settings, device: &impl DeviceView, files: bool) -> Host {
+        let needs = needs(&settings.host.scheduler);
+        let blocks = Blocks::new(settings, device);
+        let deadline_ns = settings.host.deadline_ns.filter(|_| needs.deadline);
+        let merging = Merging::new(settings, files, needs.blocks.then_some(blocks.bytes()));
         Host {
             pool: Pool::default(),
             awareness: Awareness::new(&settings.host.awareness, device),
-            classifies: sched.classifies(),
-            by_translation_page: sched.by_translation_page(),
             depth: settings.host.queue_depth,
             deadline_ns,
-            aged: deadline_ns.is_some() || blocks.is_some() || merging.is_some(),
-            sched,
+            aged: deadline_ns.is_some() || needs.blocks || merging.is_some(),
+            sched: Sched::new(&settings.host.scheduler, &settings.host.sched, blocks.pages()),
+            needs,
             pending: 0,
             ages: Ages::default(),
             feed: Feed::Nothing,
@@ -124,7 +119,7 @@ impl Host {
         &mut self,
         now_ns: u64,
         arrivals: &mut impl Arrivals,
-        device: DeviceView,
+        device: &impl DeviceView,
     ) -> Result<Option<u32>, SourceError> {
         if self.is_held() {
             return Ok(None);
@@ -148,8 +143,8 @@ impl Host {
         let request = &mut self.pool[id];
         request.dispatch_ns = now_ns;
         self.awareness.dispatched(request.pages);
-        if let Some(blocks) = &mut self.blocks {
-            blocks.handed_over(id, &mut self.pool);
+        if self.needs.blocks {
+            self.blocks.handed_over(id, &mut self.pool);
         }
         Ok(Some(id))
     }
@@ -157,8 +152,8 @@ impl Host {
     /// Whether the next request of what was chosen waits for the device; nothing is admitted meanwhile.
     #[inline]
     pub fn is_held(&self) -> bool {
-        match (&self.blocks, &self.feed) {
-            (Some(blocks), Feed::Batch(queue)) => blocks.holds(&self.pool[queue.head()]),
+        match &self.feed {
+            Feed::Batch(queue) if self.needs.blocks => self.blocks.holds(&self.pool[queue.head()]),
             _ => false,
         }
     }
@@ -166,10 +161,7 @@ impl Host {
     /// A request that was handed over is done; the workload's request that completes with it, if any.
     #[inline]
     pub fn finish(&mut self, id: u32) -> Option<u32> {
-        match &mut self.blocks {
-            None => Some(id),
-            Some(blocks) => blocks.finish(id, &mut self.pool),
-        }
+        if self.needs.blocks { self.blocks.finish(id, &mut self.pool) } else { Some(id) }
     }
 
     /// The next request of what was chosen before.
@@ -192,13 +184,13 @@ impl Host {
         &mut self,
         now_ns: u64,
         arrivals: &mut impl Arrivals,
-        device: DeviceView,
+        device: &impl DeviceView,
     ) -> Result<(), SourceError> {
         // A request that joins a pending one needs no place of its own, but none is let in before it is
         // known to: as in a full request queue, the rest waits outside.
         while self.pending < self.depth {
             let Some(id) = arrivals.take(now_ns, &mut self.pool)? else { return Ok(()) };
-            if self.cut(id, device) {
+            if self.needs.blocks && self.cut(id) {
                 continue;
             }
             if let Some(merging) = &mut self.merging {
@@ -215,12 +207,12 @@ impl Host {
             }
             self.announce(id, device);
             let request = &mut self.pool[id];
-            if self.by_translation_page && request.pages.pages > 0 {
+            if self.needs.translation_pages && request.pages.pages > 0 {
                 request.translation_page = device.translation_page(request.pages.first);
             }
             // A request without pages has no mapping to hit; polled awareness counts its admission.
             let updates = request.op != Op::Read;
-            let cached = self.classifies && self.awareness.classify(request.pages, updates, device);
+            let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
             request.hit = cached && request.pages.pages > 0;
             self.pending += 1;
             if self.aged {
@@ -233,7 +225,7 @@ impl Host {
 
     /// Tells the device of a request that is taken in, so that memory is read ahead of it.
     #[inline]
-    fn announce(&mut self, id: u32, device: DeviceView) {
+    fn announce(&mut self, id: u32, device: &impl DeviceView) {
         let (lpns, oldest) = &mut self.announced;
         let first = self.pool[id].pages.first;
         device.expect(first, std::mem::replace(&mut lpns[*oldest], first));
@@ -241,12 +233,9 @@ impl Host {
     }
 
     /// Admits the parts of a write that lies in several flash blocks; whether it was one. None of them merges.
-    #[inline]
-    fn cut(&mut self, id: u32, device: DeviceView) -> bool {
-        let Some(blocks) = &self.blocks else { return false };
+    fn cut(&mut self, id: u32) -> bool {
         let Host { sched, ages, pending, .. } = self;
-        blocks.cut(id, &mut self.pool, |part, pool| {
-            pool[part].translation_page = device.translation_page(pool[part].pages.first);
+        self.blocks.cut(id, &mut self.pool, |part, pool| {
             *pending += 1;
             ages.push(part, pool);
             sched.admit(part, pool);
@@ -278,16 +267,10 @@ impl Host {
 
     /// A regular decision.
     #[inline]
-    fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: DeviceView) -> Option<u32> {
-        let decision = match &mut self.blocks {
-            None => self.sched.choose(&mut self.pool),
-            Some(blocks) => {
-                let (ages, pending) = (&mut self.ages, &mut self.pending);
-                let mut around = Surroundings { blocks, arrivals, device, ages, pending, now_ns };
-                self.sched.choose_around(&mut self.pool, &mut around)
-            }
-        };
-        let id = match decision {
+    fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
+        let Host { sched, pool, blocks, ages, pending, .. } = self;
+        let mut around = Surroundings { blocks, arrivals, device, ages, pending, now_ns };
+        let id = match sched.choose(pool, &mut around) {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);

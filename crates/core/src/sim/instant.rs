@@ -4,7 +4,6 @@ use super::{Completion, Feed, Observer, RunError, Simulation};
 use crate::files::Done;
 use crate::ftl::{Inspect, Police};
 use crate::host::Arrivals;
-use crate::host::awareness::DeviceView;
 use crate::sim::Activity;
 use crate::util::NONE;
 use crate::workload::SourceError;
@@ -91,8 +90,7 @@ impl Simulation<'_> {
     #[inline(always)] // called in one place, for every request
     fn hand_over(&mut self) -> Result<bool, RunError> {
         while self.device.has_room() {
-            let view = DeviceView::new(&self.ftl);
-            let Some(id) = self.host.next(self.now_ns, &mut self.feed, view)? else { break };
+            let Some(id) = self.host.next(self.now_ns, &mut self.feed, &self.ftl)? else { break };
             if self.device.refuses(self.host.pool[id].op) {
                 self.host.pool[id].failed = true;
                 self.done.push(id);

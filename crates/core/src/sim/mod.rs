@@ -21,7 +21,6 @@ use crate::files::FileHost;
 use crate::files::clients::Clients;
 use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare};
-use crate::host::awareness::DeviceView;
 use crate::host::{Arrivals, Host, Replayed, SubmitError, Submitted, block_pages};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::settings::Settings;
@@ -115,7 +114,7 @@ impl<'a> Simulation<'a> {
     /// A device at time 0, for requests that are submitted. It was prepared for the same settings, or for
     /// settings with the same [`Identity`].
     pub fn new(settings: &Settings, prepared: Prepared) -> Simulation<'a> {
-        let host = Host::new(settings, DeviceView::new(&prepared.ftl), false);
+        let host = Host::new(settings, &prepared.ftl, false);
         let submitted = Submitted::new(settings, host.merges());
         Simulation::fed(settings, prepared, host, Feed::Submitted(submitted))
     }
@@ -130,13 +129,13 @@ impl<'a> Simulation<'a> {
         source: &'a mut (dyn Source + Send),
     ) -> Result<Simulation<'a>, SourceError> {
         let replayed = Replayed::new(source, settings)?;
-        let host = Host::new(settings, DeviceView::new(&prepared.ftl), false);
+        let host = Host::new(settings, &prepared.ftl, false);
         Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
     }
 
     /// The same device below a file system, its page cache and the clients above them.
     pub fn of_clients(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'a> {
-        let view = DeviceView::new(&prepared.ftl);
+        let view = &prepared.ftl;
         let block_bytes = u64::from(block_pages(settings, view)) * u64::from(settings.ftl.logical_page_bytes);
         let files =
             FileHost::new(settings, clients, block_bytes, settings.results.histograms, prepared.check);

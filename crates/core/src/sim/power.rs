@@ -16,7 +16,6 @@ use crate::flash::{Timing, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims};
 use crate::host::Host;
-use crate::host::awareness::DeviceView;
 use crate::metrics::Preconditioning;
 use crate::settings::Settings;
 use crate::sim::Prepared;
@@ -178,7 +177,7 @@ impl Simulation<'_> {
         ftl.start();
         let mut work = new_work(&self.settings);
         work.reset();
-        let host = Host::new(&self.settings, DeviceView::new(&ftl), false);
+        let host = Host::new(&self.settings, &ftl, false);
         let fresh = Feed::Submitted(crate::host::Submitted::new(&self.settings, host.merges()));
         let feed = std::mem::replace(&mut self.feed, fresh);
         let tape = Some(power.tape.clone());

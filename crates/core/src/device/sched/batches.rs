@@ -27,8 +27,10 @@
 use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
 use super::windows::Windows;
+use super::{Needs, Scheduler};
 use crate::device::Array;
 use crate::device::settings::Settings;
+use crate::ftl::Ftl;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
@@ -75,9 +77,9 @@ struct HalfQueue {
     first: u64,
 }
 
-/// The waiting requests of both halves, with channel batches or without.
+/// The waiting requests of both halves: with channel batches and blocks by speed (VIOS), or without (PIQ).
 #[derive(Clone, Debug)]
-pub(super) struct Batches<const CHANNELS: bool> {
+pub(super) struct ChipBatches<const CHANNELS: bool> {
     chips: u32,
     /// Words of a set of chips.
     words: usize,
@@ -136,18 +138,20 @@ impl HalfQueue {
     }
 }
 
-impl<const CHANNELS: bool> Batches<CHANNELS> {
-    pub fn new(settings: &Settings) -> Batches<CHANNELS> {
+impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
+    const NEEDS: Needs = Needs { chips: true, speeds: CHANNELS };
+
+    fn new(settings: &Settings) -> ChipBatches<CHANNELS> {
         let chips = settings.flash.units();
         let words = chips.div_ceil(64) as usize;
-        Batches {
+        ChipBatches {
             chips,
             words,
             halves: [HalfQueue::new(chips, words), HalfQueue::new(chips, words)],
             entries: Vec::with_capacity(1024),
             ages: Ages::default(),
             passed: 0,
-            most_passed: settings.device.max_passed,
+            most_passed: settings.device.sched.max_passed,
             arrived: 0,
             created: 0,
             nothing_since: None,
@@ -158,19 +162,7 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
         }
     }
 
-    /// Batches created so far.
-    pub fn created(&self) -> u64 {
-        self.created
-    }
-
-    /// Batch and channel batch (0: none) of a request that was admitted, until its id is used again.
-    pub fn batch_of(&self, id: u32) -> (u64, u32) {
-        let Entry { number, channel, .. } = self.entries[id as usize];
-        (number, channel)
-    }
-
-    /// A request that touches these chips enters.
-    pub fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
+    fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
         let half = pool[id].half() as usize;
         let window = self.halves[half].windows.slot(chips);
         let place = self.join_batch(half, window, chips);
@@ -195,6 +187,28 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
         }
     }
 
+    #[inline]
+    fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+        if self.nothing_since == Some(array.rests()) {
+            return None;
+        }
+        let id = self.choose(array.busy(), pool);
+        self.nothing_since = id.is_none().then_some(array.rests());
+        id.map(|id| self.take(id, pool))
+    }
+
+    #[inline]
+    fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
+        let Entry { number, channel, .. } = self.entries[id as usize];
+        Some((number, channel))
+    }
+
+    fn batches(&self) -> u64 {
+        self.created
+    }
+}
+
+impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
     /// Place of the first batch without a chip conflict, which gets the chips; of a new one, if none.
     fn join_batch(&mut self, half: usize, window: u32, chips: Window) -> u64 {
         fill(&mut self.mask, chips, self.chips);
@@ -213,17 +227,6 @@ impl<const CHANNELS: bool> Batches<CHANNELS> {
             join(&mut queue.sets[at * self.words..(at + 1) * self.words], &self.mask);
         }
         place
-    }
-
-    /// Takes out the request that issues now, if one may.
-    #[inline]
-    pub fn next(&mut self, array: &Array, pool: &mut Pool) -> Option<u32> {
-        if self.nothing_since == Some(array.rests()) {
-            return None;
-        }
-        let id = self.choose(array.busy(), pool);
-        self.nothing_since = id.is_none().then_some(array.rests());
-        id.map(|id| self.take(id, pool))
     }
 
     /// The request that may issue now, if any, when these chips are at work.

@@ -17,6 +17,7 @@ use crate::workload::Op;
 
 pub(super) const NAME: &str = "direct";
 pub(super) const DOC: &str = "every request issues at once and waits at its chips (SSDSim, MQSim)";
+pub type Keys = ();
 
 /// What waits for a flush, and the flush.
 #[derive(Clone, Debug)]

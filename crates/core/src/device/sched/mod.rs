@@ -1,7 +1,7 @@
 //! Schedulers of the device's own queue: which waiting request issues next.
 //!
 //! A scheduler sees the requests the device holds, the chips each touches, and which chips are at
-//! work. To add one: a file here with `NAME`, `DOC` and a type that implements
+//! work. To add one: a file here with `NAME`, `DOC`, `Keys` and a type that implements
 //! [`Scheduler`], and one line in the registry below.
 //!
 //! No order is kept between requests that wait at the same time, as in NVMe: a read may pass a write
@@ -14,19 +14,27 @@ mod sets;
 mod windows;
 
 use super::Array;
-use crate::config::{Choice, Contradiction};
+use crate::config::section::count;
+use crate::config::{Choice, Contradiction, section};
 use crate::device::settings::Settings;
 use crate::flash::parallel::Allocation;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
 
+/// What a scheduler needs of the device.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// It orders by the chips of eq. (1), and so needs static allocation.
+    pub chips: bool,
+    /// Where blocks differ, writes that others wait for take the fastest writable block of their chip, all
+    /// others the slowest (Cui et al., NPC 2016, section 3.3).
+    pub speeds: bool,
+}
+
 /// A scheduler of the device's queue. Every request is admitted once and leaves once, through `next`.
-pub trait Scheduler: Sized {
-    /// Whether writes that others wait for take the fastest writable block of their chip, all others
-    /// the slowest (Cui et al., NPC 2016, section 3.3), where blocks differ.
-    const BY_SPEED: bool = false;
-    /// Whether it orders by the chips of eq. (1), and so needs static allocation.
-    const BY_CHIPS: bool = false;
+pub trait Scheduler {
+    /// What it needs of the device.
+    const NEEDS: Needs = Needs { chips: false, speeds: false };
 
     /// The scheduler of these settings.
     fn new(settings: &Settings) -> Self;
@@ -95,17 +103,13 @@ macro_rules! registry {
             }
         }
 
-        /// Whether the scheduler of this name allocates by speed: see [`Scheduler::BY_SPEED`].
-        pub fn by_speed(name: &str) -> bool {
+        /// What the scheduler of this name needs of the device.
+        ///
+        /// # Panics
+        /// If the name is not registered.
+        pub fn needs(name: &str) -> Needs {
             match name {
-                $($module::NAME => <$module::$type as Scheduler>::BY_SPEED,)*
-                other => panic!("unregistered scheduler {other} of the device"),
-            }
-        }
-
-        fn by_chips(name: &str) -> bool {
-            match name {
-                $($module::NAME => <$module::$type as Scheduler>::BY_CHIPS,)*
+                $($module::NAME => <$module::$type as Scheduler>::NEEDS,)*
                 other => panic!("unregistered scheduler {other} of the device"),
             }
         }
@@ -113,6 +117,17 @@ macro_rules! registry {
         /// Names for `device.scheduler`.
         pub fn choices() -> Vec<Choice> {
             vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
+        }
+
+        section! {
+            /// The schedulers' own keys.
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct Own {
+                $(
+                    /// Of the scheduler of this name.
+                    $module: $module::Keys;
+                )*
+            }
         }
     };
 }
@@ -122,6 +137,17 @@ registry! {
     Direct = direct::Direct;
     Piq = piq::Piq;
     Vios = vios::Vios;
+}
+
+section! {
+    /// What the schedulers read.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.
+        max_passed: u32 = "device.max_passed", count(0, 1 << 30) or "unlimited", "128";
+        /// Each scheduler's own.
+        own: Own;
+    }
 }
 
 /// Checks that the chosen scheduler fits the rest.
@@ -137,7 +163,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
         );
         return Err(Contradiction { key: "ftl.wear_leveling", message });
     }
-    if !by_chips(name) {
+    if !needs(name).chips {
         return Ok(());
     }
     let fail = |message| Err(Contradiction { key: "device.scheduler", message });

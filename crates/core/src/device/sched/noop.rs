@@ -20,6 +20,7 @@ use crate::workload::Op;
 
 pub(super) const NAME: &str = "noop";
 pub(super) const DOC: &str = "the oldest request issues once the chips it touches are idle";
+pub type Keys = ();
 
 /// The queue.
 #[derive(Clone, Debug)]

@@ -6,45 +6,12 @@
 //! block, any other write the slowest (where `flash.variation` makes blocks differ): see
 //! [`crate::ftl::log`]. What the paper leaves open stands in [`super::batches`].
 
-use super::Scheduler;
-use super::batches::Batches;
-use crate::device::Array;
-use crate::device::settings::Settings;
-use crate::ftl::Ftl;
-use crate::request::{Pool, Window};
+use super::batches::ChipBatches;
 
 pub(super) const NAME: &str = "vios";
 pub(super) const DOC: &str =
     "VIOS (Cui et al., NPC 2016): chip batches of channel batches, reads first; blocks by speed";
+pub type Keys = ();
 
 /// Chip batches, in each of which requests go by channel batch, then in the order of arrival.
-#[derive(Clone, Debug)]
-pub(super) struct Vios(Batches<true>);
-
-impl Scheduler for Vios {
-    const BY_SPEED: bool = true;
-    const BY_CHIPS: bool = true;
-
-    fn new(settings: &Settings) -> Vios {
-        Vios(Batches::new(settings))
-    }
-
-    #[inline]
-    fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
-        self.0.admit(id, chips, pool);
-    }
-
-    #[inline]
-    fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
-        self.0.next(array, pool)
-    }
-
-    #[inline]
-    fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
-        Some(self.0.batch_of(id))
-    }
-
-    fn batches(&self) -> u64 {
-        self.0.created()
-    }
-}
+pub(super) type Vios = ChipBatches<true>;

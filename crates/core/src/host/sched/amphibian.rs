@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 
 use super::halves::Turn;
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::request::Pool;
 use crate::util::LazyHeap;
 
@@ -42,8 +42,9 @@ fn waits(entry: &Size, pool: &Pool) -> bool {
 }
 
 impl Scheduler for Amphibian {
-    const BY_TRANSLATION_PAGE: bool = false;
-    fn new(_keys: &super::Keys) -> Amphibian {
+    const NEEDS: Needs = Needs { deadline: true, ..Needs::NOTHING };
+
+    fn new(_keys: &super::Keys, _block_pages: u32) -> Amphibian {
         Amphibian { heaps: Default::default(), turn: Turn::new(true) }
     }
 
@@ -58,7 +59,7 @@ impl Scheduler for Amphibian {
         heap.tidy(|entry| waits(entry, pool));
     }
 
-    fn choose(&mut self, pool: &mut Pool) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
         let [reads, writes] = self.heaps.each_ref().map(|heap| heap.live() > 0);
         let Some(half) = self.turn.pick(reads, writes) else { return Decision::Nothing };
         self.turn.served(half);

@@ -45,9 +45,10 @@ pub(super) struct Bundles {
 }
 
 impl Bundles {
-    pub fn new() -> Bundles {
+    /// For blocks of so many logical pages (COOP_GetSize).
+    pub fn new(block_pages: u32) -> Bundles {
         Bundles {
-            block_pages: 1,
+            block_pages,
             places: Vec::with_capacity(128),
             free: Vec::with_capacity(128),
             open: Index::new(),
@@ -57,11 +58,6 @@ impl Bundles {
             trims: 0,
             issues: 0,
         }
-    }
-
-    /// Blocks have so many logical pages (COOP_GetSize).
-    pub fn set_size(&mut self, block_pages: u32) {
-        self.block_pages = block_pages;
     }
 
     /// Block issues so far.
@@ -275,8 +271,7 @@ mod tests {
     #[test]
     fn no_write_passes_a_trim() {
         let mut pool = Pool::default();
-        let mut bundles = Bundles::new();
-        bundles.set_size(4);
+        let mut bundles = Bundles::new(4);
         let ids = [(Op::Write, 5), (Op::Write, 0), (Op::Trim, 1), (Op::Write, 1), (Op::Write, 6)]
             .map(|(op, first)| write(&mut pool, op, first, 1));
         ids.iter().for_each(|&id| bundles.admit(id, &mut pool));

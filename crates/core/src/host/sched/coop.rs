@@ -12,8 +12,9 @@
 //! FTL merges nothing the query answers the empty set, below the page cache nothing joins: what is left
 //! then is IRBW.
 
+use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks};
 use super::bundles::Bundles;
-use super::{Around, Decision, Scheduler};
+use super::{Around, Needs};
 use crate::request::{Pool, Queue};
 use crate::util::NONE;
 
@@ -22,84 +23,56 @@ pub(super) const DOC: &str =
     "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
 pub type Keys = ();
 
-#[derive(Clone, Debug)]
-pub(super) struct Coop {
-    bundles: Bundles,
-    victim: Vec<u32>,
+/// COOP.
+pub(super) type Coop = ByBlocks<Preferential>;
+
+/// The blocks that the writes would have merged go first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Preferential {
     /// MBS, the merge blocks.
     merged: Vec<u32>,
     /// MPS, what is issued of one of them.
     preferred: Vec<u32>,
 }
 
-impl Scheduler for Coop {
-    const DEADLINE: bool = false;
-    const BLOCKS: bool = true;
-    const COOPERATES: bool = true;
+impl BlockIssue for Preferential {
+    const NEEDS: Needs = Needs { cooperation: true, ..BY_BLOCKS };
 
-    fn new(_keys: &super::Keys) -> Coop {
-        Coop { bundles: Bundles::new(), victim: Vec::new(), merged: Vec::new(), preferred: Vec::new() }
-    }
-
-    fn set_block_size(&mut self, pages: u32) {
-        self.bundles.set_size(pages);
-    }
-
-    fn admit(&mut self, id: u32, pool: &mut Pool) {
-        self.bundles.admit(id, pool);
-    }
-
-    fn choose(&mut self, _pool: &mut Pool) -> Decision {
-        unreachable!("it works by blocks");
-    }
-
-    fn choose_around(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
-        let Coop { bundles, victim, merged, preferred } = self;
-        victim.clear();
-        let block = match bundles.take_oldest(pool, victim) {
-            None => return Decision::Nothing,
-            Some(NONE) => return Decision::One(victim[0]),
-            Some(block) => block,
-        };
-        let first = victim.iter().map(|&id| pool[id].pages.first).min().expect("a bundle holds requests");
-        let pages = victim.iter().map(|&id| pool[id].pages.pages).sum();
+    fn issue(
+        &mut self,
+        block: u32,
+        writes: &mut Vec<u32>,
+        bundles: &mut Bundles,
+        pool: &mut Pool,
+        around: &mut impl Around,
+        batch: &mut Queue,
+    ) {
+        let Preferential { merged, preferred } = self;
+        let first = writes.iter().map(|&id| pool[id].pages.first).min().expect("a bundle holds requests");
+        let pages = writes.iter().map(|&id| pool[id].pages.pages).sum();
         around.query(first, pages, merged);
-        let mut batch = Queue::default();
-        for &block_merged in merged.iter() {
+        for &merge_block in merged.iter() {
             preferred.clear();
-            if block_merged == block {
-                std::mem::swap(preferred, victim);
+            if merge_block == block {
+                std::mem::swap(preferred, writes);
             } else {
-                bundles.take_block(block_merged, pool, preferred);
+                bundles.take_block(merge_block, pool, preferred);
             }
-            around.join(block_merged, pool, preferred);
-            if let (Some(&eldest), true) = (preferred.first(), block_merged != block) {
-                pool[eldest].prioritized = true;
-            }
-            if preferred.is_empty() {
-                continue;
-            }
-            bundles.issue(preferred, pool, &mut batch);
+            around.join(merge_block, pool, preferred);
+            let Some(&eldest) = preferred.first() else { continue };
+            pool[eldest].prioritized |= merge_block != block;
+            bundles.issue(preferred, pool, batch);
             pool[preferred[0]].mark.begin = true;
             pool[preferred[preferred.len() - 1]].mark.end = true;
         }
-        if !victim.is_empty() {
-            bundles.issue(victim, pool, &mut batch);
+        if !writes.is_empty() {
+            bundles.issue(writes, pool, batch);
         }
         let mut id = batch.head();
         while id != NONE {
             pool[id].mark.coop = true;
             id = pool.behind(id);
         }
-        Decision::Batch(batch)
-    }
-
-    fn batches(&self) -> u64 {
-        self.bundles.issues()
-    }
-
-    fn verify(&self, pool: &Pool) -> Result<u32, String> {
-        self.bundles.verify(pool)
     }
 }
 
@@ -107,7 +80,7 @@ impl Scheduler for Coop {
 mod tests {
     use std::ops::Range;
 
-    use super::super::Sched;
+    use super::super::{Decision, Sched};
     use super::*;
     use crate::request::Request;
     use crate::workload::Op;
@@ -146,8 +119,8 @@ mod tests {
     }
 
     fn of(name: &str, queued: &[(Op, u32, u32)]) -> (Sched, Pool) {
-        let (mut sched, mut pool) = (Sched::new(name, &super::super::Keys::default()), Pool::default());
-        sched.set_block_size(5);
+        let mut sched = Sched::new(name, &super::super::Keys::default(), 5);
+        let mut pool = Pool::default();
         for &(op, first, pages) in queued {
             let id = pool.insert(Request::of_pages(op, first, pages));
             sched.admit(id, &mut pool);
@@ -161,7 +134,7 @@ mod tests {
             let Request { pages, mark, .. } = pool[id];
             (pages.first, pages.pages, mark.begin, mark.end)
         };
-        match sched.choose_around(pool, around) {
+        match sched.choose(pool, around) {
             Decision::Nothing => vec![],
             Decision::One(id) => vec![show(id, pool)],
             Decision::Batch(mut queue) => {

@@ -8,7 +8,7 @@
 //! applies RoW's rule within the hit queue and within the miss queue. The class is not revised.
 
 use super::halves::{Halves, Turn};
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "hp";
@@ -54,10 +54,9 @@ pub(super) struct Hp {
 }
 
 impl Scheduler for Hp {
-    const BY_TRANSLATION_PAGE: bool = false;
-    const CLASSIFIES: bool = true;
+    const NEEDS: Needs = Needs { hits: true, deadline: true, ..Needs::NOTHING };
 
-    fn new(keys: &super::Keys) -> Hp {
+    fn new(keys: &super::Keys, _block_pages: u32) -> Hp {
         Hp { hits: HitQueue::new(keys), misses: Halves::default(), turn: Turn::new(keys.alternate) }
     }
 
@@ -69,7 +68,7 @@ impl Scheduler for Hp {
         }
     }
 
-    fn choose(&mut self, pool: &mut Pool) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
         self.hits
             .pop(pool)
             .or_else(|| self.misses.pop(&mut self.turn, pool))

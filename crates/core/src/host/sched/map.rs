@@ -4,7 +4,7 @@
 
 use super::hp::HitQueue;
 use super::rb::Rb;
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "map";
@@ -22,10 +22,10 @@ pub(super) struct HitsOver<S> {
 pub(super) type Map = HitsOver<Rb>;
 
 impl<S: Scheduler> Scheduler for HitsOver<S> {
-    const CLASSIFIES: bool = true;
+    const NEEDS: Needs = Needs { hits: true, ..S::NEEDS };
 
-    fn new(keys: &super::Keys) -> HitsOver<S> {
-        HitsOver { hits: HitQueue::new(keys), misses: S::new(keys) }
+    fn new(keys: &super::Keys, block_pages: u32) -> HitsOver<S> {
+        HitsOver { hits: HitQueue::new(keys), misses: S::new(keys, block_pages) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
@@ -42,10 +42,10 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
         }
     }
 
-    fn choose(&mut self, pool: &mut Pool) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision {
         match self.hits.pop(pool) {
             Some(id) => Decision::One(id),
-            None => self.misses.choose(pool),
+            None => self.misses.choose(pool, around),
         }
     }
 

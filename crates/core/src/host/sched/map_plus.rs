@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use super::batches::Batches;
 use super::halves::Turn;
 use super::map::HitsOver;
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::request::{Half, Pool};
 use crate::util::LazyHeap;
 
@@ -56,7 +56,7 @@ pub(super) struct Densest {
 
 fn density(batches: &Batches, slot: u32) -> Density {
     let batch = batches.get(slot);
-    // A batch without pages (a flush) has density 0: it goes after the writes it is about.
+    // A batch without pages (a flush) has density 0: it goes after the writes it waits for.
     let (requests, pages) =
         if batch.pages > 0 { (u64::from(batch.queue.len()), batch.pages) } else { (0, 1) };
     Density { requests, pages, number: batch.number, slot }
@@ -72,7 +72,9 @@ impl Densest {
 }
 
 impl Scheduler for Densest {
-    fn new(keys: &super::Keys) -> Densest {
+    const NEEDS: Needs = Needs { translation_pages: true, deadline: true, ..Needs::NOTHING };
+
+    fn new(keys: &super::Keys, _block_pages: u32) -> Densest {
         Densest { batches: Batches::new(), heaps: Default::default(), turn: Turn::new(keys.alternate) }
     }
 
@@ -86,7 +88,7 @@ impl Scheduler for Densest {
         self.enter(slot, pool[id].half(), false);
     }
 
-    fn choose(&mut self, pool: &mut Pool) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
         let [reads, writes] = self.heaps.each_ref().map(|heap| heap.live() > 0);
         let Some(half) = self.turn.pick(reads, writes) else { return Decision::Nothing };
         self.turn.served(half);

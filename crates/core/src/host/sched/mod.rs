@@ -5,6 +5,7 @@
 //! a type that implements [`Scheduler`], and one line in the registry below.
 
 mod batches;
+mod block_issues;
 mod bundles;
 mod halves;
 
@@ -25,8 +26,8 @@ pub enum Decision {
     Batch(Queue),
 }
 
-/// What a scheduler by flash blocks may reach while it chooses: the cooperation interface of the device
-/// below it (Shim et al., TC 2014, Table 1) and the page cache above.
+/// What a scheduler may reach while it chooses: the cooperation interface of the device below it (Shim et
+/// al., TC 2014, Table 1) and the page cache above. It is for schedulers by flash blocks.
 pub trait Around {
     /// LPNs of a logical block.
     fn pages_of(&self, block: u32) -> Range<u32>;
@@ -40,22 +41,42 @@ pub trait Around {
     fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32;
 }
 
-/// An I/O scheduler. Every request is admitted once and leaves once, by choice or by `remove`.
-pub trait Scheduler: Sized {
-    /// Whether it orders by `Request::hit`, so that the host must classify.
-    const CLASSIFIES: bool = false;
-    /// Whether it looks at `Request::translation_page`, so that the host must find it.
-    const BY_TRANSLATION_PAGE: bool = true;
-    /// Whether waiting requests are dispatched when their deadline has passed.
-    const DEADLINE: bool = true;
-    /// Whether it works by flash blocks: the host then tells it their size, cuts writes at their ends, and calls
-    /// [`Scheduler::choose_around`].
-    const BLOCKS: bool = false;
-    /// Whether it cooperates with the FTL, and the page cache is to flush by flash blocks.
-    const COOPERATES: bool = false;
+/// What a scheduler needs of the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// It orders by `Request::hit`: the host classifies requests.
+    pub hits: bool,
+    /// It looks at `Request::translation_page`: the host finds it.
+    pub translation_pages: bool,
+    /// Requests that have waited for `host.deadline` are dispatched before any choice.
+    pub deadline: bool,
+    /// It works by flash blocks: the host cuts writes at their ends.
+    pub blocks: bool,
+    /// It spares a hybrid FTL's merges their copies, and is of no use above another FTL.
+    pub merges: bool,
+    /// It cooperates with the FTL: the page cache flushes by flash blocks.
+    pub cooperation: bool,
+}
 
-    /// The scheduler with these keys.
-    fn new(keys: &Keys) -> Self;
+impl Needs {
+    /// Requests alone, in the order in which they are admitted.
+    pub const NOTHING: Needs = Needs {
+        hits: false,
+        translation_pages: false,
+        deadline: false,
+        blocks: false,
+        merges: false,
+        cooperation: false,
+    };
+}
+
+/// An I/O scheduler. Every request is admitted once and leaves once, by choice or by `remove`.
+pub trait Scheduler {
+    /// What it needs of the host.
+    const NEEDS: Needs;
+
+    /// The scheduler with these keys, for flash blocks of so many logical pages.
+    fn new(keys: &Keys, block_pages: u32) -> Self;
 
     /// A request enters the pending queue.
     fn admit(&mut self, id: u32, pool: &mut Pool);
@@ -65,20 +86,10 @@ pub trait Scheduler: Sized {
     fn grown(&mut self, _id: u32, _before: u32, _pool: &mut Pool) {}
 
     /// Takes out what is to be dispatched next.
-    fn choose(&mut self, pool: &mut Pool) -> Decision;
+    fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision;
 
-    /// Flash blocks have so many logical pages.
-    fn set_block_size(&mut self, _pages: u32) {}
-
-    /// As [`Scheduler::choose`], for a scheduler by flash blocks.
-    fn choose_around(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
-        self.choose(pool)
-    }
-
-    /// Takes out a request that is dispatched by deadline. Without deadlines there is none.
-    fn remove(&mut self, _id: u32, _pool: &mut Pool) {
-        unreachable!("its requests have no deadline")
-    }
+    /// Takes out a request that is dispatched by deadline; only called where [`Needs::deadline`] is set.
+    fn remove(&mut self, _id: u32, _pool: &mut Pool) {}
 
     /// Batches created so far.
     fn batches(&self) -> u64 {
@@ -103,40 +114,15 @@ macro_rules! registry {
         pub enum Sched { $($variant($module::$type)),* }
 
         impl Sched {
-            /// The scheduler of this name.
+            /// The scheduler of this name: see [`Scheduler::new`].
             ///
             /// # Panics
             /// If the name is not registered.
-            pub fn new(name: &str, keys: &Keys) -> Sched {
+            pub fn new(name: &str, keys: &Keys, block_pages: u32) -> Sched {
                 match name {
-                    $($module::NAME => Sched::$variant(Scheduler::new(keys)),)*
+                    $($module::NAME => Sched::$variant(Scheduler::new(keys, block_pages)),)*
                     other => panic!("unregistered scheduler {other}"),
                 }
-            }
-
-            /// See [`Scheduler::CLASSIFIES`].
-            pub fn classifies(&self) -> bool {
-                match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::CLASSIFIES),* }
-            }
-
-            /// See [`Scheduler::BY_TRANSLATION_PAGE`].
-            pub fn by_translation_page(&self) -> bool {
-                match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::BY_TRANSLATION_PAGE),* }
-            }
-
-            /// See [`Scheduler::DEADLINE`].
-            pub fn has_deadline(&self) -> bool {
-                match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::DEADLINE),* }
-            }
-
-            /// See [`Scheduler::BLOCKS`].
-            pub fn by_blocks(&self) -> bool {
-                match self { $(Sched::$variant(_) => <$module::$type as Scheduler>::BLOCKS),* }
-            }
-
-            /// See [`Scheduler::set_block_size`].
-            pub fn set_block_size(&mut self, pages: u32) {
-                match self { $(Sched::$variant(s) => s.set_block_size(pages)),* }
             }
 
             /// See [`Scheduler::admit`].
@@ -152,13 +138,8 @@ macro_rules! registry {
 
             /// See [`Scheduler::choose`].
             #[inline]
-            pub fn choose(&mut self, pool: &mut Pool) -> Decision {
-                match self { $(Sched::$variant(s) => s.choose(pool)),* }
-            }
-
-            /// See [`Scheduler::choose_around`].
-            pub fn choose_around(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
-                match self { $(Sched::$variant(s) => s.choose_around(pool, around)),* }
+            pub fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision {
+                match self { $(Sched::$variant(s) => s.choose(pool, around)),* }
             }
 
             /// See [`Scheduler::remove`].
@@ -177,17 +158,20 @@ macro_rules! registry {
             }
         }
 
+        /// What the scheduler of this name needs of the host.
+        ///
+        /// # Panics
+        /// If the name is not registered.
+        pub fn needs(name: &str) -> Needs {
+            match name {
+                $($module::NAME => <$module::$type as Scheduler>::NEEDS,)*
+                other => panic!("unregistered scheduler {other}"),
+            }
+        }
+
         /// Names for `host.scheduler`.
         pub fn choices() -> Vec<Choice> {
             vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
-        }
-
-        /// Whether the scheduler of this name cooperates: see [`Scheduler::COOPERATES`].
-        pub fn cooperates(name: &str) -> bool {
-            match name {
-                $($module::NAME => <$module::$type as Scheduler>::COOPERATES,)*
-                _ => false,
-            }
         }
 
         section! {

@@ -2,7 +2,7 @@
 //!
 //! The baseline of all four papers; "suggested for SSDs" in Ji et al., TCAD 2018, section V-A.
 
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::request::{Pool, Queue};
 
 pub(super) const NAME: &str = "noop";
@@ -15,10 +15,9 @@ pub(super) struct Noop {
 }
 
 impl Scheduler for Noop {
-    const BY_TRANSLATION_PAGE: bool = false;
-    const DEADLINE: bool = false;
+    const NEEDS: Needs = Needs::NOTHING;
 
-    fn new(_keys: &super::Keys) -> Noop {
+    fn new(_keys: &super::Keys, _block_pages: u32) -> Noop {
         Noop::default()
     }
 
@@ -28,7 +27,7 @@ impl Scheduler for Noop {
     }
 
     #[inline]
-    fn choose(&mut self, pool: &mut Pool) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
         self.queue.pop(pool).map_or(Decision::Nothing, Decision::One)
     }
 

@@ -9,7 +9,7 @@
 
 use super::batches::Batches;
 use super::halves::Turn;
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::request::{Half, Pool};
 use crate::util::NONE;
 
@@ -30,7 +30,9 @@ impl Rb {
 }
 
 impl Scheduler for Rb {
-    fn new(keys: &super::Keys) -> Rb {
+    const NEEDS: Needs = Needs { translation_pages: true, deadline: true, ..Needs::NOTHING };
+
+    fn new(keys: &super::Keys, _block_pages: u32) -> Rb {
         Rb { batches: Batches::new(), turn: Turn::new(keys.alternate) }
     }
 
@@ -42,7 +44,7 @@ impl Scheduler for Rb {
         self.batches.grown(id, before, pool);
     }
 
-    fn choose(&mut self, pool: &mut Pool) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
         let Some(half) = self.turn.pick(self.waits(Half::Read), self.waits(Half::Write)) else {
             return Decision::Nothing;
         };

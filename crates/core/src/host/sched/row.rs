@@ -4,7 +4,7 @@
 //! queue; reads first, but two reads in succession only if no write waits.
 
 use super::halves::{Halves, Turn};
-use super::{Decision, Scheduler};
+use super::{Around, Decision, Needs, Scheduler};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "row";
@@ -18,8 +18,9 @@ pub(super) struct Row {
 }
 
 impl Scheduler for Row {
-    const BY_TRANSLATION_PAGE: bool = false;
-    fn new(_keys: &super::Keys) -> Row {
+    const NEEDS: Needs = Needs { deadline: true, ..Needs::NOTHING };
+
+    fn new(_keys: &super::Keys, _block_pages: u32) -> Row {
         Row { halves: Halves::default(), turn: Turn::new(true) }
     }
 
@@ -27,7 +28,7 @@ impl Scheduler for Row {
         self.halves.push(id, pool);
     }
 
-    fn choose(&mut self, pool: &mut Pool) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
         self.halves.pop(&mut self.turn, pool).map_or(Decision::Nothing, Decision::One)
     }
 

@@ -1,0 +1,170 @@
+//! The device's queue: requests that it holds and that have not issued, and the chips they wait for.
+
+use super::array::Array;
+use super::sched::Sched;
+use super::settings::Settings;
+use crate::flash::Work;
+use crate::flash::parallel::Allocation;
+use crate::ftl::{Ftl, Locate};
+use crate::request::{Pages, Pool, Request, Window};
+use crate::util::Divider;
+use crate::workload::Op;
+
+/// Requests that met a busy or awaited chip on arrival at the device (VIOS, Table 1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conflicts {
+    /// By half: reads, and writes with trims.
+    pub requests: [u64; 2],
+}
+
+/// How the chips that a request touches are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    /// They follow one another.
+    Window,
+    /// Page by page.
+    Each,
+    /// Under dynamic allocation writes go where there is room: only where data lies is known.
+    Unknown,
+}
+
+/// The queue.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub sched: Sched,
+    /// Requests, and the flushes among them.
+    requests: u32,
+    flushes: u32,
+    /// Requests waiting for each chip (NR of VIOS, eq. (2)).
+    wanted: Vec<u32>,
+    /// Writes to a chip that more requests wait for are marked in their [`Work`].
+    by_speed: bool,
+    /// Logical pages that lie on one unit before static allocation goes on to the next.
+    stripe: Divider,
+    /// A NAND page holds several logical pages.
+    shares_pages: bool,
+    touch: Touch,
+    pub conflicts: Conflicts,
+}
+
+impl Waiting {
+    /// An empty queue.
+    pub fn new(settings: &Settings) -> Waiting {
+        let touch = match settings.ftl.allocation {
+            _ if crate::ftl::is_hybrid(settings) => Touch::Window,
+            Allocation::Dynamic => Touch::Unknown,
+            _ if settings.spread().in_turn() => Touch::Window,
+            _ => Touch::Each,
+        };
+        Waiting {
+            sched: Sched::new(settings),
+            requests: 0,
+            flushes: 0,
+            wanted: vec![0; settings.flash.units() as usize],
+            by_speed: settings.allocates_by_speed(),
+            stripe: Divider::new(crate::ftl::stripe(settings)),
+            shares_pages: settings.flash.page_bytes > settings.ftl.logical_page_bytes,
+            touch,
+            conflicts: Conflicts::default(),
+        }
+    }
+
+    fn chips(&self) -> u32 {
+        self.wanted.len() as u32
+    }
+
+    /// Whether something in the queue waits for a chip, or may: of a flush, and where the chips of a request
+    /// are known only when it issues, for every chip.
+    #[inline]
+    pub fn wants(&self, chip: u32) -> bool {
+        let unknown = self.shares_pages || self.touch == Touch::Unknown;
+        self.flushes > 0 || (self.requests > 0 && unknown) || self.wanted[chip as usize] > 0
+    }
+
+    /// Takes a request in.
+    #[inline]
+    pub fn accept(&mut self, id: u32, pool: &mut Pool, array: &Array, ftl: &Ftl) {
+        self.requests += 1;
+        let request = &mut pool[id];
+        self.flushes += u32::from(request.op == Op::Flush);
+        let window = self.window(request.pages, ftl);
+        request.chips = window;
+        let chips = self.chips();
+        let mut conflict = false;
+        let busy = array.busy();
+        for chip in window.members(chips) {
+            let wanted = &mut self.wanted[chip as usize];
+            conflict |= *wanted > 0 || busy.get(chip);
+            *wanted += 1;
+        }
+        if self.touch != Touch::Window {
+            conflict = self.meets_others(request, array, ftl);
+        }
+        self.conflicts.requests[request.half() as usize] += u64::from(conflict);
+        let touched = if request.op == Op::Flush { Window { first: 0, width: chips } } else { window };
+        self.sched.admit(id, touched, pool);
+    }
+
+    /// The chips of a request's pages where static allocation puts them (VIOS, eq. (1)).
+    #[inline]
+    fn window(&self, pages: Pages, ftl: &Ftl) -> Window {
+        if pages.pages == 0 || self.touch != Touch::Window {
+            return Window { first: 0, width: 0 };
+        }
+        let first = ftl.home_chip(pages.first);
+        if pages.pages == 1 {
+            return Window { first, width: 1 };
+        }
+        let last = pages.first + pages.pages - 1;
+        let width = self.stripe.div(last) - self.stripe.div(pages.first) + 1;
+        Window { first, width: width.min(self.chips()) }
+    }
+
+    /// Whether a request, whose chips do not follow one another, meets a busy or awaited one. Under
+    /// dynamic allocation, whether the chips of its data are busy, for a write whether all are.
+    #[cold]
+    fn meets_others(&mut self, request: &Request, array: &Array, ftl: &Ftl) -> bool {
+        let mut pages = request.pages.first..request.pages.first + request.pages.pages;
+        if self.touch == Touch::Unknown {
+            return match request.op {
+                Op::Read => pages.any(|lpn| !array.is_idle(ftl.read_chip(lpn))),
+                _ => !pages.is_empty() && array.busy().count() == self.wanted.len() as u64,
+            };
+        }
+        let meets = |lpn| {
+            let chip = ftl.home_chip(lpn);
+            self.wanted[chip as usize] > 0 || !array.is_idle(chip)
+        };
+        let conflict = pages.clone().any(meets);
+        pages.for_each(|lpn| self.wanted[ftl.home_chip(lpn) as usize] += 1);
+        conflict
+    }
+
+    /// A request issues: it no longer waits for its chips.
+    #[inline]
+    pub fn leave(&mut self, request: &Request, array: &Array, ftl: &Ftl, work: &mut Work) {
+        self.requests -= 1;
+        self.flushes -= u32::from(request.op == Op::Flush);
+        for chip in request.chips.members(self.chips()) {
+            let wanted = &mut self.wanted[chip as usize];
+            if self.by_speed && *wanted > 1 {
+                work.hurry(chip);
+            }
+            *wanted -= 1;
+        }
+        if self.touch != Touch::Window {
+            self.leave_others(request.pages, array, ftl, work);
+        }
+    }
+
+    /// A request issues whose chips do not follow one another.
+    #[cold]
+    fn leave_others(&mut self, pages: Pages, array: &Array, ftl: &Ftl, work: &mut Work) {
+        if self.touch == Touch::Unknown {
+            return work.set_busy(array.busy());
+        }
+        for lpn in pages.first..pages.first + pages.pages {
+            self.wanted[ftl.home_chip(lpn) as usize] -= 1;
+        }
+    }
+}
