@@ -1,6 +1,6 @@
 //! Requests on their way through the stack: one slab, ids instead of pointers.
 
-use crate::util::NONE;
+use crate::util::{NONE, Slab};
 use crate::workload::Op;
 
 /// Which half of a scheduler a request belongs to: reads, or everything else.
@@ -81,13 +81,6 @@ pub struct BlockSize {
     pub pages: u32,
     /// Bytes of a page (FPS).
     pub page_bytes: u32,
-}
-
-impl BlockSize {
-    /// Bytes of a block (FBS).
-    pub fn block_bytes(self) -> u64 {
-        u64::from(self.pages) * u64::from(self.page_bytes)
-    }
 }
 
 /// Which logical pages a range of bytes touches.
@@ -201,36 +194,9 @@ impl Request {
 }
 
 /// All requests in flight.
-#[derive(Clone, Debug, Default)]
-pub struct Pool {
-    slots: Vec<Request>,
-    free: Vec<u32>,
-}
+pub type Pool = Slab<Request>;
 
 impl Pool {
-    /// Stores a request; its id stays valid until [`Pool::release`].
-    #[inline(always)] // so that the request is made in its place
-    pub fn insert(&mut self, request: Request) -> u32 {
-        match self.free.pop() {
-            Some(id) => {
-                self.slots[id as usize] = request;
-                id
-            }
-            None => {
-                self.slots.push(request);
-                // Release must not allocate.
-                self.free.reserve(self.slots.len());
-                self.slots.len() as u32 - 1
-            }
-        }
-    }
-
-    /// Gives a slot back.
-    #[inline]
-    pub fn release(&mut self, id: u32) {
-        self.free.push(id);
-    }
-
     /// The request behind `id` in its queue, or [`NONE`].
     #[inline]
     pub fn behind(&self, id: u32) -> u32 {
@@ -241,22 +207,6 @@ impl Pool {
     #[inline]
     pub fn younger(&self, id: u32) -> u32 {
         self[id].links[AGE][1]
-    }
-}
-
-impl std::ops::Index<u32> for Pool {
-    type Output = Request;
-
-    #[inline]
-    fn index(&self, id: u32) -> &Request {
-        &self.slots[id as usize]
-    }
-}
-
-impl std::ops::IndexMut<u32> for Pool {
-    #[inline]
-    fn index_mut(&mut self, id: u32) -> &mut Request {
-        &mut self.slots[id as usize]
     }
 }
 

@@ -5,6 +5,7 @@
 //! the file that was not written meanwhile must be on the device with its newest token, and a read must
 //! deliver the newest.
 
+use super::bios::Bio;
 use crate::files::cache::PAGE;
 use crate::files::fs::Fs;
 use crate::request::Paging;
@@ -35,17 +36,22 @@ pub(super) struct Check {
     blocks: Vec<Landed>,
     last: u64,
     promises: Vec<Promise>,
+    paging: Paging,
 }
+
+/// Version of a logical page on the device; `None`: it has no data.
+pub(super) type Version<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 impl Check {
     /// For a device of so many blocks.
-    pub(super) fn new(blocks: u64) -> Check {
-        Check {
-            tokens: Vec::new(),
-            blocks: vec![Landed::default(); blocks as usize],
-            last: 0,
-            promises: Vec::new(),
-        }
+    pub(super) fn new(blocks: u64, paging: Paging) -> Check {
+        let blocks = vec![Landed::default(); blocks as usize];
+        Check { tokens: Vec::new(), blocks, last: 0, promises: Vec::new(), paging }
+    }
+
+    /// Logical page of a block.
+    fn lpn(&self, block: u64) -> u32 {
+        self.paging.pages(Op::Write, block * PAGE, block * PAGE + 1).first
     }
 
     /// Tokens up to this have been given.
@@ -92,119 +98,99 @@ impl Check {
     }
 
     /// A block I/O reached the device.
-    pub(super) fn landed(
-        &mut self,
-        op: Op,
-        offset: u64,
-        size: u64,
-        token: u64,
-        paging: Paging,
-        version: &dyn Fn(u32) -> Option<u32>,
-    ) {
-        if !matches!(op, Op::Write | Op::Trim) {
-            return;
-        }
-        for block in offset / PAGE..(offset + size).div_ceil(PAGE) {
-            let lpn = paging.pages(Op::Write, block * PAGE, block * PAGE + 1).first;
-            let token = if op == Op::Trim { 0 } else { token };
-            self.blocks[block as usize] = Landed { token, version: version(lpn).unwrap_or(0) };
+    pub(super) fn landed(&mut self, bio: &Bio, version: Version) {
+        let token = match bio.op {
+            Op::Write => bio.token,
+            Op::Trim => 0,
+            Op::Read | Op::Flush => return,
+        };
+        for block in bio.offset / PAGE..(bio.offset + bio.size).div_ceil(PAGE) {
+            self.blocks[block as usize] = Landed { token, version: version(self.lpn(block)).unwrap_or(0) };
         }
     }
 
-    /// Sees to what was promised since the last call.
-    pub(super) fn verify(
-        &mut self,
-        fs: &Fs,
-        paging: Paging,
-        version: &dyn Fn(u32) -> Option<u32>,
-    ) -> Result<(), String> {
-        let mut promises = std::mem::take(&mut self.promises);
-        let mut outcome = Ok(());
-        for promise in promises.drain(..) {
-            let (inode, pages, mark, what) = match promise {
-                Promise::Synced { inode, mark } => {
-                    let pages = self.tokens.get(inode as usize).map_or(0, Vec::len) as u32;
-                    (inode, 0..pages, mark, "after its fsync")
-                }
-                // A page being read has no newer content than the device.
-                Promise::Read { inode, index, pages } => (inode, index..index + pages, u64::MAX, "read"),
-            };
-            for index in pages {
-                if outcome.is_ok() {
-                    outcome = self.page(inode, index, mark, fs, paging, version, what);
-                }
+    /// Checks what was promised since the last call.
+    pub(super) fn verify(&mut self, fs: &Fs, version: Version) -> Result<(), String> {
+        let promises = std::mem::take(&mut self.promises);
+        promises.iter().try_for_each(|promise| match *promise {
+            Promise::Synced { inode, mark } => {
+                let pages = self.tokens.get(inode as usize).map_or(0, Vec::len) as u32;
+                (0..pages)
+                    .try_for_each(|index| self.page([inode, index], mark, fs, version, "after its fsync"))
             }
-        }
-        self.promises = promises;
-        outcome
+            // A page being read has no newer content than the device.
+            Promise::Read { inode, index, pages } => (index..index + pages)
+                .try_for_each(|index| self.page([inode, index], u64::MAX, fs, version, "read")),
+        })
     }
 
-    #[allow(clippy::too_many_arguments)] // one page in its context
+    /// Checks a page of which all that was written up to `mark` is promised.
     fn page(
         &self,
-        inode: u32,
-        index: u32,
+        [inode, index]: [u32; 2],
         mark: u64,
         fs: &Fs,
-        paging: Paging,
-        version: &dyn Fn(u32) -> Option<u32>,
+        version: Version,
         what: &str,
     ) -> Result<(), String> {
         let token = self.token(inode, index);
-        // Written after the fsync began: the next one will promise it.
+        // What was written after the fsync began is promised by the next one.
         if token == 0 || token > mark {
             return Ok(());
         }
         let block = fs.inode(inode).block(index);
-        let page = || format!("page {index} of file {inode} in block {block}, {what}");
+        let fail =
+            |fault: String| Err(format!("page {index} of file {inode} in block {block}, {what}: {fault}"));
         if block == NONE {
-            return Err(format!("{}: it has no block", page()));
+            return fail("it has no block".into());
         }
         let landed = self.blocks[block as usize];
         if landed.token != token {
-            return Err(format!("{}: the device holds write {}, newest {token}", page(), landed.token));
+            return fail(format!("the device holds write {}, newest {token}", landed.token));
         }
-        let lpn = paging.pages(Op::Write, u64::from(block) * PAGE, u64::from(block) * PAGE + 1).first;
+        let lpn = self.lpn(u64::from(block));
         match version(lpn) {
             Some(found) if found >= landed.version => Ok(()),
-            found => {
-                Err(format!("{}: LPN {lpn} resolves to version {found:?}, was {}", page(), landed.version))
-            }
+            found => fail(format!("LPN {lpn} resolves to version {found:?}, was {}", landed.version)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::bios::For;
     use super::*;
     use crate::files::fs::Mkfs;
 
     /// A page whose write is lost, is older, or of which the device has an older version, is found.
     #[test]
     fn lost_and_stale_pages_are_found() {
-        let paging = Paging::new(4096);
         let mut fs = Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, 1);
         let inode = fs.create(0, 0).unwrap();
         let block = u64::from(fs.allocate(inode, 0, PAGE, 0).unwrap());
-        let mut check = Check::new(16_384);
+        let mut check = Check::new(16_384, Paging::new(4096));
         check.wrote(inode, 0);
+        let bio = |op, token| {
+            let (offset, purpose) = (block * PAGE, For::Commit);
+            Bio { op, offset, size: PAGE, submitted_ns: 0, purpose, token, next: NONE, waits: 0 }
+        };
         let one = |_| Some(1);
         check.synced(inode, check.mark());
-        let lost = check.verify(&fs, paging, &one).unwrap_err();
+        let lost = check.verify(&fs, &one).unwrap_err();
         assert!(lost.ends_with("after its fsync: the device holds write 0, newest 1"), "{lost}");
-        check.landed(Op::Write, block * PAGE, PAGE, 1, paging, &one);
+        check.landed(&bio(Op::Write, 1), &one);
         check.synced(inode, check.mark());
-        assert_eq!(check.verify(&fs, paging, &one), Ok(()));
+        assert_eq!(check.verify(&fs, &one), Ok(()));
         check.wrote(inode, 0);
         check.reads(inode, 0, 1);
-        let stale = check.verify(&fs, paging, &one).unwrap_err();
+        let stale = check.verify(&fs, &one).unwrap_err();
         assert!(stale.ends_with("read: the device holds write 1, newest 2"), "{stale}");
-        check.landed(Op::Write, block * PAGE, PAGE, 2, paging, &|_| Some(2));
+        check.landed(&bio(Op::Write, 2), &|_| Some(2));
         check.synced(inode, check.mark());
-        let older = check.verify(&fs, paging, &one).unwrap_err();
+        let older = check.verify(&fs, &one).unwrap_err();
         assert!(older.contains("resolves to version Some(1), was 2"), "{older}");
         check.synced(inode, check.mark());
-        check.landed(Op::Trim, block * PAGE, PAGE, 0, paging, &|_| Some(3));
-        assert!(check.verify(&fs, paging, &|_| Some(3)).is_err(), "discarded while the file has it");
+        check.landed(&bio(Op::Trim, 0), &|_| Some(3));
+        assert!(check.verify(&fs, &|_| Some(3)).is_err(), "discarded while the file has it");
     }
 }

@@ -10,82 +10,40 @@
 //! again before that has ended (as Linux waits for write-back); pages are submitted one by one, and the
 //! block layer merges them.
 
+mod bios;
 pub mod cache;
 mod check;
 mod chosen;
 pub mod clients;
+mod feed;
 pub mod fs;
 mod ops;
 pub mod settings;
 mod stats;
+mod transfers;
 mod writeback;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::clock::{Clock, NEVER};
+use crate::clock::Clock;
 use crate::files::cache::{PAGE, PageCache, Policy};
-use crate::files::clients::{Client, Clients, FileOp};
+use crate::files::clients::{Client, Clients};
 use crate::files::fs::{BLOCK, Fs, Tid};
-use crate::host::Arrivals;
 use crate::host::sched::needs;
-use crate::request::{Paging, Pool, Request};
-use crate::util::NONE;
-use crate::workload::{Op, SourceError};
-use check::Check;
+use crate::request::Paging;
+use crate::util::{NONE, Slab};
+use bios::{Bio, Direct};
+use check::{Check, Version};
 use ops::Active;
 use settings::{Files, Settings};
-pub use stats::{Done, Sections};
-use stats::{Reason, Stats};
+pub use stats::Done;
+use stats::Stats;
 use writeback::{Commit, Flusher};
-
-/// What a block I/O is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum For {
-    /// Write of a cached page.
-    Page(u32),
-    /// Read of so many pages of a file, from this one on.
-    Read { inode: u32, index: u32, pages: u32 },
-    /// A step of the commit under way.
-    Commit,
-    /// A buffer's copy of this transaction goes in place.
-    InPlace(u32, Tid),
-    /// Freed blocks are discarded.
-    Discard(u32, u32),
-    /// Part of a direct request.
-    Direct(u32),
-    /// A client's flush of the device.
-    Flush(u32),
-}
-
-/// A block I/O, as the file system submits it.
-#[derive(Clone, Copy, Debug)]
-struct Bio {
-    op: Op,
-    offset: u64,
-    size: u64,
-    submitted_ns: u64,
-    purpose: For,
-    /// Check mode: what is written.
-    token: u64,
-    /// The next of its request, or of the free ones.
-    next: u32,
-    /// Its number in the outbox; 0: it is no longer there.
-    waits: u64,
-}
-
-/// A direct request under way.
-#[derive(Clone, Copy, Debug)]
-struct Direct {
-    client: u32,
-    op: FileOp,
-    begun_ns: u64,
-    bios: u32,
-    next_free: u32,
-}
 
 /// Why a client does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blocked {
+    /// It goes on, or its operation has finished.
     No,
     /// A page of this file is being read or written.
     Busy(u32),
@@ -130,8 +88,7 @@ pub struct FileHost {
     window_ns: Option<(u64, u64)>,
     flusher: Flusher,
     commit: Commit,
-    bios: Vec<Bio>,
-    free_bio: u32,
+    bios: Slab<Bio>,
     /// Block I/Os not handed over, each with its number. One that has left out of turn is no longer of that
     /// number; none such is in front.
     outbox: VecDeque<(u32, u64)>,
@@ -141,8 +98,7 @@ pub struct FileHost {
     /// Of the outbox, writes of cached pages by their block, if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
-    directs: Vec<Direct>,
-    free_direct: u32,
+    directs: Slab<Direct>,
     arrived: u64,
     /// Clients that wait because too much is dirty.
     throttled: u32,
@@ -152,9 +108,6 @@ pub struct FileHost {
     stats: Stats,
     check: Option<Check>,
 }
-
-/// Steps at one instant after which nothing will move time.
-const MOST_STEPS: u64 = 20_000_000;
 
 impl FileHost {
     /// The host of these clients, above a device with flash blocks of so many bytes; `histograms`: the result
@@ -173,8 +126,9 @@ impl FileHost {
         let policy = Policy::new(&config.flush_policy, cooperates, block_bytes);
         config.flush_policy = policy.name().into();
         config.global_tree |= cooperates || policy != Policy::Baseline;
+        let paging = Paging::new(settings.ftl.logical_page_bytes);
         let mut host = FileHost {
-            paging: Paging::new(settings.ftl.logical_page_bytes),
+            paging,
             now_ns: 0,
             live: count,
             cache: PageCache::new(config.page_cache_bytes, config.global_tree),
@@ -184,20 +138,18 @@ impl FileHost {
             window_ns: clients.window_ns,
             flusher: Flusher::new(&settings.files),
             commit: Commit::default(),
-            bios: Vec::new(),
-            free_bio: NONE,
+            bios: Slab::default(),
             outbox: VecDeque::new(),
             submitted: 0,
             taken: false,
             waiting: cooperates.then(HashMap::new),
             in_flight: 0,
-            directs: Vec::new(),
-            free_direct: NONE,
+            directs: Slab::default(),
             arrived: 0,
             throttled: 0,
             steps: 0,
             scratch: Vec::new(),
-            check: check.then(|| Check::new(settings.user_bytes() / PAGE)),
+            check: check.then(|| Check::new(settings.user_bytes() / PAGE, paging)),
             stats: Stats::new(&clients, histograms),
             clients: (0..)
                 .zip(clients.clients)
@@ -248,108 +200,6 @@ impl FileHost {
         }
     }
 
-    /// A block I/O of the outbox, as a request.
-    fn hand_over(&mut self, id: u32) -> Request {
-        self.bios[id as usize].waits = 0;
-        self.drop_departed();
-        let bio = &self.bios[id as usize];
-        if let (Some(waiting), For::Page(_)) = (&mut self.waiting, bio.purpose) {
-            let block = (bio.offset / PAGE) as u32;
-            debug_assert_eq!(waiting.get(&block), Some(&id), "no two writes of a block wait");
-            waiting.remove(&block);
-        }
-        self.arrived += 1;
-        let pages = self.paging.pages(bio.op, bio.offset, bio.offset + bio.size);
-        let mut request = Request::new(self.arrived, bio.submitted_ns, bio.op, bio.offset, bio.size, pages);
-        request.tag = id;
-        request
-    }
-
-    fn drop_departed(&mut self) {
-        while let Some(&(id, number)) = self.outbox.front() {
-            if self.bios[id as usize].waits == number {
-                break;
-            }
-            self.outbox.pop_front();
-        }
-    }
-
-    /// The device refuses writes: the file system is read-only from now on, and the clients, whose next
-    /// write would fail, end (as ext4 with errors=remount-ro leaves them).
-    #[cold]
-    fn fail(&mut self) {
-        self.live = 0;
-        let waits = |&&(id, number): &&(u32, u64)| self.bios[id as usize].waits == number;
-        self.in_flight -= self.outbox.iter().filter(waits).count() as u32;
-        self.outbox.clear();
-        self.waiting = None;
-        self.stats.fail(self.now_ns);
-    }
-
-    fn land(&mut self, bio: Bio) {
-        match bio.purpose {
-            For::Page(id) => {
-                let inode = self.cache.page(id).inode;
-                self.cache.written(id);
-                self.no_longer_busy(inode);
-                self.below_the_limit();
-            }
-            For::Read { inode, index, pages } => {
-                for page in index..index + pages {
-                    let id = self.cache.find(inode, page);
-                    debug_assert_ne!(id, NONE, "pages being read stay");
-                    self.cache.arrived(id);
-                }
-                self.wake(|blocked| blocked == Blocked::Busy(inode));
-                self.no_longer_busy(inode);
-            }
-            For::Commit => self.commit_landed(),
-            For::InPlace(buffer, tid) => {
-                self.fs.journal.in_place(buffer, tid, &mut self.fs.buffers);
-                self.room_in_journal();
-            }
-            For::Discard(first, count) => self.fs.release(first, count),
-            For::Direct(direct) => self.direct_landed(direct),
-            For::Flush(client) => {
-                debug_assert_eq!(self.clients[client as usize].blocked, Blocked::Flush);
-                self.resume(client);
-            }
-        }
-    }
-
-    fn submit(&mut self, op: Op, offset: u64, size: u64, purpose: For) {
-        self.submitted += 1;
-        let waits = self.submitted;
-        let bio = Bio { op, offset, size, submitted_ns: self.now_ns, purpose, token: 0, next: NONE, waits };
-        let id = match self.free_bio {
-            NONE => {
-                self.bios.push(bio);
-                self.bios.len() as u32 - 1
-            }
-            id => {
-                self.free_bio = self.bios[id as usize].next;
-                self.bios[id as usize] = bio;
-                id
-            }
-        };
-        if let (Some(check), For::Page(page)) = (&self.check, purpose) {
-            let page = self.cache.page(page);
-            self.bios[id as usize].token = check.token(page.inode, page.index);
-        }
-        self.in_flight += 1;
-        self.outbox.push_back((id, waits));
-        if let (Some(waiting), For::Page(_)) = (&mut self.waiting, purpose) {
-            waiting.insert((offset / PAGE) as u32, id);
-        }
-    }
-
-    /// Submits a dirty page's write.
-    fn submit_page(&mut self, id: u32) {
-        let block = self.cache.page(id).block;
-        self.cache.submit(id);
-        self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Page(id));
-    }
-
     /// A client goes on at this instant.
     fn resume(&mut self, client: u32) {
         let state = &mut self.clients[client as usize];
@@ -384,24 +234,8 @@ impl FileHost {
     }
 
     fn is_over_limit(&self) -> bool {
-        let dirty = u64::from(self.cache.dirty()) + u64::from(self.cache.writeback());
+        let dirty = u64::from(self.cache.dirty) + u64::from(self.cache.writeback);
         dirty * PAGE > share(self.config.page_cache_bytes, self.config.dirty_ppm)
-    }
-
-    /// Dirty pages of all files within a range of blocks go to the queue now, in the order of blocks. Needs
-    /// the tree over logical pages.
-    fn flush_blocks(&mut self, first: u32, end: u32) {
-        let mut found = std::mem::take(&mut self.scratch);
-        found.clear();
-        self.cache.dirty_in(first, end, &mut found);
-        found.iter().for_each(|&id| self.submit_page(id));
-        self.stats.pages_written[Reason::Joined as usize] += found.len() as u64;
-        self.scratch = found;
-    }
-
-    /// Sections of the result; `done` is what the device did.
-    pub fn sections(&self, done: &Done, merged: u64) -> Sections {
-        stats::sections(self, done, merged)
     }
 
     /// Whether a measured stretch has begun or ended, so that [`FileHost::measure`] wants to know what the
@@ -416,137 +250,14 @@ impl FileHost {
         self.stats.measure(done);
     }
 
-    /// Check mode: a write reached the device; `version` is an LPN's there. To be called before
-    /// [`FileHost::completed`].
-    pub fn landed(&mut self, request: &Request, version: &dyn Fn(u32) -> Option<u32>) {
-        let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
-        let mut id = request.tag;
-        while id != NONE {
-            let bio = &self.bios[id as usize];
-            check.landed(bio.op, bio.offset, bio.size, bio.token, self.paging, version);
-            id = bio.next;
-        }
-    }
-
     /// Check mode: what fsyncs promised and reads delivered, since the last call.
     ///
     /// # Errors
     /// What is lost or stale, in words.
-    pub fn verify(&mut self, version: &dyn Fn(u32) -> Option<u32>) -> Result<(), String> {
+    pub fn verify(&mut self, version: Version) -> Result<(), String> {
         match &mut self.check {
-            Some(check) => check.verify(&self.fs, self.paging, version),
+            Some(check) => check.verify(&self.fs, version),
             None => Ok(()),
-        }
-    }
-}
-
-impl Arrivals for FileHost {
-    fn next_ns(&self) -> Option<u64> {
-        self.outbox.front().map(|&(bio, _)| self.bios[bio as usize].submitted_ns)
-    }
-
-    fn timer_ns(&self) -> u64 {
-        if self.live == 0 { NEVER } else { self.clock.next().0 }
-    }
-
-    fn goes_on(&self) -> bool {
-        self.taken && self.live > 0 && self.outbox.is_empty()
-    }
-
-    fn ended(&self) -> bool {
-        self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
-    }
-
-    /// # Errors
-    /// [`SourceError::Input`] if the workload cannot go on: no room, or no time passes.
-    fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
-        if now_ns > self.now_ns {
-            self.stats.sample(now_ns, &self.cache);
-            self.steps = 0;
-        }
-        self.now_ns = now_ns;
-        self.taken = false;
-        while self.live > 0 {
-            let (due_ns, slot) = self.clock.next();
-            if due_ns > now_ns {
-                break;
-            }
-            self.clock.set(slot, NEVER);
-            self.steps += 1;
-            if self.steps > MOST_STEPS {
-                return Err(SourceError::Input(
-                    "the workload's operations take no time, so that it never ends; \
-                     set host.operation_time to more than 0ns"
-                        .into(),
-                ));
-            }
-            if slot < self.flusher_slot() {
-                self.run_client(slot)?;
-            } else if slot == self.flusher_slot() {
-                self.wake_flusher();
-            } else if slot == self.commit_slot() {
-                self.request_commit(self.fs.journal.running().tid);
-            } else {
-                self.window();
-            }
-        }
-        if self.live > 0 {
-            self.write_back();
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, _now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
-        let Some((id, _)) = self.outbox.pop_front() else { return Ok(None) };
-        self.taken = true;
-        Ok(Some(pool.insert(self.hand_over(id))))
-    }
-
-    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes of the dirty pages of all files
-    /// between two bytes of the device, in order, those included that are submitted and not handed over.
-    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
-        if self.live == 0 {
-            return;
-        }
-        let (first, end) = (from.div_ceil(PAGE) as u32, to.div_ceil(PAGE) as u32);
-        self.flush_blocks(first, end);
-        for block in first..end {
-            let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
-            self.taken = true;
-            let request = self.hand_over(id);
-            match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
-                None => joined.push(request),
-                Some(last) => {
-                    last.size += request.size;
-                    last.pages = self.paging.pages(Op::Write, last.offset, last.offset + last.size);
-                    self.merged(last, &request);
-                }
-            }
-        }
-    }
-
-    fn merged(&mut self, pending: &mut Request, taken: &Request) {
-        self.arrived -= 1;
-        self.bios[taken.tag as usize].next = pending.tag;
-        pending.tag = taken.tag;
-    }
-
-    fn completed(&mut self, now_ns: u64, request: &Request) {
-        self.now_ns = now_ns;
-        if request.failed && self.live > 0 {
-            self.fail();
-        }
-        self.stats.request(now_ns, request);
-        let mut id = request.tag;
-        while id != NONE {
-            let bio = self.bios[id as usize];
-            self.bios[id as usize].next = self.free_bio;
-            self.free_bio = id;
-            self.in_flight -= 1;
-            if self.live > 0 {
-                self.land(bio);
-            }
-            id = bio.next;
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::files::cache::{PAGE, PageCache};
 use crate::files::clients::{Clients, FileOp};
 use crate::flash::{Cause, Counts};
 use crate::ftl::hybrid::merges::MergeStats;
-use crate::metrics::{self, ByCause, Histogram, Operations, Run, Series, Summary};
+use crate::metrics::{self, Histogram, Run, Series, Summary};
 use crate::request::Request;
 use crate::workload::Op;
 
@@ -28,17 +28,6 @@ const REASONS: [&str; 5] = ["fsync", "expired", "background", "ordered", "joined
 
 /// Simulated time between two samples of the cache's memory at least, ns.
 const SAMPLE_NS: u64 = 1_000_000;
-
-/// The sections of a result.
-#[derive(Clone, Debug)]
-pub struct Sections {
-    /// `benchmark`.
-    pub benchmark: metrics::Benchmark,
-    /// `page_cache`, if there is one.
-    pub page_cache: Option<metrics::PageCache>,
-    /// `file_system`, if there is one.
-    pub file_system: Option<metrics::FileSystem>,
-}
 
 /// What the device has done up to a moment.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +60,7 @@ pub(super) struct Stats {
     sampled_ns: Option<u64>,
     /// Cached, dirty, trees, global tree.
     memory: [Series; 4],
-    pub(super) commits: u64,
-    pub(super) journal_blocks: u64,
-    pub(super) checkpoint_blocks: u64,
-    pub(super) discarded_blocks: u64,
+    pub(super) file_system: metrics::FileSystem,
     failed_ns: Option<u64>,
     histograms: bool,
 }
@@ -99,10 +85,7 @@ impl Stats {
             peak_dirty: 0,
             sampled_ns: None,
             memory: std::array::from_fn(|_| Series::new(0)),
-            commits: 0,
-            journal_blocks: 0,
-            checkpoint_blocks: 0,
-            discarded_blocks: 0,
+            file_system: metrics::FileSystem::default(),
             failed_ns: None,
             histograms,
         }
@@ -175,14 +158,14 @@ impl Stats {
 
     /// Time moves: the cache's memory as it was until now.
     pub(super) fn sample(&mut self, now_ns: u64, cache: &PageCache) {
-        let dirty = (u64::from(cache.dirty()) + u64::from(cache.writeback())) * PAGE;
+        let dirty = (u64::from(cache.dirty) + u64::from(cache.writeback)) * PAGE;
         self.peak_dirty = self.peak_dirty.max(dirty);
         if self.sampled_ns.is_some_and(|last| now_ns - last < SAMPLE_NS) {
             return;
         }
         self.sampled_ns = Some(now_ns);
         let [trees, global] = cache.tree_bytes();
-        let values = [u64::from(cache.cached()) * PAGE, dirty, trees, global];
+        let values = [u64::from(cache.cached) * PAGE, dirty, trees, global];
         for (series, value) in self.memory.iter_mut().zip(values) {
             series.add(now_ns, value, 1);
         }
@@ -196,11 +179,10 @@ impl Stats {
             self.runs.iter().map(|run| (run.throughput() - throughput).powi(2)).sum::<f64>() / runs;
         let sum = |of: fn(&Run) -> u64| self.runs.iter().map(of).sum();
         let kinds = FileOp::KINDS.iter().zip(&self.latency).filter(|(_, times)| times.count() > 0);
-        let base = self.base.as_ref();
-        let end = self.end.as_ref().unwrap_or(done);
-        let merges = base.map_or(end.merges, |base| end.merges.since(&base.merges));
-        let flash = since(&end.counts, base.map(|base| &base.counts));
-        let host_ns = flash.busy_ns[Cause::Host.name()];
+        let Done { mut counts, mut merges } = self.end.unwrap_or(*done);
+        if let Some(base) = &self.base {
+            (counts, merges) = (counts.since(&base.counts), merges.since(&base.merges));
+        }
         let series = self.write_latency.clone().unwrap_or_else(|| Series::new(0));
         metrics::Benchmark {
             name: self.name,
@@ -218,51 +200,39 @@ impl Stats {
             latency: kinds.map(|(&kind, times)| (kind, Summary::new(times, self.histograms))).collect(),
             write_latency: series.report(),
             write_latency_mean_ns: series.mean(),
-            flash,
-            merges: metrics::Merges::new(&merges, host_ns),
+            flash: metrics::Flash::new(&counts, None),
+            merges: metrics::Merges::new(&merges, counts.busy_ns[Cause::Host as usize]),
         }
     }
 }
 
-/// Operations since the counts of then.
-fn since(counts: &Counts, base: Option<&Counts>) -> Operations {
-    let of = |now: &[u64; 8], then: fn(&Counts) -> &[u64; 8]| -> ByCause {
-        let before = |cause: Cause| base.map_or(0, |base| then(base)[cause as usize]);
-        Cause::ALL.iter().map(|&cause| (cause.name(), now[cause as usize] - before(cause))).collect()
-    };
-    Operations {
-        reads: of(&counts.reads, |counts| &counts.reads),
-        programs: of(&counts.programs, |counts| &counts.programs),
-        erases: of(&counts.erases, |counts| &counts.erases),
-        busy_ns: of(&counts.busy_ns, |counts| &counts.busy_ns),
+impl FileHost {
+    /// Adds to a result what was counted here; `done` is what the device did, `merged` how many requests were
+    /// merged with a pending one.
+    pub fn add_to(&self, report: &mut metrics::Report, done: &Done, merged: u64) {
+        let stats = &self.stats;
+        report.benchmark = Some(stats.benchmark(done));
+        if !self.fs.has_metadata() {
+            return;
+        }
+        let lookups = stats.hits + stats.misses;
+        let [cached, dirty, trees, global] = &stats.memory;
+        report.page_cache = Some(metrics::PageCache {
+            size_bytes: self.config.page_cache_bytes,
+            policy: self.config.flush_policy.clone(),
+            hits: stats.hits,
+            misses: stats.misses,
+            hit_ratio: (lookups > 0).then(|| stats.hits as f64 / lookups as f64),
+            pages_written: REASONS.iter().copied().zip(stats.pages_written).collect(),
+            peak_dirty_bytes: stats.peak_dirty,
+            cached_bytes: cached.report(),
+            dirty_bytes: dirty.report(),
+            tree_bytes: trees.report(),
+            tree_bytes_mean: trees.mean(),
+            global_tree_bytes: global.report(),
+            global_tree_bytes_mean: global.mean(),
+        });
+        report.file_system =
+            Some(metrics::FileSystem { merged_requests: merged, ..stats.file_system.clone() });
     }
-}
-
-pub(super) fn sections(host: &FileHost, done: &Done, merged: u64) -> Sections {
-    let stats = &host.stats;
-    let lookups = stats.hits + stats.misses;
-    let [cached, dirty, trees, global] = &stats.memory;
-    let page_cache = host.fs.has_metadata().then(|| metrics::PageCache {
-        size_bytes: host.config.page_cache_bytes,
-        policy: host.config.flush_policy.clone(),
-        hits: stats.hits,
-        misses: stats.misses,
-        hit_ratio: (lookups > 0).then(|| stats.hits as f64 / lookups as f64),
-        pages_written: REASONS.iter().copied().zip(stats.pages_written).collect(),
-        peak_dirty_bytes: stats.peak_dirty,
-        cached_bytes: cached.report(),
-        dirty_bytes: dirty.report(),
-        tree_bytes: trees.report(),
-        tree_bytes_mean: trees.mean(),
-        global_tree_bytes: global.report(),
-        global_tree_bytes_mean: global.mean(),
-    });
-    let file_system = host.fs.has_metadata().then_some(metrics::FileSystem {
-        commits: stats.commits,
-        journal_blocks: stats.journal_blocks,
-        checkpoint_blocks: stats.checkpoint_blocks,
-        discarded_blocks: stats.discarded_blocks,
-        merged_requests: merged,
-    });
-    Sections { benchmark: stats.benchmark(done), page_cache, file_system }
 }

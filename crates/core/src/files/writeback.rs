@@ -10,9 +10,10 @@
 //! commit block, a flush; then freed blocks are free, and discarded where that is set. When the ring has
 //! no room for a transaction the oldest one's blocks go in place first.
 
+use super::bios::For;
 use super::settings::Files;
 use super::stats::Reason;
-use super::{Blocked, FileHost, For};
+use super::{Blocked, FileHost, share};
 use crate::clock::NEVER;
 use crate::files::cache::PAGE;
 use crate::files::fs::Tid;
@@ -89,8 +90,8 @@ impl FileHost {
     fn write_in_place(&mut self, id: u32) {
         let buffer = &mut self.fs.buffers[id as usize];
         buffer.writing = true;
-        let (block, tid) = (buffer.block, buffer.logged());
-        self.stats.checkpoint_blocks += 1;
+        let (block, tid) = (buffer.block, buffer.logged);
+        self.stats.file_system.checkpoint_blocks += 1;
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::InPlace(id, tid));
     }
 
@@ -101,7 +102,7 @@ impl FileHost {
             if self.flusher.old_ns.is_some() && old.is_none() {
                 self.flusher.old_ns = None;
             }
-            let background = u64::from(self.cache.dirty()) * PAGE > self.background_bytes();
+            let background = u64::from(self.cache.dirty) * PAGE > self.background_bytes();
             let (inode, reason) = match old {
                 Some(inode) => (inode, Reason::Expired),
                 None if background => match self.first_dirty(NEVER) {
@@ -112,6 +113,11 @@ impl FileHost {
             };
             self.flush_file(inode, CHUNK, reason);
         }
+    }
+
+    /// Write-back starts above this many dirty bytes.
+    fn background_bytes(&self) -> u64 {
+        share(self.config.page_cache_bytes, self.config.background_ppm)
     }
 
     /// The longest dirty file with a page to write, if it has been dirty since then or before.
@@ -153,13 +159,13 @@ impl FileHost {
     /// Sets the timer of a running transaction that has just begun.
     pub(super) fn arm_commit(&mut self) {
         let slot = self.commit_slot();
-        if let Some(begun_ns) = self.fs.journal.running().begun_ns {
+        if let Some(begun_ns) = self.fs.journal.running.begun_ns {
             self.clock.set(slot, begun_ns.saturating_add(self.config.commit_ns));
         }
     }
 
     fn start_commit(&mut self) {
-        let running = self.fs.journal.running();
+        let running = &self.fs.journal.running;
         if !matches!(self.commit.stage, Stage::Idle | Stage::Room)
             || self.commit.wanted < running.tid
             || running.begun_ns.is_none()
@@ -174,7 +180,7 @@ impl FileHost {
         let files = self.fs.journal.begin_commit().files.clone();
         let slot = self.commit_slot();
         self.clock.set(slot, NEVER);
-        self.stats.commits += 1;
+        self.stats.file_system.commits += 1;
         self.commit.stage = Stage::Data;
         for inode in files {
             self.flush_file(inode, u32::MAX, Reason::Ordered);
@@ -192,7 +198,7 @@ impl FileHost {
     fn make_room(&mut self) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
-        let oldest = self.fs.journal.oldest();
+        let oldest = self.fs.journal.oldest;
         self.fs.journal.writable(&mut self.fs.buffers, |buffer| buffer.is_of(oldest), &mut found);
         found.iter().for_each(|&id| self.write_in_place(id));
         self.scratch = found;
@@ -210,7 +216,7 @@ impl FileHost {
         if self.commit.stage != Stage::Data {
             return;
         }
-        let commit = self.fs.journal.committing().expect("one is under way");
+        let commit = self.fs.journal.committing.as_ref().expect("one is under way");
         if commit.files.iter().any(|&inode| self.cache.busy_of(inode) > 0) {
             return;
         }
@@ -223,7 +229,7 @@ impl FileHost {
 
     fn write_log(&mut self) {
         let block = self.fs.journal.advance();
-        self.stats.journal_blocks += 1;
+        self.stats.file_system.journal_blocks += 1;
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Commit);
     }
 
@@ -253,14 +259,14 @@ impl FileHost {
         let done = self.fs.journal.end_commit(&mut self.fs.buffers, self.now_ns);
         for &(first, count) in &done.freed {
             if self.config.discard {
-                self.stats.discarded_blocks += u64::from(count);
+                self.stats.file_system.discarded_blocks += u64::from(count);
                 let (offset, size) = (u64::from(first) * PAGE, u64::from(count) * PAGE);
                 self.submit(Op::Trim, offset, size, For::Discard(first, count));
             } else {
                 self.fs.release(first, count);
             }
         }
-        let committed = self.fs.journal.committed();
+        let committed = self.fs.journal.committed;
         self.wake(|blocked| matches!(blocked, Blocked::Commit(tid) if tid <= committed));
         self.start_commit();
     }

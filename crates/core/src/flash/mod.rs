@@ -99,6 +99,19 @@ pub struct Counts {
     pub busy_ns: [u64; 8],
 }
 
+impl Counts {
+    /// The operations after those of `before`.
+    pub fn since(&self, before: &Counts) -> Counts {
+        let less = |now: &[u64; 8], then: &[u64; 8]| std::array::from_fn(|cause| now[cause] - then[cause]);
+        Counts {
+            reads: less(&self.reads, &before.reads),
+            programs: less(&self.programs, &before.programs),
+            erases: less(&self.erases, &before.erases),
+            busy_ns: less(&self.busy_ns, &before.busy_ns),
+        }
+    }
+}
+
 /// Durations of the flash operations of one configuration, ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {

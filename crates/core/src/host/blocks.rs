@@ -25,7 +25,8 @@ pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
 
 /// What the host keeps for a scheduler by flash blocks.
 pub struct Blocks {
-    pages: u32,
+    /// Logical pages of a block.
+    pub pages: u32,
     lpns: u32,
     page_bytes: u64,
     paging: Paging,
@@ -48,11 +49,6 @@ impl Blocks {
             padding: 0,
             scratch: Vec::new(),
         }
-    }
-
-    /// Logical pages of a block.
-    pub fn pages(&self) -> u32 {
-        self.pages
     }
 
     /// Bytes of a block.

@@ -29,7 +29,8 @@ pub struct Merging {
     /// walked: the order within is nobody's.
     starts: HashMap<(u8, u64), u32>,
     ends: HashMap<(u8, u64), u32>,
-    merged: u64,
+    /// Requests that joined another.
+    pub merged: u64,
 }
 
 fn merges(request: &Request) -> bool {
@@ -67,11 +68,6 @@ impl Merging {
             ends: HashMap::new(),
             merged: 0,
         })
-    }
-
-    /// Requests that joined another.
-    pub fn merged(&self) -> u64 {
-        self.merged
     }
 
     fn fits(&self, op: Op, start: u64, end: u64) -> bool {

@@ -75,7 +75,7 @@ impl Host {
             depth: settings.host.queue_depth,
             deadline_ns,
             aged: deadline_ns.is_some() || needs.blocks || merging.is_some(),
-            sched: Sched::new(&settings.host.scheduler, &settings.host.sched, blocks.pages()),
+            sched: Sched::new(&settings.host.scheduler, &settings.host.sched, blocks.pages),
             needs,
             pending: 0,
             ages: Ages::default(),
@@ -94,7 +94,7 @@ impl Host {
 
     /// Requests that became part of another.
     pub fn merged(&self) -> u64 {
-        self.merging.as_ref().map_or(0, Merging::merged)
+        self.merging.as_ref().map_or(0, |merging| merging.merged)
     }
 
     /// Batches the scheduler created.

@@ -14,18 +14,14 @@ pub const LATEST_NS: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
     paging: Paging,
-    user_bytes: u64,
+    /// Bytes that a request may address.
+    pub user_bytes: u64,
 }
 
 impl Intake {
     /// For the device of `settings`.
     pub fn new(settings: &Settings) -> Intake {
         Intake { paging: Paging::new(settings.ftl.logical_page_bytes), user_bytes: settings.user_bytes() }
-    }
-
-    /// Bytes that a request may address.
-    pub fn user_bytes(&self) -> u64 {
-        self.user_bytes
     }
 
     /// The request of a record; `None` if its range is empty or reaches beyond the device.
@@ -113,7 +109,7 @@ impl<'a> Replayed<'a> {
             self.source.locate(record),
             record.size,
             record.offset,
-            self.intake.user_bytes()
+            self.intake.user_bytes
         ))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Arrivals, Intake, LATEST_NS};
 use crate::host::settings::Settings;
 use crate::request::{Pool, Request};
-use crate::util::NONE;
+use crate::util::{NONE, Slab};
 use crate::workload::{Op, Record, SourceError};
 
 /// Why a request is not taken.
@@ -75,8 +75,7 @@ pub struct Submitted {
     open: bool,
     /// Where requests merge: the submissions behind each, in a slab. Those of one request are a ring, and its
     /// tag is the last of them.
-    behind: Option<Vec<Submission>>,
-    free: u32,
+    behind: Option<Slab<Submission>>,
 }
 
 impl Submitted {
@@ -90,8 +89,7 @@ impl Submitted {
             arrived: 0,
             merged: 0,
             open: true,
-            behind: merges.then(Vec::new),
-            free: NONE,
+            behind: merges.then(Slab::default),
         }
     }
 
@@ -101,7 +99,7 @@ impl Submitted {
     /// [`SubmitError`]; nothing has changed then.
     pub fn submit(&mut self, now_ns: u64, record: Record) -> Result<u64, SubmitError> {
         let Record { time_ns: at_ns, op, offset, size, .. } = record;
-        let user_bytes = self.intake.user_bytes();
+        let user_bytes = self.intake.user_bytes;
         if at_ns < now_ns {
             return Err(SubmitError::Past { at_ns, now_ns });
         }
@@ -133,8 +131,8 @@ impl Submitted {
         };
         let mut at = request.tag;
         loop {
-            at = behind[at as usize].next;
-            visit(behind[at as usize]);
+            at = behind[at].next;
+            visit(behind[at]);
             if at == request.tag {
                 return;
             }
@@ -145,10 +143,7 @@ impl Submitted {
     pub fn lose(&mut self) {
         self.waiting.clear();
         self.arrived = self.submitted;
-        self.free = NONE;
-        if let Some(behind) = &mut self.behind {
-            behind.clear();
-        }
+        self.behind = self.behind.take().map(|_| Slab::default());
     }
 }
 
@@ -174,12 +169,9 @@ impl Arrivals for Submitted {
         let id = pool.insert(request);
         if let Some(behind) = &mut self.behind {
             let Request { arrival_ns, offset, size, .. } = pool[id];
-            let slot = if self.free == NONE { behind.len() as u32 } else { self.free };
-            let alone = Submission { number: self.arrived, arrival_ns, offset, size, next: slot };
-            match behind.get_mut(slot as usize) {
-                Some(place) => self.free = std::mem::replace(place, alone).next,
-                None => behind.push(alone),
-            }
+            let slot =
+                behind.insert(Submission { number: self.arrived, arrival_ns, offset, size, next: NONE });
+            behind[slot].next = slot;
             pool[id].tag = slot;
         }
         Ok(Some(id))
@@ -188,17 +180,22 @@ impl Arrivals for Submitted {
     fn merged(&mut self, pending: &mut Request, taken: &Request) {
         self.merged += 1;
         let behind = self.behind.as_mut().expect("requests merge");
-        let first = behind[pending.tag as usize].next;
-        behind[pending.tag as usize].next = taken.tag;
-        behind[taken.tag as usize].next = first;
+        let first = behind[pending.tag].next;
+        behind[pending.tag].next = taken.tag;
+        behind[taken.tag].next = first;
         pending.tag = taken.tag;
     }
 
     #[inline]
     fn completed(&mut self, _now_ns: u64, request: &Request) {
-        if let Some(behind) = &mut self.behind {
-            let first = std::mem::replace(&mut behind[request.tag as usize].next, self.free);
-            self.free = first;
+        let Some(behind) = &mut self.behind else { return };
+        let mut at = request.tag;
+        loop {
+            behind.release(at);
+            at = behind[at].next;
+            if at == request.tag {
+                return;
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::report::{ByCause, Merges};
+use super::report::{Flash, Merges};
 use super::series::SeriesReport;
 use super::summary::Summary;
 
@@ -42,7 +42,7 @@ pub struct Benchmark {
     /// Its mean over all pages, ns.
     pub write_latency_mean_ns: Option<f64>,
     /// Flash operations of the measured runs and what lies between them, by cause.
-    pub flash: Operations,
+    pub flash: Flash,
     /// Merges of the same stretch by kind, their cost relative to its operations of cause `host`.
     pub merges: Merges,
 }
@@ -79,19 +79,6 @@ pub(super) fn per_second(count: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { count as f64 * 1e9 / ns as f64 }
 }
 
-/// Flash operations by cause.
-#[derive(Clone, Debug, Serialize)]
-pub struct Operations {
-    /// Page reads.
-    pub reads: ByCause,
-    /// Page programs.
-    pub programs: ByCause,
-    /// Block erases.
-    pub erases: ByCause,
-    /// Time of cells and bus, ns.
-    pub busy_ns: ByCause,
-}
-
 /// `page_cache`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageCache {
@@ -115,7 +102,7 @@ pub struct PageCache {
     pub dirty_bytes: SeriesReport,
     /// Memory of the files' radix trees, bytes, over time.
     pub tree_bytes: SeriesReport,
-    /// Its mean over the simulated time's samples.
+    /// Mean of that over the simulated time's samples.
     pub tree_bytes_mean: Option<f64>,
     /// Memory of the tree over logical pages, bytes, over time.
     pub global_tree_bytes: SeriesReport,
@@ -124,7 +111,7 @@ pub struct PageCache {
 }
 
 /// `file_system`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct FileSystem {
     /// Commits of the journal.
     pub commits: u64,

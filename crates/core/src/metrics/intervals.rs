@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::report::{ByCause, by_cause};
-use crate::flash::Counts;
+use crate::flash::{Cause, Counts};
 
 /// Most intervals.
 const INTERVALS: usize = 256;
@@ -114,12 +113,8 @@ impl Intervals {
             spans.iter().map(|(start, end)| of(end) - of(start)).collect()
         };
         let causes = |of: fn(&Counters) -> &[u64; 8]| -> SeriesByCause {
-            let spans: Vec<ByCause> = spans
-                .iter()
-                .map(|(start, end)| by_cause(&std::array::from_fn(|cause| of(end)[cause] - of(start)[cause])))
-                .collect();
-            let names = by_cause(&[0; 8]).into_keys();
-            names.map(|name| (name, spans.iter().map(|counts| counts[name]).collect())).collect()
+            let numbers = |cause: Cause| each(&|counters| of(counters)[cause as usize]);
+            Cause::ALL.iter().map(|&cause| (cause.name(), numbers(cause))).collect()
         };
         let latency = |half: usize| -> Vec<Option<f64>> {
             let mean = |(start, end): &(Counters, Counters)| {

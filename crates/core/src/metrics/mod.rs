@@ -10,20 +10,22 @@ mod report;
 mod series;
 mod settings;
 mod summary;
+mod utilization;
 
-pub use files::{Benchmark, FileSystem, Operations, PageCache, Run};
+pub use files::{Benchmark, FileSystem, PageCache, Run};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
 pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport, SeriesByCause};
 pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
-    Bottleneck, ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Report, Scheduler, Sources,
-    Trace, Utilization, Waf, Wear,
+    ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Report, Scheduler, Sources, Trace, Waf,
+    Wear,
 };
 pub use series::{Series, SeriesReport};
 pub use settings::Results;
 pub use summary::{Bins, Parts, Percentiles, Summary};
+pub use utilization::{Bottleneck, ByOperation, ParallelOperations, Utilization};
 
 use crate::request::Request;
 use crate::util::Bits;

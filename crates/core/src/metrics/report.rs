@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Health, Histogram, Parts, Preconditioning, Recorder, Summary};
-use crate::device::{Device, Overlaps};
+use super::{Health, Histogram, ParallelOperations, Parts, Preconditioning, Recorder, Summary, Utilization};
+use crate::device::Device;
+use crate::device::settings::Settings;
 use crate::flash::{Cause, Counts};
 use crate::ftl::hybrid::merges::{MergeCount, MergeKind, MergeStats};
 use crate::ftl::{Ftl, Inspect};
@@ -170,8 +171,22 @@ pub struct Flash {
     pub erases: ByCause,
     /// Time of cells and bus, ns.
     pub busy_ns: ByCause,
-    /// Time of the cells for each page programmed, of every cause.
-    pub program_time: Summary,
+    /// Time of the cells for each page programmed, of every cause; of a whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_time: Option<Summary>,
+}
+
+impl Flash {
+    /// The operations of these counts.
+    pub fn new(counts: &Counts, program_time: Option<Summary>) -> Flash {
+        Flash {
+            reads: by_cause(&counts.reads),
+            programs: by_cause(&counts.programs),
+            erases: by_cause(&counts.erases),
+            busy_ns: by_cause(&counts.busy_ns),
+            program_time,
+        }
+    }
 }
 
 /// Merges of one kind.
@@ -250,117 +265,6 @@ pub struct Wear {
     pub stddev: f64,
 }
 
-/// `utilization`: busy time of resources over the run.
-#[derive(Clone, Debug, Serialize)]
-pub struct Utilization {
-    /// Of each chip, cells and bus, ns.
-    pub chip_busy_ns: Vec<u64>,
-    /// Of each die, chip by chip, where dies work on their own (`flash.interleave`), ns; else none. A
-    /// chip is busy while any of its dies is.
-    pub die_busy_ns: Vec<u64>,
-    /// Of each channel's bus, ns.
-    pub channel_busy_ns: Vec<u64>,
-    /// Busy share of the elapsed time of each chip.
-    pub chip: Vec<f64>,
-    /// The same of each die.
-    pub die: Vec<f64>,
-    /// The same of each channel's bus.
-    pub channel: Vec<f64>,
-    /// The resource with the largest share; absent where nothing was busy.
-    pub bottleneck: Option<Bottleneck>,
-}
-
-/// The busiest chip, or die where dies work on their own, or channel bus.
-#[derive(Clone, Debug, Serialize)]
-pub struct Bottleneck {
-    /// `chip 3`, `chip 3 die 1` or `channel 0`. Of equally busy ones a chip or die, then the lower
-    /// number.
-    pub name: String,
-    /// Its busy share of the elapsed time: near 1 it holds the run back, far below the requests
-    /// came no faster.
-    pub utilization: f64,
-    /// Mean share of the resources of its kind: near its own where the load is even.
-    pub mean: f64,
-}
-
-impl Utilization {
-    fn new(device: &Device, dies_per_chip: u32, elapsed_ns: u64) -> Utilization {
-        let engine = device.array();
-        let [chip, die, channel] = [engine.chip_busy_ns(), engine.die_busy_ns(), engine.channel_busy_ns()];
-        // Background work may outlast the last completion.
-        let share = |&busy_ns: &u64| ratio(busy_ns, elapsed_ns).unwrap_or(0.0).min(1.0);
-        let [chips, dies, channels] =
-            [&chip, &die, &channel].map(|busy| busy.iter().map(share).collect::<Vec<_>>());
-        let mut bottleneck: Option<Bottleneck> = None;
-        let mut look = |shares: &[f64], name: &dyn Fn(usize) -> String| {
-            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-            for (index, &utilization) in shares.iter().enumerate() {
-                if utilization > bottleneck.as_ref().map_or(0.0, |found| found.utilization) {
-                    bottleneck = Some(Bottleneck { name: name(index), utilization, mean });
-                }
-            }
-        };
-        if dies.is_empty() {
-            look(&chips, &|chip| format!("chip {chip}"));
-        } else {
-            let per_chip = dies_per_chip as usize;
-            look(&dies, &|die| format!("chip {} die {}", die / per_chip, die % per_chip));
-        }
-        look(&channels, &|channel| format!("channel {channel}"));
-        Utilization {
-            chip_busy_ns: chip,
-            die_busy_ns: die,
-            channel_busy_ns: channel,
-            chip: chips,
-            die: dies,
-            channel: channels,
-            bottleneck,
-        }
-    }
-}
-
-/// Reads, programs and erasures.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ByOperation {
-    /// Reads.
-    pub read: u64,
-    /// Programs.
-    pub program: u64,
-    /// Erasures.
-    pub erase: u64,
-}
-
-/// `parallel`: what the options of parallel operation came to; zeros where they are off.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ParallelOperations {
-    /// Operations on more than one plane, each counted once.
-    pub multi_plane: ByOperation,
-    /// Cache operations: those that began while the one before was under way.
-    pub cached: ByOperation,
-    /// Suspensions, by what was suspended.
-    pub suspensions: ByOperation,
-    /// Reads served ahead of an older program or erasure (`flash.out_of_order`).
-    pub passed: u64,
-}
-
-impl ParallelOperations {
-    fn new(overlaps: Overlaps) -> ParallelOperations {
-        let by = |[read, program, erase]: [u64; 3]| ByOperation { read, program, erase };
-        let Overlaps {
-            multi_plane,
-            cached: [reads, programs],
-            suspensions: [of_programs, of_erases],
-            passed,
-        } = overlaps;
-        ParallelOperations {
-            multi_plane: by(multi_plane),
-            cached: by([reads, programs, 0]),
-            suspensions: by([0, of_programs, of_erases]),
-            passed,
-        }
-    }
-}
-
 /// Program times of the pages programmed, from the blocks' speeds or the one time they share.
 fn program_time(ftl: &Ftl, counts: &Counts, program_ns: u64) -> Summary {
     let mut histogram = Histogram::default();
@@ -375,7 +279,7 @@ pub(super) fn by_cause(counts: &[u64; 8]) -> ByCause {
     Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
 }
 
-fn ratio(part: u64, whole: u64) -> Option<f64> {
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
@@ -441,10 +345,10 @@ pub struct Sources<'a> {
     pub recorder: &'a Recorder,
     /// The trace's reader.
     pub source: SourceSummary,
+    /// What the device was made from.
+    pub settings: &'a Settings,
     /// Name of the host's scheduler and its batches.
     pub scheduler: (&'a str, u64),
-    /// Name of the device's scheduler.
-    pub device_scheduler: &'a str,
     /// The device.
     pub device: &'a Device,
     /// The FTL.
@@ -455,14 +359,6 @@ pub struct Sources<'a> {
     pub counts: &'a Counts,
     /// Simulated time, ns.
     pub elapsed_ns: u64,
-    /// Bytes of a NAND page, and of a logical one.
-    pub page_bytes: (u64, u64),
-    /// `flash.dies_per_chip`.
-    pub dies_per_chip: u32,
-    /// `flash.program`, ns.
-    pub program_ns: u64,
-    /// `ftl.spare_threshold`, ppm.
-    pub spare_threshold_ppm: u64,
     /// `results.histograms`.
     pub histograms: bool,
 }
@@ -470,7 +366,7 @@ pub struct Sources<'a> {
 impl Report {
     /// Draws the report up.
     pub fn new(sources: &Sources) -> Report {
-        let Sources { recorder, device, ftl, counts, .. } = sources;
+        let Sources { recorder, settings, device, ftl, counts, elapsed_ns, .. } = *sources;
         let requests: u64 = recorder.requests.iter().sum();
         let conflicts = device.conflicts().requests;
         let [latency, wait, access] = &recorder.times;
@@ -484,45 +380,41 @@ impl Report {
                 flushes: recorder.requests[3],
                 bytes_read: recorder.bytes[0],
                 bytes_written: recorder.bytes[1],
-                footprint_bytes: recorder.touched.count() * sources.page_bytes.1,
+                footprint_bytes: recorder.touched.count() * u64::from(settings.ftl.logical_page_bytes),
                 out_of_order: sources.source.out_of_order,
                 dropped: sources.source.dropped.clone(),
             },
             latency: Parts::new(latency, sources.histograms),
             wait: Parts::new(wait, sources.histograms),
             access: Parts::new(access, sources.histograms),
-            mapping: Mapping::new(ftl, counts, sources.page_bytes.0),
+            mapping: Mapping::new(ftl, counts, u64::from(settings.flash.page_bytes)),
             scheduler: Scheduler {
                 name: sources.scheduler.0.to_string(),
                 prioritized: recorder.prioritized,
                 batches: sources.scheduler.1,
                 expired: recorder.expired,
             },
-            device: DeviceQueue {
-                scheduler: sources.device_scheduler.to_string(),
-                batches: device.batches(),
-            },
+            device: DeviceQueue { scheduler: settings.device.scheduler.clone(), batches: device.batches() },
             conflicts: Conflicts {
                 read: conflicts[0],
                 write: conflicts[1],
                 ratio: ratio(conflicts[0] + conflicts[1], requests),
             },
-            flash: Flash {
-                reads: by_cause(&counts.reads),
-                programs: by_cause(&counts.programs),
-                erases: by_cause(&counts.erases),
-                busy_ns: by_cause(&counts.busy_ns),
-                program_time: program_time(ftl, counts, sources.program_ns),
-            },
+            flash: Flash::new(counts, Some(program_time(ftl, counts, settings.flash.program_ns))),
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host as usize]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
-            health: Health::new(&ftl.life(), recorder, device.read_only_ns(), sources.spare_threshold_ppm),
+            health: Health::new(
+                &ftl.life(),
+                recorder,
+                device.read_only_ns(),
+                settings.ftl.spare_threshold_ppm,
+            ),
             precondition: sources.precondition.clone(),
-            utilization: Utilization::new(device, sources.dies_per_chip, sources.elapsed_ns),
+            utilization: Utilization::new(device, settings.flash.dies_per_chip, elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),
-            elapsed_ns: sources.elapsed_ns,
-            throughput_bytes_per_s: super::files::per_second(bytes, sources.elapsed_ns),
+            elapsed_ns,
+            throughput_bytes_per_s: super::files::per_second(bytes, elapsed_ns),
             benchmark: None,
             page_cache: None,
             file_system: None,

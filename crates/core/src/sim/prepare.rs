@@ -12,10 +12,11 @@
 
 use rand::RngCore;
 
+use super::power::new_work;
 use super::{Observer, RunError};
 use crate::device::settings::{PreconditionKind, WriteOrder};
+use crate::flash::Work;
 use crate::flash::media::Tape;
-use crate::flash::{Timing, Work};
 use crate::ftl::{Ftl, Inspect, Locate, LookUp, Police, Prepare, Serve};
 use crate::metrics::{Outcome, Preconditioning};
 use crate::request::Pages;
@@ -49,8 +50,7 @@ impl Prepared {
     /// # Panics
     /// If the settings were not checked.
     pub fn new(settings: &Settings, observer: &mut dyn Observer, check: bool) -> Result<Prepared, RunError> {
-        let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
+        let mut work = new_work(settings);
         let ftl = Ftl::new(settings, check, &mut work);
         let done = Preconditioning::new(settings.device.precondition.kind.name());
         let mut prepared = Prepared { ftl, work, done, check, tape: None };

@@ -48,30 +48,22 @@ impl Simulation<'_> {
     /// The contract's report of everything up to now. It changes nothing that follows.
     pub fn report(&self) -> Report {
         let settings = &self.settings;
-        let page = u64::from(settings.flash.page_bytes);
         let mut report = Report::new(&Sources {
             recorder: &self.recorder,
+            settings,
             source: self.feed.summary(),
             scheduler: (&settings.host.scheduler, self.host.batches()),
-            device_scheduler: &settings.device.scheduler,
             device: &self.device,
             ftl: &self.ftl,
             precondition: &self.precondition,
             counts: self.work.counts(),
             elapsed_ns: self.first_ns.map_or(0, |first_ns| self.last_ns.saturating_sub(first_ns)),
-            page_bytes: (page, u64::from(settings.ftl.logical_page_bytes)),
-            dies_per_chip: settings.flash.dies_per_chip,
-            program_ns: settings.flash.program_ns,
-            spare_threshold_ppm: settings.ftl.spare_threshold_ppm,
             histograms: settings.results.histograms,
         });
         if let Some(files) = self.feed.files() {
             let merges = self.ftl.merges();
             let done = Done { counts: *self.work.counts(), merges };
-            let sections = files.sections(&done, self.host.merged());
-            report.benchmark = Some(sections.benchmark);
-            report.page_cache = sections.page_cache;
-            report.file_system = sections.file_system;
+            files.add_to(&mut report, &done, self.host.merged());
         }
         self.add_extras(&mut report);
         report

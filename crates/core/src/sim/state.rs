@@ -10,8 +10,8 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
+use super::power::new_work;
 use super::{Prepared, RunError};
-use crate::flash::{Timing, Work};
 use crate::ftl::{Ftl, Prepare};
 use crate::metrics::Preconditioning;
 use crate::settings::Settings;
@@ -108,8 +108,7 @@ impl Prepared {
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
         from.end()?;
-        let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
+        let mut work = new_work(settings);
         work.number_loads_from(header.last_load);
         let prepared = Prepared { ftl, work, done: header.done, check, tape: None };
         prepared.verify("in the saved state").map_err(StateError::Check)?;

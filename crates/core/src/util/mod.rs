@@ -8,6 +8,7 @@ mod lru;
 pub mod memory;
 mod random;
 mod ring;
+mod slab;
 mod stack_distance;
 
 pub use bits::Bits;
@@ -16,6 +17,7 @@ pub use heap::LazyHeap;
 pub use lru::{List, Lru};
 pub use random::{below, stream};
 pub use ring::Ring;
+pub use slab::{Chain, Linked, Neighbours, Slab};
 pub use stack_distance::{Curve, StackDistances};
 
 /// The absent id in every `u32` link.

@@ -9,7 +9,7 @@
 //! has come free, or something new waits there.
 
 use crate::request::Window;
-use crate::util::{Bits, NONE};
+use crate::util::{Bits, NONE, Slab};
 
 /// The waiting requests with the same chips, in the order of arrival.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,7 @@ pub(super) struct Same {
 /// The windows in which something waits.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
-    slots: Vec<Same>,
-    free: Vec<u32>,
+    slots: Slab<Same>,
     /// Narrowest window of each first chip; behind them that of requests that touch no chip.
     narrowest: Vec<u32>,
     /// First chips at which something waits, and those of them at which it may be free to go.
@@ -42,8 +41,7 @@ pub(super) struct Windows {
 impl Windows {
     pub fn new(chips: u32) -> Windows {
         Windows {
-            slots: Vec::with_capacity(256),
-            free: Vec::with_capacity(256),
+            slots: Slab::with_capacity(256),
             narrowest: vec![NONE; chips as usize + 1],
             starts: Bits::new(chips as usize),
             hopeful: Bits::new(chips as usize),
@@ -65,50 +63,39 @@ impl Windows {
             self.widest = self.widest.max(chips.width);
         }
         let (mut narrower, mut wider) = (NONE, self.narrowest[row as usize]);
-        while wider != NONE && self.slots[wider as usize].chips.width < chips.width {
-            (narrower, wider) = (wider, self.slots[wider as usize].wider);
+        while wider != NONE && self.slots[wider].chips.width < chips.width {
+            (narrower, wider) = (wider, self.slots[wider].wider);
         }
-        if wider != NONE && self.slots[wider as usize].chips.width == chips.width {
+        if wider != NONE && self.slots[wider].chips.width == chips.width {
             return wider;
         }
         let chips = Window { first: row, ..chips };
-        let slot = self.store(Same { chips, head: NONE, tail: NONE, first_free: 0, narrower, wider });
+        let slot = self.slots.insert(Same { chips, head: NONE, tail: NONE, first_free: 0, narrower, wider });
         match narrower {
             NONE => self.narrowest[row as usize] = slot,
-            narrower => self.slots[narrower as usize].wider = slot,
+            narrower => self.slots[narrower].wider = slot,
         }
         if wider != NONE {
-            self.slots[wider as usize].narrower = slot;
+            self.slots[wider].narrower = slot;
         }
         slot
     }
 
-    fn store(&mut self, same: Same) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = same;
-            return slot;
-        }
-        self.slots.push(same);
-        // Giving it back must not allocate.
-        self.free.reserve(self.slots.len());
-        self.slots.len() as u32 - 1
-    }
-
     /// Forgets a window in which nothing waits any more.
     pub fn remove(&mut self, slot: u32) {
-        let Same { chips, narrower, wider, .. } = self.slots[slot as usize];
+        let Same { chips, narrower, wider, .. } = self.slots[slot];
         match narrower {
             NONE => self.narrowest[chips.first as usize] = wider,
-            narrower => self.slots[narrower as usize].wider = wider,
+            narrower => self.slots[narrower].wider = wider,
         }
         if wider != NONE {
-            self.slots[wider as usize].narrower = narrower;
+            self.slots[wider].narrower = narrower;
         }
         if narrower == NONE && wider == NONE && chips.width > 0 {
             self.starts.clear(chips.first);
             self.hopeful.clear(chips.first);
         }
-        self.free.push(slot);
+        self.slots.release(slot);
     }
 
     /// A chip is no longer taken.
@@ -130,7 +117,7 @@ impl Windows {
     #[inline]
     pub fn each_free(&mut self, taken: &Bits, mut found: impl FnMut(u32)) {
         let chips = self.chips();
-        if let Some(none) = self.slots.get(self.narrowest[chips as usize] as usize) {
+        if let Some(none) = self.slots.get(self.narrowest[chips as usize]) {
             found(none.head);
         }
         let mut from = 0;
@@ -140,7 +127,7 @@ impl Windows {
             // Chips from `start` on known not to be taken.
             let mut reach = 1;
             let mut slot = self.narrowest[start as usize];
-            while let Some(same) = self.slots.get(slot as usize) {
+            while let Some(same) = self.slots.get(slot) {
                 while reach < same.chips.width && !taken.get(same.chips.member(reach, chips)) {
                     reach += 1;
                 }
@@ -163,13 +150,13 @@ impl std::ops::Index<u32> for Windows {
 
     #[inline]
     fn index(&self, slot: u32) -> &Same {
-        &self.slots[slot as usize]
+        &self.slots[slot]
     }
 }
 
 impl std::ops::IndexMut<u32> for Windows {
     #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut Same {
-        &mut self.slots[slot as usize]
+        &mut self.slots[slot]
     }
 }

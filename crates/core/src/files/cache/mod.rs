@@ -14,7 +14,7 @@ mod tree;
 pub use policy::{Policy, choices as policies};
 pub use tree::{NODE_BYTES, Nodes, Tree};
 
-use crate::util::NONE;
+use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -34,8 +34,13 @@ pub struct Page {
     pub dirty: bool,
     /// Being written.
     pub writeback: bool,
-    prev: u32,
-    next: u32,
+    order: Neighbours,
+}
+
+impl Linked for Page {
+    fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.order
+    }
 }
 
 /// A file's part of the cache.
@@ -47,28 +52,36 @@ struct File {
     busy: u32,
     /// When its oldest dirty page became so.
     dirtied_ns: u64,
-    /// Neighbours in the order of `dirtied_ns`, while dirty.
-    prev: u32,
-    next: u32,
+    /// Place in the order of `dirtied_ns`, while dirty.
+    order: Neighbours,
+}
+
+impl Linked for File {
+    fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.order
+    }
 }
 
 /// The cache.
 #[derive(Clone, Debug)]
 pub struct PageCache {
     capacity: u32,
-    pages: Vec<Page>,
-    free: Vec<u32>,
-    files: Vec<File>,
+    pages: Slab<Page>,
+    /// By inode.
+    files: Slab<File>,
     nodes: Nodes,
     /// Dirty pages by block.
     global: Option<Tree>,
     /// Clean pages, most recently used first.
-    clean: [u32; 2],
+    clean: Chain,
     /// Dirty files, longest dirty first.
-    dirty_files: [u32; 2],
-    cached: u32,
-    dirty: u32,
-    writeback: u32,
+    dirty_files: Chain,
+    /// Pages in the cache.
+    pub cached: u32,
+    /// Dirty pages, those that are being written and were changed since included.
+    pub dirty: u32,
+    /// Pages being written.
+    pub writeback: u32,
     file_nodes: u64,
 }
 
@@ -77,13 +90,12 @@ impl PageCache {
     pub fn new(bytes: u64, global: bool) -> PageCache {
         PageCache {
             capacity: (bytes / PAGE).min(u64::from(NONE - 1)) as u32,
-            pages: Vec::new(),
-            free: Vec::new(),
-            files: Vec::new(),
+            pages: Slab::default(),
+            files: Slab::default(),
             nodes: Nodes::default(),
             global: global.then(Tree::default),
-            clean: [NONE; 2],
-            dirty_files: [NONE; 2],
+            clean: Chain::default(),
+            dirty_files: Chain::default(),
             cached: 0,
             dirty: 0,
             writeback: 0,
@@ -93,22 +105,7 @@ impl PageCache {
 
     /// A page.
     pub fn page(&self, id: u32) -> &Page {
-        &self.pages[id as usize]
-    }
-
-    /// Pages in the cache.
-    pub fn cached(&self) -> u32 {
-        self.cached
-    }
-
-    /// Dirty pages, those that are being written and were changed since included.
-    pub fn dirty(&self) -> u32 {
-        self.dirty
-    }
-
-    /// Pages being written.
-    pub fn writeback(&self) -> u32 {
-        self.writeback
+        &self.pages[id]
     }
 
     /// Bytes of the nodes of the files' trees, and of the tree over logical pages.
@@ -119,70 +116,54 @@ impl PageCache {
 
     /// Dirty pages of a file.
     pub fn dirty_of(&self, inode: u32) -> u32 {
-        self.files.get(inode as usize).map_or(0, |file| file.dirty)
+        self.files.get(inode).map_or(0, |file| file.dirty)
     }
 
     /// Pages of a file that are being written or read.
     pub fn busy_of(&self, inode: u32) -> u32 {
-        self.files.get(inode as usize).map_or(0, |file| file.busy)
+        self.files.get(inode).map_or(0, |file| file.busy)
     }
 
     /// The dirty file after `inode`, or the one that has been dirty longest; with the time since.
     pub fn dirty_file(&self, after: Option<u32>) -> Option<(u32, u64)> {
-        let inode = after.map_or(self.dirty_files[0], |inode| self.files[inode as usize].next);
-        (inode != NONE).then(|| (inode, self.files[inode as usize].dirtied_ns))
-    }
-
-    fn file(&mut self, inode: u32) -> &mut File {
-        if self.files.len() <= inode as usize {
-            let none = File { prev: NONE, next: NONE, ..File::default() };
-            self.files.resize(inode as usize + 1, none);
-        }
-        &mut self.files[inode as usize]
+        let inode = after.map_or(self.dirty_files.head, |inode| self.files[inode].order.behind);
+        (inode != NONE).then(|| (inode, self.files[inode].dirtied_ns))
     }
 
     /// The page of a file, or [`NONE`]; it counts as used.
     pub fn find(&mut self, inode: u32, index: u32) -> u32 {
-        let Some(file) = self.files.get(inode as usize) else { return NONE };
+        let Some(file) = self.files.get(inode) else { return NONE };
         let id = file.tree.get(index, &self.nodes);
         if id != NONE && self.is_evictable(id) {
-            self.unlink_clean(id);
-            self.push_clean(id);
+            self.clean.unlink(id, &mut self.pages);
+            self.clean.push_head(id, &mut self.pages);
         }
         id
     }
 
     fn is_evictable(&self, id: u32) -> bool {
-        let page = &self.pages[id as usize];
+        let page = &self.pages[id];
         page.present && !page.dirty && !page.writeback
     }
 
     /// Puts in a page that is not there, dropping the least recently used clean page if the cache is
     /// full. Without one to drop it grows: what is in flight must be somewhere.
     pub fn insert(&mut self, inode: u32, index: u32, block: u32, present: bool) -> u32 {
-        if self.cached >= self.capacity && self.clean[1] != NONE {
-            self.drop_page(self.clean[1]);
+        if self.cached >= self.capacity && self.clean.tail != NONE {
+            self.drop_page(self.clean.tail);
         }
-        let page =
-            Page { inode, index, block, present, dirty: false, writeback: false, prev: NONE, next: NONE };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.pages[id as usize] = page;
-                id
-            }
-            None => {
-                self.pages.push(page);
-                self.pages.len() as u32 - 1
-            }
-        };
+        let (dirty, writeback, order) = (false, false, Neighbours::NONE);
+        let id = self.pages.insert(Page { inode, index, block, present, dirty, writeback, order });
         self.cached += 1;
-        self.file(inode);
-        let file = &mut self.files[inode as usize];
+        while self.files.most() <= inode as usize {
+            self.files.insert(File::default());
+        }
+        let file = &mut self.files[inode];
         let before = file.tree.nodes();
         file.tree.insert(index, id, &mut self.nodes);
         self.file_nodes += u64::from(file.tree.nodes() - before);
         if present {
-            self.push_clean(id);
+            self.clean.push_head(id, &mut self.pages);
         } else {
             file.busy += 1;
         }
@@ -191,17 +172,17 @@ impl PageCache {
 
     /// A page that was read is here.
     pub fn arrived(&mut self, id: u32) {
-        let page = &mut self.pages[id as usize];
+        let page = &mut self.pages[id];
         debug_assert!(!page.present);
         page.present = true;
         let inode = page.inode;
-        self.file(inode).busy -= 1;
-        self.push_clean(id);
+        self.files[inode].busy -= 1;
+        self.clean.push_head(id, &mut self.pages);
     }
 
     /// A page that is here is changed.
     pub fn change(&mut self, id: u32, block: u32, now_ns: u64) {
-        let page = &mut self.pages[id as usize];
+        let page = &mut self.pages[id];
         debug_assert!(page.present);
         let (inode, index) = (page.inode, page.index);
         page.block = block;
@@ -210,15 +191,15 @@ impl PageCache {
         }
         page.dirty = true;
         if !page.writeback {
-            self.unlink_clean(id);
+            self.clean.unlink(id, &mut self.pages);
         }
         self.dirty += 1;
-        let file = &mut self.files[inode as usize];
+        let file = &mut self.files[inode];
         file.tree.set_tag(index, true, &mut self.nodes);
         file.dirty += 1;
         if file.dirty == 1 {
             file.dirtied_ns = now_ns;
-            self.push_dirty_file(inode);
+            self.dirty_files.push_tail(inode, &mut self.files);
         }
         if let Some(global) = &mut self.global {
             global.insert(block, id, &mut self.nodes);
@@ -227,14 +208,14 @@ impl PageCache {
 
     /// A page is no longer dirty: it is being written, or its file is gone.
     fn undirty(&mut self, id: u32) {
-        let Page { inode, index, block, .. } = self.pages[id as usize];
-        self.pages[id as usize].dirty = false;
+        let Page { inode, index, block, .. } = self.pages[id];
+        self.pages[id].dirty = false;
         self.dirty -= 1;
-        let file = &mut self.files[inode as usize];
+        let file = &mut self.files[inode];
         file.tree.set_tag(index, false, &mut self.nodes);
         file.dirty -= 1;
         if file.dirty == 0 {
-            self.unlink_dirty_file(inode);
+            self.dirty_files.unlink(inode, &mut self.files);
         }
         if let Some(global) = &mut self.global {
             global.remove(block, &mut self.nodes);
@@ -243,25 +224,25 @@ impl PageCache {
 
     /// A dirty page that is not being written is submitted.
     pub fn submit(&mut self, id: u32) {
-        debug_assert!(!self.pages[id as usize].writeback);
+        debug_assert!(!self.pages[id].writeback);
         self.undirty(id);
-        let page = &mut self.pages[id as usize];
+        let page = &mut self.pages[id];
         page.writeback = true;
         let inode = page.inode;
         self.writeback += 1;
-        self.files[inode as usize].busy += 1;
+        self.files[inode].busy += 1;
     }
 
     /// A page has been written.
     pub fn written(&mut self, id: u32) {
-        let page = &mut self.pages[id as usize];
+        let page = &mut self.pages[id];
         debug_assert!(page.writeback);
         page.writeback = false;
         let (inode, dirty) = (page.inode, page.dirty);
         self.writeback -= 1;
-        self.files[inode as usize].busy -= 1;
+        self.files[inode].busy -= 1;
         if !dirty {
-            self.push_clean(id);
+            self.clean.push_head(id, &mut self.pages);
         }
     }
 
@@ -269,13 +250,12 @@ impl PageCache {
     pub fn forget(&mut self, inode: u32, dirty_too: bool) -> bool {
         let mut from = 0;
         let mut whole = true;
-        while let Some((index, id)) =
-            self.files.get(inode as usize).and_then(|file| file.tree.next(from, &self.nodes))
+        while let Some((index, id)) = self.files.get(inode).and_then(|file| file.tree.next(from, &self.nodes))
         {
-            if self.pages[id as usize].dirty && dirty_too {
+            if self.pages[id].dirty && dirty_too {
                 self.undirty(id);
-                if !self.pages[id as usize].writeback {
-                    self.push_clean(id);
+                if !self.pages[id].writeback {
+                    self.clean.push_head(id, &mut self.pages);
                 }
             }
             if self.is_evictable(id) {
@@ -293,10 +273,10 @@ impl PageCache {
 
     /// The first dirty page of a file from `from` on, one being written passed over.
     pub fn next_dirty(&self, inode: u32, mut from: u32) -> Option<u32> {
-        let file = self.files.get(inode as usize)?;
+        let file = self.files.get(inode)?;
         loop {
             let (index, id) = file.tree.next_tagged(from, &self.nodes)?;
-            if !self.pages[id as usize].writeback {
+            if !self.pages[id].writeback {
                 return Some(id);
             }
             from = index.checked_add(1)?;
@@ -309,7 +289,7 @@ impl PageCache {
         let Some(global) = &self.global else { return };
         let mut from = first;
         while let Some((block, id)) = global.next(from, &self.nodes).filter(|&(block, _)| block < end) {
-            if !self.pages[id as usize].writeback {
+            if !self.pages[id].writeback {
                 found.push(id);
             }
             from = block + 1;
@@ -317,60 +297,14 @@ impl PageCache {
     }
 
     fn drop_page(&mut self, id: u32) {
-        self.unlink_clean(id);
-        let Page { inode, index, .. } = self.pages[id as usize];
-        let file = &mut self.files[inode as usize];
+        self.clean.unlink(id, &mut self.pages);
+        let Page { inode, index, .. } = self.pages[id];
+        let file = &mut self.files[inode];
         let before = file.tree.nodes();
         file.tree.remove(index, &mut self.nodes);
         self.file_nodes -= u64::from(before - file.tree.nodes());
         self.cached -= 1;
-        self.free.push(id);
-    }
-
-    fn push_clean(&mut self, id: u32) {
-        let head = self.clean[0];
-        let page = &mut self.pages[id as usize];
-        (page.prev, page.next) = (NONE, head);
-        match head {
-            NONE => self.clean[1] = id,
-            head => self.pages[head as usize].prev = id,
-        }
-        self.clean[0] = id;
-    }
-
-    fn unlink_clean(&mut self, id: u32) {
-        let Page { prev, next, .. } = self.pages[id as usize];
-        match prev {
-            NONE => self.clean[0] = next,
-            prev => self.pages[prev as usize].next = next,
-        }
-        match next {
-            NONE => self.clean[1] = prev,
-            next => self.pages[next as usize].prev = prev,
-        }
-    }
-
-    fn push_dirty_file(&mut self, inode: u32) {
-        let tail = self.dirty_files[1];
-        let file = &mut self.files[inode as usize];
-        (file.prev, file.next) = (tail, NONE);
-        match tail {
-            NONE => self.dirty_files[0] = inode,
-            tail => self.files[tail as usize].next = inode,
-        }
-        self.dirty_files[1] = inode;
-    }
-
-    fn unlink_dirty_file(&mut self, inode: u32) {
-        let File { prev, next, .. } = self.files[inode as usize];
-        match prev {
-            NONE => self.dirty_files[0] = next,
-            prev => self.files[prev as usize].next = next,
-        }
-        match next {
-            NONE => self.dirty_files[1] = prev,
-            next => self.files[next as usize].prev = prev,
-        }
+        self.pages.release(id);
     }
 }
 

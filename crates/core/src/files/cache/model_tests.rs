@@ -172,9 +172,9 @@ fn same(cache: &PageCache, model: &Model, inode: u32, from: u32) -> Result<(), T
             (known.present, known.dirty, known.writeback)
         );
     }
-    prop_assert_eq!(cache.cached() as usize, model.pages.len());
-    prop_assert_eq!(cache.dirty(), model.count(|_, page| page.dirty));
-    prop_assert_eq!(cache.writeback(), model.count(|_, page| page.writeback));
+    prop_assert_eq!(cache.cached as usize, model.pages.len());
+    prop_assert_eq!(cache.dirty, model.count(|_, page| page.dirty));
+    prop_assert_eq!(cache.writeback, model.count(|_, page| page.writeback));
     prop_assert_eq!(cache.dirty_of(inode), model.count(|at, page| at.0 == inode && page.dirty));
     let busy = model.count(|at, page| at.0 == inode && (page.writeback || !page.present));
     prop_assert_eq!(cache.busy_of(inode), busy);

@@ -15,7 +15,7 @@ fn the_least_recently_used_clean_page_leaves() {
     // Page 1 is dirty, page 0 was used: page 2 leaves.
     cache.insert(0, 3, 13, true);
     assert_eq!([0, 1, 2, 3].map(|index| cache.find(0, index) != NONE), [true, true, false, true]);
-    assert_eq!((cache.cached(), cache.dirty()), (3, 1));
+    assert_eq!((cache.cached, cache.dirty), (3, 1));
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_page_changed_while_it_is_written_stays_dirty() {
     cache.change(id, 99, 1);
     assert_eq!((cache.dirty_file(None), cache.next_dirty(4, 0)), (Some((4, 1)), Some(id)));
     cache.submit(id);
-    assert_eq!((cache.dirty(), cache.writeback(), cache.busy_of(4)), (0, 1, 1));
+    assert_eq!((cache.dirty, cache.writeback, cache.busy_of(4)), (0, 1, 1));
     cache.change(id, 99, 9);
     // It is dirty again, but not to be submitted before it has been written.
     assert_eq!((cache.dirty_file(None), cache.next_dirty(4, 0)), (Some((4, 9)), None));
@@ -52,5 +52,5 @@ fn the_tree_over_logical_pages_finds_dirty_pages_of_all_files() {
     assert_eq!(found.len(), 2);
     assert!(!cache.forget(1, true), "one of its pages is being written");
     assert!(cache.forget(0, true));
-    assert_eq!(cache.dirty(), 2);
+    assert_eq!(cache.dirty, 2);
 }

@@ -29,93 +29,51 @@ choice! {
 }
 
 section! {
-    /// `[workload.benchmark]` as stated; `None`: the paper's value.
+    /// `[workload.benchmark]`. What is not stated (auto) is the paper's value.
     #[derive(Clone, Debug, PartialEq)]
-    struct Stated {
+    pub struct Parameters {
         /// Benchmark above page cache and file system; naming it chooses it instead of a trace.
-        kind: Option<Kind> = "workload.benchmark.kind", KIND;
+        kind: Kind = "workload.benchmark.kind", KIND;
         /// dbench: clients, each in a directory of its own (4).
-        clients: Option<u32> = "workload.benchmark.clients", count(1, 1024) or "auto", "auto";
+        clients: u32 = "workload.benchmark.clients", count(1, 1024) or "auto", "auto";
         /// Files: postmark's pool (128), dbench's for each client (114).
-        files: Option<u32> = "workload.benchmark.files", count(1, 1 << 20) or "auto", "auto";
+        files: u32 = "workload.benchmark.files", count(1, 1 << 20) or "auto", "auto";
         /// Bytes of a file: the most for postmark (128KiB), each for sysbench (32MiB) and filebench (256MiB), of
         /// all of a client's files together for dbench (23MB).
-        file_size: Option<u64> = "workload.benchmark.file_size", bytes(4096, 1 << 40) or "auto", "auto";
+        file_size: u64 = "workload.benchmark.file_size", bytes(4096, 1 << 40) or "auto", "auto";
         /// Bytes of a read or write call: postmark (4KiB), sysbench (4KiB), filebench (8KiB).
-        request: Option<u64> = "workload.benchmark.request", bytes(1, 1 << 30) or "auto", "auto";
+        request: u64 = "workload.benchmark.request", bytes(1, 1 << 30) or "auto", "auto";
         /// sysbench, filebench: an fsync after so many bytes (4MiB).
-        sync_every: Option<u64> = "workload.benchmark.sync_every", bytes(1, 1 << 40) or "auto", "auto";
+        sync_every: u64 = "workload.benchmark.sync_every", bytes(1, 1 << 40) or "auto", "auto";
         /// postmark: transactions of a run (1536).
-        transactions: Option<u64> = "workload.benchmark.transactions", count(1, 1 << 40) or "auto", "auto";
+        transactions: u64 = "workload.benchmark.transactions", count(1, 1 << 40) or "auto", "auto";
         /// sysbench: most requests of the measured run (100000).
-        requests: Option<u64> = "workload.benchmark.requests", count(1, 1 << 40) or "auto", "auto";
+        requests: u64 = "workload.benchmark.requests", count(1, 1 << 40) or "auto", "auto";
         /// Simulated time of a measured run: at most, sysbench (180s); filebench (60s), dbench (60s).
-        duration_ns: Option<u64> = "workload.benchmark.duration", ANY_TIME or "auto", "auto";
+        duration_ns: u64 = "workload.benchmark.duration", ANY_TIME or "auto", "auto";
         /// Simulated time of the same load before the measured one: sysbench (30s), dbench (12s).
-        ageing_ns: Option<u64> = "workload.benchmark.ageing", ANY_TIME or "auto", "auto";
+        ageing_ns: u64 = "workload.benchmark.ageing", ANY_TIME or "auto", "auto";
         /// Runs, one after another: postmark (4), filebench (6).
-        runs: Option<u64> = "workload.benchmark.runs", count(1, 1_000_000) or "auto", "auto";
+        runs: u64 = "workload.benchmark.runs", count(1, 1_000_000) or "auto", "auto";
         /// Of these, the first that are not measured: postmark (1), filebench (1).
-        ageing_runs: Option<u64> = "workload.benchmark.ageing_runs", count(0, 1_000_000) or "auto", "auto";
+        ageing_runs: u64 = "workload.benchmark.ageing_runs", count(0, 1_000_000) or "auto", "auto";
     }
 }
 
 const KIND: Holds = <Kind as Natural>::KIND;
 
+/// What a key holds that is left at auto.
+const AUTO: u64 = u64::MAX;
+
 /// Naming the benchmark chooses it.
 impl Section for Option<Parameters> {
     fn declare(keys: &mut Vec<Key>) {
-        Stated::declare(keys);
+        Parameters::declare(keys);
     }
 
     fn read(values: &Values) -> Option<Parameters> {
-        let stated = Stated::read(values);
-        let kind = stated.kind?;
-        let paper = Parameters::of(kind);
-        Some(Parameters {
-            kind,
-            clients: stated.clients.unwrap_or(paper.clients),
-            files: stated.files.unwrap_or(paper.files),
-            file_size: stated.file_size.unwrap_or(paper.file_size),
-            request: stated.request.unwrap_or(paper.request),
-            sync_every: stated.sync_every.unwrap_or(paper.sync_every),
-            transactions: stated.transactions.unwrap_or(paper.transactions),
-            requests: stated.requests.unwrap_or(paper.requests),
-            duration_ns: stated.duration_ns.unwrap_or(paper.duration_ns),
-            ageing_ns: stated.ageing_ns.unwrap_or(paper.ageing_ns),
-            runs: stated.runs.unwrap_or(paper.runs),
-            ageing_runs: stated.ageing_runs.unwrap_or(paper.ageing_runs),
-        })
+        values.contains_key("workload.benchmark.kind").then(|| Parameters::read(values).complete())
     }
-}
-
-/// `[workload.benchmark]`, every `auto` replaced by the paper's value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameters {
-    /// Which benchmark.
-    pub kind: Kind,
-    /// dbench: clients.
-    pub clients: u32,
-    /// Files.
-    pub files: u32,
-    /// Bytes of a file; see the key.
-    pub file_size: u64,
-    /// Bytes of a call.
-    pub request: u64,
-    /// Bytes between two fsyncs.
-    pub sync_every: u64,
-    /// postmark: transactions.
-    pub transactions: u64,
-    /// sysbench: requests.
-    pub requests: u64,
-    /// Length of a measured run, ns.
-    pub duration_ns: u64,
-    /// Length of the load before, ns.
-    pub ageing_ns: u64,
-    /// Runs.
-    pub runs: u64,
-    /// Runs not measured.
-    pub ageing_runs: u64,
 }
 
 impl Parameters {
@@ -156,6 +114,26 @@ impl Parameters {
                 ..none
             },
         }
+    }
+
+    /// The same with the paper's value for each key left at auto.
+    fn complete(mut self) -> Parameters {
+        let paper = Parameters::of(self.kind);
+        let small =
+            |stated: &mut u32, paper: u32| *stated = if *stated == u32::MAX { paper } else { *stated };
+        let large = |stated: &mut u64, paper: u64| *stated = if *stated == AUTO { paper } else { *stated };
+        small(&mut self.clients, paper.clients);
+        small(&mut self.files, paper.files);
+        large(&mut self.file_size, paper.file_size);
+        large(&mut self.request, paper.request);
+        large(&mut self.sync_every, paper.sync_every);
+        large(&mut self.transactions, paper.transactions);
+        large(&mut self.requests, paper.requests);
+        large(&mut self.duration_ns, paper.duration_ns);
+        large(&mut self.ageing_ns, paper.ageing_ns);
+        large(&mut self.runs, paper.runs);
+        large(&mut self.ageing_runs, paper.ageing_runs);
+        self
     }
 
     /// The clients, seeded.

@@ -43,24 +43,6 @@ pub enum FileOp {
         /// Bytes.
         size: u64,
     },
-    /// As [`FileOp::Read`], past the page cache.
-    DirectRead {
-        /// Of this file.
-        file: FileId,
-        /// First byte.
-        offset: u64,
-        /// Bytes.
-        size: u64,
-    },
-    /// As [`FileOp::Write`], past the page cache; only to space that the file has.
-    DirectWrite {
-        /// To this file.
-        file: FileId,
-        /// First byte.
-        offset: u64,
-        /// Bytes.
-        size: u64,
-    },
     /// Makes a file's data and what is needed to find them durable.
     Fsync(FileId),
     /// Gives a file another name in the same directory.
@@ -90,8 +72,8 @@ impl FileOp {
             FileOp::Lookup => 1,
             FileOp::SetAttributes(_) => 2,
             FileOp::Close(_) => 3,
-            FileOp::Read { .. } | FileOp::DirectRead { .. } => 4,
-            FileOp::Write { .. } | FileOp::DirectWrite { .. } => 5,
+            FileOp::Read { .. } => 4,
+            FileOp::Write { .. } => 5,
             FileOp::Fsync(_) => 6,
             FileOp::Rename(_) => 7,
             FileOp::Unlink(_) => 8,
@@ -102,8 +84,8 @@ impl FileOp {
     /// Bytes read and written.
     pub fn bytes(&self) -> [u64; 2] {
         match *self {
-            FileOp::Read { size, .. } | FileOp::DirectRead { size, .. } => [size, 0],
-            FileOp::Write { size, .. } | FileOp::DirectWrite { size, .. } => [0, size],
+            FileOp::Read { size, .. } => [size, 0],
+            FileOp::Write { size, .. } => [0, size],
             _ => [0, 0],
         }
     }
@@ -114,7 +96,8 @@ impl FileOp {
 pub enum Step {
     /// An operation, and the next step after it.
     Do(FileOp),
-    /// A direct operation, and the next step at once: as many go on side by side as the client asks for.
+    /// A read or write past the page cache, a write only to space that the file has, and the next step at once:
+    /// as many go on side by side as the client asks for.
     Start(FileOp),
     /// Nothing before one of those operations has ended.
     Await,
@@ -158,7 +141,7 @@ impl Client {
     /// The next step.
     pub fn next(&mut self, moment: Moment) -> Step {
         match self {
-            Client::PostMark(client) => client.next(moment),
+            Client::PostMark(client) => client.next(),
             Client::RandomWrite(client) => client.next(moment),
             Client::DBench(client) => client.next(moment),
             Client::Fio(client) => client.next(moment),

@@ -11,7 +11,7 @@
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{FileId, FileOp, Moment, Parameters, Step};
+use super::{FileId, FileOp, Parameters, Step};
 use crate::util::{below, stream};
 
 /// PostMark's own least size of a file.
@@ -40,12 +40,7 @@ enum Task {
 #[derive(Clone, Debug)]
 pub struct PostMark {
     random: Xoshiro256PlusPlus,
-    files: u32,
-    high: u64,
-    request: u64,
-    transactions: u64,
-    runs: u64,
-    ageing_runs: u64,
+    of: Parameters,
     run: u64,
     phase: Phase,
     task: Option<Task>,
@@ -62,12 +57,7 @@ impl PostMark {
     pub fn new(parameters: &Parameters, seed: u64) -> PostMark {
         PostMark {
             random: stream(seed, "postmark"),
-            files: parameters.files,
-            high: parameters.file_size,
-            request: parameters.request,
-            transactions: parameters.transactions,
-            runs: parameters.runs,
-            ageing_runs: parameters.ageing_runs,
+            of: parameters.clone(),
             run: 0,
             phase: Phase::Start,
             task: None,
@@ -82,18 +72,18 @@ impl PostMark {
     }
 
     /// The next step.
-    pub fn next(&mut self, _moment: Moment) -> Step {
+    pub fn next(&mut self) -> Step {
         if let Some(task) = self.task.take() {
             return self.go_on(task);
         }
         match self.phase {
             Phase::Start => {
-                self.phase = Phase::Make(self.files);
-                if self.run >= self.ageing_runs { Step::Begin } else { self.next(_moment) }
+                self.phase = Phase::Make(self.of.files);
+                if self.run >= self.of.ageing_runs { Step::Begin } else { self.next() }
             }
             Phase::Make(0) => {
-                self.phase = Phase::Transact(self.transactions, false);
-                self.next(_moment)
+                self.phase = Phase::Transact(self.of.transactions, false);
+                self.next()
             }
             Phase::Make(left) => {
                 self.phase = Phase::Make(left - 1);
@@ -101,28 +91,25 @@ impl PostMark {
             }
             Phase::Transact(0, _) => {
                 self.phase = Phase::Delete;
-                self.next(_moment)
+                self.next()
             }
             Phase::Transact(left, false) => {
                 self.phase = Phase::Transact(left, true);
-                self.touch().unwrap_or_else(|| self.next(_moment))
+                self.touch().unwrap_or_else(|| self.next())
             }
             Phase::Transact(left, true) => {
                 self.phase = Phase::Transact(left - 1, false);
                 if self.draw(10) < 5 { self.make() } else { self.delete().unwrap_or_else(|| self.make()) }
             }
-            Phase::Delete => match self.delete() {
-                Some(step) => step,
-                None => self.end_run(),
-            },
+            Phase::Delete => self.delete().unwrap_or_else(|| self.end_run()),
             Phase::Ended => Step::Done,
         }
     }
 
     fn end_run(&mut self) -> Step {
-        let measured = self.run >= self.ageing_runs;
+        let measured = self.run >= self.of.ageing_runs;
         self.run += 1;
-        self.phase = if self.run == self.runs { Phase::Ended } else { Phase::Start };
+        self.phase = if self.run == self.of.runs { Phase::Ended } else { Phase::Start };
         if measured { Step::End } else { Step::Do(FileOp::Lookup) }
     }
 
@@ -130,7 +117,7 @@ impl PostMark {
     fn go_on(&mut self, task: Task) -> Step {
         match task {
             Task::Transfer { file, at, end, write, sync } => {
-                let size = self.request.min(end - at);
+                let size = self.of.request.min(end - at);
                 let offset = at;
                 self.task = Some(if at + size < end {
                     Task::Transfer { file, at: at + size, end, write, sync }
@@ -154,8 +141,8 @@ impl PostMark {
     }
 
     fn make(&mut self) -> Step {
-        let low = SMALLEST.min(self.high);
-        let size = low + self.draw(self.high - low + 1);
+        let low = SMALLEST.min(self.of.file_size);
+        let size = low + self.draw(self.of.file_size - low + 1);
         let file = self.free.pop().unwrap_or(self.sizes.len() as FileId);
         if file as usize == self.sizes.len() {
             self.sizes.push(0);
@@ -187,10 +174,10 @@ impl PostMark {
         if self.draw(10) < 5 {
             self.task = Some(Task::Transfer { file, at: 0, end: size, write: false, sync: false });
         } else {
-            if size >= self.high {
+            if size >= self.of.file_size {
                 return None;
             }
-            let end = size + self.draw(self.high - size) + 1;
+            let end = size + self.draw(self.of.file_size - size) + 1;
             self.sizes[file as usize] = end;
             self.task = Some(Task::Transfer { file, at: size, end, write: true, sync: true });
         }

@@ -26,7 +26,7 @@ enum Phase {
     /// A run is to begin.
     Begin,
     /// A run until then, with so many requests left.
-    Run(Option<u64>, u64),
+    Run(u64, u64),
     /// The last fsync of a run.
     Close,
     Ended,
@@ -36,15 +36,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct RandomWrite {
     random: Xoshiro256PlusPlus,
-    kind: Kind,
-    file_size: u64,
-    request: u64,
-    sync_every: u64,
-    requests: u64,
-    duration_ns: u64,
-    ageing_ns: u64,
-    runs: u64,
-    ageing_runs: u64,
+    of: Parameters,
     run: u64,
     phase: Phase,
     /// Bytes since the last fsync.
@@ -56,15 +48,7 @@ impl RandomWrite {
     pub fn new(parameters: &Parameters, seed: u64) -> RandomWrite {
         RandomWrite {
             random: stream(seed, parameters.kind.name()),
-            kind: parameters.kind,
-            file_size: parameters.file_size,
-            request: parameters.request,
-            sync_every: parameters.sync_every,
-            requests: if parameters.kind == Kind::SysBench { parameters.requests } else { u64::MAX },
-            duration_ns: parameters.duration_ns,
-            ageing_ns: parameters.ageing_ns,
-            runs: parameters.runs,
-            ageing_runs: parameters.ageing_runs,
+            of: parameters.clone(),
             run: 0,
             phase: Phase::Make,
             unsynced: 0,
@@ -73,14 +57,14 @@ impl RandomWrite {
 
     /// A write at random, or the fsync that is due.
     fn load(&mut self) -> (FileOp, bool) {
-        if self.unsynced >= self.sync_every {
+        if self.unsynced >= self.of.sync_every {
             self.unsynced = 0;
             return (FileOp::Fsync(0), false);
         }
-        self.unsynced += self.request;
-        let slots = self.file_size / self.request;
-        let offset = below(self.random.next_u64(), slots) * self.request;
-        (FileOp::Write { file: 0, offset, size: self.request }, true)
+        self.unsynced += self.of.request;
+        let slots = self.of.file_size / self.of.request;
+        let offset = below(self.random.next_u64(), slots) * self.of.request;
+        (FileOp::Write { file: 0, offset, size: self.of.request }, true)
     }
 
     /// The next step.
@@ -90,17 +74,17 @@ impl RandomWrite {
                 self.phase = Phase::Fill(0);
                 Step::Do(FileOp::Create(0))
             }
-            Phase::Fill(at) if at == self.file_size => {
-                self.phase = if self.ageing_ns > 0 { Phase::Age(None) } else { Phase::Begin };
+            Phase::Fill(at) if at == self.of.file_size => {
+                self.phase = if self.of.ageing_ns > 0 { Phase::Age(None) } else { Phase::Begin };
                 Step::Do(FileOp::Fsync(0))
             }
             Phase::Fill(offset) => {
-                let size = PREPARE.min(self.file_size - offset);
+                let size = PREPARE.min(self.of.file_size - offset);
                 self.phase = Phase::Fill(offset + size);
                 Step::Do(FileOp::Write { file: 0, offset, size })
             }
             Phase::Age(None) => {
-                self.phase = Phase::Age(Some(moment.now_ns.saturating_add(self.ageing_ns)));
+                self.phase = Phase::Age(Some(moment.now_ns.saturating_add(self.of.ageing_ns)));
                 self.next(moment)
             }
             Phase::Age(Some(until)) if moment.now_ns >= until => {
@@ -109,18 +93,19 @@ impl RandomWrite {
             }
             Phase::Age(_) => Step::Do(self.load().0),
             Phase::Begin => {
-                self.phase = Phase::Run(Some(moment.now_ns.saturating_add(self.duration_ns)), self.requests);
-                if self.run >= self.ageing_runs { Step::Begin } else { self.next(moment) }
+                let requests = if self.of.kind == Kind::SysBench { self.of.requests } else { u64::MAX };
+                self.phase = Phase::Run(moment.now_ns.saturating_add(self.of.duration_ns), requests);
+                if self.run >= self.of.ageing_runs { Step::Begin } else { self.next(moment) }
             }
-            Phase::Run(until, left) => self.measured(moment, until, left),
+            Phase::Run(until_ns, left) => self.measured(moment, until_ns, left),
             Phase::Close => self.end_run(),
             Phase::Ended => Step::Done,
         }
     }
 
-    fn measured(&mut self, moment: Moment, until: Option<u64>, left: u64) -> Step {
-        if left == 0 || until.is_some_and(|until| moment.now_ns >= until) {
-            if self.kind == Kind::SysBench {
+    fn measured(&mut self, moment: Moment, until_ns: u64, left: u64) -> Step {
+        if left == 0 || moment.now_ns >= until_ns {
+            if self.of.kind == Kind::SysBench {
                 self.phase = Phase::Close;
                 self.unsynced = 0;
                 return Step::Do(FileOp::Fsync(0));
@@ -128,14 +113,14 @@ impl RandomWrite {
             return self.end_run();
         }
         let (op, request) = self.load();
-        self.phase = Phase::Run(until, left - u64::from(request));
+        self.phase = Phase::Run(until_ns, left - u64::from(request));
         Step::Do(op)
     }
 
     fn end_run(&mut self) -> Step {
-        let measured = self.run >= self.ageing_runs;
+        let measured = self.run >= self.of.ageing_runs;
         self.run += 1;
-        self.phase = if self.run == self.runs { Phase::Ended } else { Phase::Begin };
+        self.phase = if self.run == self.of.runs { Phase::Ended } else { Phase::Begin };
         if measured { Step::End } else { Step::Do(FileOp::Lookup) }
     }
 }

@@ -23,7 +23,7 @@ pub struct Buffer {
     /// The transaction it was changed in that is not committed; 0: none.
     changed: Tid,
     /// The committed transaction whose copy is not in place; 0: none.
-    logged: Tid,
+    pub logged: Tid,
     /// When it became dirty in place, ns.
     pub dirtied_ns: u64,
     /// Being written in place.
@@ -36,11 +36,6 @@ impl Buffer {
     /// A clean one.
     pub fn new(block: u32) -> Buffer {
         Buffer { block, changed: 0, logged: 0, dirtied_ns: 0, writing: false, listed: false }
-    }
-
-    /// The copy to be written in place: that of this transaction.
-    pub fn logged(&self) -> Tid {
-        self.logged
     }
 
     /// Whether its copy is that of this transaction, and not on its way in place.
@@ -94,12 +89,16 @@ pub struct Journal {
     free: u32,
     /// The committed ones that are still in the ring, the oldest first.
     log: VecDeque<Logged>,
-    oldest: Tid,
-    running: Transaction,
-    committing: Option<Transaction>,
-    committed: Tid,
-    /// Buffers that are dirty in place.
-    dirty: Vec<u32>,
+    /// The oldest transaction that holds a part of the ring.
+    pub oldest: Tid,
+    /// The running transaction.
+    pub running: Transaction,
+    /// The transaction being committed.
+    pub committing: Option<Transaction>,
+    /// The last one committed.
+    pub committed: Tid,
+    /// Buffers that are dirty in place, or were a moment ago.
+    pub dirty: Vec<u32>,
 }
 
 impl Journal {
@@ -117,21 +116,6 @@ impl Journal {
             committed: 0,
             dirty: Vec::new(),
         }
-    }
-
-    /// The running transaction.
-    pub fn running(&self) -> &Transaction {
-        &self.running
-    }
-
-    /// The transaction being committed.
-    pub fn committing(&self) -> Option<&Transaction> {
-        self.committing.as_ref()
-    }
-
-    /// The last one committed.
-    pub fn committed(&self) -> Tid {
-        self.committed
     }
 
     /// Blocks of the ring that are free, and all.
@@ -164,7 +148,7 @@ impl Journal {
         self.running.freed.push((first, count));
     }
 
-    /// The running transaction is committed from now on, and another one runs.
+    /// Begins to commit the running transaction; another one runs.
     ///
     /// # Panics
     /// If one is being committed.
@@ -243,16 +227,6 @@ impl Journal {
         });
         found.extend(self.dirty.iter().copied().filter(|&id| which(&buffers[id as usize])));
         found.sort_unstable_by_key(|&id| buffers[id as usize].block);
-    }
-
-    /// The oldest transaction that holds a part of the ring.
-    pub fn oldest(&self) -> Tid {
-        self.oldest
-    }
-
-    /// Buffers that are dirty in place, or were a moment ago.
-    pub fn dirty(&self) -> usize {
-        self.dirty.len()
     }
 
     /// The copy of transaction `tid` of a buffer is in place.

@@ -11,14 +11,14 @@ fn fs(clients: u32) -> Fs {
 /// Blocks of the running transaction's buffers.
 fn changed(fs: &Fs) -> Vec<u32> {
     let mut blocks: Vec<u32> =
-        fs.journal.running().buffers.iter().map(|&id| fs.buffers[id as usize].block).collect();
+        fs.journal.running.buffers.iter().map(|&id| fs.buffers[id as usize].block).collect();
     blocks.sort_unstable();
     blocks
 }
 
 fn commit(fs: &mut Fs) {
     fs.journal.begin_commit();
-    for _ in 0..fs.journal.committing().unwrap().log_blocks() {
+    for _ in 0..fs.journal.committing.as_ref().unwrap().log_blocks() {
         fs.journal.advance();
     }
     let done = fs.journal.end_commit(&mut fs.buffers, 0);
@@ -45,10 +45,10 @@ fn operations_change_their_blocks() {
     commit(&mut fs);
     assert!(changed(&fs).is_empty());
     fs.allocate(inode, 0, 4096, 0).unwrap();
-    assert_eq!((changed(&fs), fs.journal.running().files.as_slice()), (vec![1, 2, 4], &[inode][..]));
+    assert_eq!((changed(&fs), fs.journal.running.files.as_slice()), (vec![1, 2, 4], &[inode][..]));
     commit(&mut fs);
     fs.touch(inode, 4096, 0);
-    assert_eq!((changed(&fs), fs.journal.running().files.len()), (vec![4], 0));
+    assert_eq!((changed(&fs), fs.journal.running.files.len()), (vec![4], 0));
     commit(&mut fs);
     fs.rename(inode, 0).unwrap();
     assert_eq!(changed(&fs), [4, directory]);

@@ -5,7 +5,7 @@
 //! first LPN; a flush, which has no LPN, is a batch of its own.
 
 use crate::request::{Half, Pool, Queue, Request};
-use crate::util::NONE;
+use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 
 /// What waits by a small number: a translation page with a half, a flash block. Dense, since a hash costs
 /// more than all else that a batch needs; grows to the greatest number seen.
@@ -44,53 +44,47 @@ pub(super) struct Batch {
     pub pages: u64,
     half: Half,
     key: Option<u32>,
-    older: u32,
-    younger: u32,
+    order: Neighbours,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    oldest: u32,
-    youngest: u32,
+impl Linked for Batch {
+    fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.order
+    }
 }
 
 /// The waiting batches of both halves.
 #[derive(Clone, Debug)]
 pub(super) struct Batches {
-    slots: Vec<Batch>,
-    free: Vec<u32>,
+    slots: Slab<Batch>,
     /// The waiting batch by translation page and half, or [`NONE`].
     index: Index,
-    order: [Ends; 2],
-    created: u64,
+    /// By half, from the oldest to the youngest.
+    order: [Chain; 2],
+    /// Batches created so far.
+    pub created: u64,
 }
 
 impl Batches {
     pub fn new() -> Batches {
         Batches {
-            slots: Vec::with_capacity(128),
-            free: Vec::with_capacity(128),
+            slots: Slab::with_capacity(128),
             index: Index::new(),
-            order: [Ends { oldest: NONE, youngest: NONE }; 2],
+            order: Default::default(),
             created: 0,
         }
-    }
-
-    /// Batches created so far.
-    pub fn created(&self) -> u64 {
-        self.created
     }
 
     /// The oldest waiting batch of a half, or [`NONE`].
     #[inline]
     pub fn oldest(&self, half: Half) -> u32 {
-        self.order[half as usize].oldest
+        self.order[half as usize].head
     }
 
     /// A waiting batch.
     #[inline]
     pub fn get(&self, slot: u32) -> &Batch {
-        &self.slots[slot as usize]
+        &self.slots[slot]
     }
 
     /// Puts a request into its batch; returns the batch and whether it is new.
@@ -101,7 +95,7 @@ impl Batches {
         let key = (pages > 0).then_some(request.translation_page << 1 | half as u32);
         let found = key.map(|key| self.index.get(key)).filter(|&slot| slot != NONE);
         let slot = found.unwrap_or_else(|| self.create(half, key));
-        let batch = &mut self.slots[slot as usize];
+        let batch = &mut self.slots[slot];
         batch.queue.push(id, pool);
         batch.pages += pages;
         pool[id].batch = batch.number;
@@ -112,37 +106,16 @@ impl Batches {
     /// A waiting request has grown from so many pages; its batch.
     pub fn grown(&mut self, id: u32, before: u32, pool: &Pool) -> u32 {
         let Request { batch_slot, pages, .. } = pool[id];
-        self.slots[batch_slot as usize].pages += u64::from(pages.pages - before);
+        self.slots[batch_slot].pages += u64::from(pages.pages - before);
         batch_slot
     }
 
     fn create(&mut self, half: Half, key: Option<u32>) -> u32 {
         self.created += 1;
-        let older = self.order[half as usize].youngest;
-        let batch = Batch {
-            number: self.created,
-            queue: Queue::default(),
-            pages: 0,
-            half,
-            key,
-            older,
-            younger: NONE,
-        };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = batch;
-                slot
-            }
-            None => {
-                self.slots.push(batch);
-                self.slots.len() as u32 - 1
-            }
-        };
-        match older {
-            NONE => self.order[half as usize].oldest = slot,
-            older => self.slots[older as usize].younger = slot,
-        }
-        self.order[half as usize].youngest = slot;
+        let number = self.created;
+        let batch = Batch { number, queue: Queue::default(), pages: 0, half, key, order: Neighbours::NONE };
+        let slot = self.slots.insert(batch);
+        self.order[half as usize].push_tail(slot, &mut self.slots);
         if let Some(key) = key {
             self.index.set(key, slot);
         }
@@ -151,7 +124,7 @@ impl Batches {
 
     /// Takes a batch out whole. All its requests but the first count as prioritized.
     pub fn take(&mut self, slot: u32, pool: &mut Pool) -> Queue {
-        let queue = self.slots[slot as usize].queue;
+        let queue = self.slots[slot].queue;
         self.delete(slot);
         let mut id = pool.behind(queue.head());
         while id != NONE {
@@ -166,7 +139,7 @@ impl Batches {
     /// Takes one request out; returns its batch if that still has others.
     pub fn remove(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
         let slot = pool[id].batch_slot;
-        let batch = &mut self.slots[slot as usize];
+        let batch = &mut self.slots[slot];
         batch.queue.unlink(id, pool);
         batch.pages -= u64::from(pool[id].pages.pages);
         if batch.queue.is_empty() {
@@ -185,8 +158,8 @@ impl Batches {
         let mut requests = 0;
         for half in [Half::Read, Half::Write] {
             let (mut slot, mut before, mut count) = (self.oldest(half), NONE, 0);
-            while slot != NONE && count < self.slots.len() {
-                let batch = &self.slots[slot as usize];
+            while slot != NONE && count < self.slots.most() {
+                let batch = &self.slots[slot];
                 let fault = |what: &str| Err(format!("batch {}: {what}", batch.number));
                 let is_member = |request: &Request| {
                     let key =
@@ -204,15 +177,15 @@ impl Batches {
                 if batch.queue.is_empty() || batch.pages != pages {
                     return fault(&format!("it counts {} pages, its requests have {pages}", batch.pages));
                 }
-                if batch.older != before || before != NONE && self.get(before).number >= batch.number {
+                if batch.order.before != before || before != NONE && self.get(before).number >= batch.number {
                     return fault("it is not in order of creation");
                 }
                 if batch.key.is_some_and(|key| self.index.get(key) != slot) {
                     return fault("it is not found by its translation page");
                 }
-                (before, slot, count) = (slot, batch.younger, count + 1);
+                (before, slot, count) = (slot, batch.order.behind, count + 1);
             }
-            if before != self.order[half as usize].youngest {
+            if before != self.order[half as usize].tail {
                 return Err(format!("{count} batches wait, and the youngest is not the last"));
             }
             each(half, count)?;
@@ -221,19 +194,12 @@ impl Batches {
     }
 
     fn delete(&mut self, slot: u32) {
-        let Batch { half, key, older, younger, .. } = self.slots[slot as usize];
-        match older {
-            NONE => self.order[half as usize].oldest = younger,
-            older => self.slots[older as usize].younger = younger,
-        }
-        match younger {
-            NONE => self.order[half as usize].youngest = older,
-            younger => self.slots[younger as usize].older = older,
-        }
+        let Batch { half, key, .. } = self.slots[slot];
+        self.order[half as usize].unlink(slot, &mut self.slots);
         if let Some(key) = key {
             self.index.set(key, NONE);
         }
-        self.slots[slot as usize].number = 0;
-        self.free.push(slot);
+        self.slots[slot].number = 0;
+        self.slots.release(slot);
     }
 }

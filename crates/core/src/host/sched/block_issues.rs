@@ -62,7 +62,7 @@ impl<I: BlockIssue> Scheduler for ByBlocks<I> {
     }
 
     fn batches(&self) -> u64 {
-        self.bundles.issues()
+        self.bundles.issues
     }
 
     fn verify(&self, pool: &Pool) -> Result<u32, String> {

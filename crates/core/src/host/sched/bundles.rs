@@ -11,7 +11,7 @@
 
 use super::batches::Index;
 use crate::request::{Pool, Queue, Request};
-use crate::util::NONE;
+use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 use crate::workload::Op;
 
 /// A place in the order of arrival: a bundle of one block's writes, or a request that goes alone.
@@ -23,25 +23,29 @@ struct Place {
     block: u32,
     /// In order of arrival.
     queue: Queue,
-    older: u32,
-    younger: u32,
+    order: Neighbours,
+}
+
+impl Linked for Place {
+    fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.order
+    }
 }
 
 /// What waits.
 #[derive(Clone, Debug)]
 pub(super) struct Bundles {
     block_pages: u32,
-    places: Vec<Place>,
-    free: Vec<u32>,
+    places: Slab<Place>,
     /// Bundles that still take writes, by block.
     open: Index,
-    oldest: u32,
-    youngest: u32,
+    /// From the oldest to the youngest.
+    order: Chain,
     numbered: u64,
     /// Trims that wait.
     trims: u32,
     /// Block issues so far.
-    issues: u64,
+    pub issues: u64,
 }
 
 impl Bundles {
@@ -49,23 +53,16 @@ impl Bundles {
     pub fn new(block_pages: u32) -> Bundles {
         Bundles {
             block_pages,
-            places: Vec::with_capacity(128),
-            free: Vec::with_capacity(128),
+            places: Slab::with_capacity(128),
             open: Index::new(),
-            oldest: NONE,
-            youngest: NONE,
+            order: Chain::default(),
             numbered: 0,
             trims: 0,
             issues: 0,
         }
     }
 
-    /// Block issues so far.
-    pub fn issues(&self) -> u64 {
-        self.issues
-    }
-
-    /// A request waits from now on.
+    /// A request begins to wait.
     pub fn admit(&mut self, id: u32, pool: &mut Pool) {
         let request = &pool[id];
         let pages = request.pages;
@@ -81,41 +78,27 @@ impl Bundles {
         if slot == NONE {
             slot = self.create(block);
         }
-        self.places[slot as usize].queue.push(id, pool);
+        self.places[slot].queue.push(id, pool);
         pool[id].batch_slot = slot;
     }
 
     /// Bundles of these blocks take no more writes.
     fn close(&mut self, first: u32, last: u32) {
-        let mut slot = self.oldest;
+        let mut slot = self.order.head;
         while slot != NONE {
-            let Place { block, younger, .. } = self.places[slot as usize];
+            let Place { block, order, .. } = self.places[slot];
             if block != NONE && (first..=last).contains(&block) {
                 self.open.set(block, NONE);
             }
-            slot = younger;
+            slot = order.behind;
         }
     }
 
     fn create(&mut self, block: u32) -> u32 {
         self.numbered += 1;
-        let older = self.youngest;
-        let place = Place { number: self.numbered, block, queue: Queue::default(), older, younger: NONE };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.places[slot as usize] = place;
-                slot
-            }
-            None => {
-                self.places.push(place);
-                self.places.len() as u32 - 1
-            }
-        };
-        match older {
-            NONE => self.oldest = slot,
-            older => self.places[older as usize].younger = slot,
-        }
-        self.youngest = slot;
+        let (number, order) = (self.numbered, Neighbours::NONE);
+        let slot = self.places.insert(Place { number, block, queue: Queue::default(), order });
+        self.order.push_tail(slot, &mut self.places);
         if block != NONE {
             self.open.set(block, slot);
         }
@@ -123,26 +106,19 @@ impl Bundles {
     }
 
     fn delete(&mut self, slot: u32) {
-        let Place { block, older, younger, .. } = self.places[slot as usize];
-        match older {
-            NONE => self.oldest = younger,
-            older => self.places[older as usize].younger = younger,
-        }
-        match younger {
-            NONE => self.youngest = older,
-            younger => self.places[younger as usize].older = older,
-        }
+        self.order.unlink(slot, &mut self.places);
+        let block = self.places[slot].block;
         if block != NONE && self.open.get(block) == slot {
             self.open.set(block, NONE);
         }
-        self.free.push(slot);
+        self.places.release(slot);
     }
 
     /// Takes out the oldest: its requests go to `taken`, its block, or [`NONE`] if it is one alone, is returned.
     pub fn take_oldest(&mut self, pool: &mut Pool, taken: &mut Vec<u32>) -> Option<u32> {
-        let slot = self.oldest;
+        let slot = self.order.head;
         (slot != NONE).then(|| {
-            let block = self.places[slot as usize].block;
+            let block = self.places[slot].block;
             self.take(slot, pool, taken);
             block
         })
@@ -154,26 +130,26 @@ impl Bundles {
         if slot == NONE {
             return;
         }
-        if self.trims > 0 && self.oldest_trim(pool) < self.places[slot as usize].number {
+        if self.trims > 0 && self.oldest_trim(pool) < self.places[slot].number {
             return;
         }
         self.take(slot, pool, taken);
     }
 
     fn oldest_trim(&self, pool: &Pool) -> u64 {
-        let mut slot = self.oldest;
+        let mut slot = self.order.head;
         while slot != NONE {
-            let place = &self.places[slot as usize];
+            let place = &self.places[slot];
             if pool[place.queue.head()].op == Op::Trim {
                 return place.number;
             }
-            slot = place.younger;
+            slot = place.order.behind;
         }
         u64::MAX
     }
 
     fn take(&mut self, slot: u32, pool: &mut Pool, taken: &mut Vec<u32>) {
-        let mut queue = self.places[slot as usize].queue;
+        let mut queue = self.places[slot].queue;
         self.delete(slot);
         while let Some(id) = queue.pop(pool) {
             self.trims -= u32::from(is_trim(&pool[id]));
@@ -183,9 +159,9 @@ impl Bundles {
 
     /// Checks every place, its requests and what is counted; requests in all.
     pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
-        let (mut slot, mut before, mut requests, mut trims) = (self.oldest, NONE, 0, 0);
+        let (mut slot, mut before, mut requests, mut trims) = (self.order.head, NONE, 0, 0);
         while slot != NONE {
-            let Place { number, block, queue, older, younger } = self.places[slot as usize];
+            let Place { number, block, queue, order } = self.places[slot];
             let is_member = |request: &Request| {
                 let pages = request.pages;
                 let of = if request.op == Op::Write && pages.pages > 0 {
@@ -198,15 +174,15 @@ impl Bundles {
             };
             requests += queue.verify(pool, is_member).map_err(|fault| format!("block issue: {fault}"))?;
             trims += u32::from(!queue.is_empty() && is_trim(&pool[queue.head()]));
-            if queue.is_empty() || older != before {
+            if queue.is_empty() || order.before != before {
                 return Err(format!("place {number} of block issues is empty or out of order"));
             }
-            if before != NONE && self.places[before as usize].number >= number {
+            if before != NONE && self.places[before].number >= number {
                 return Err(format!("place {number} of block issues is behind a younger one"));
             }
-            (before, slot) = (slot, younger);
+            (before, slot) = (slot, order.behind);
         }
-        if (before, trims) != (self.youngest, self.trims) {
+        if (before, trims) != (self.order.tail, self.trims) {
             return Err(format!("{trims} trims wait, {} count; or the youngest is not the last", self.trims));
         }
         Ok(requests)

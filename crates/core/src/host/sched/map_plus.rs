@@ -110,7 +110,7 @@ impl Scheduler for Densest {
     }
 
     fn batches(&self) -> u64 {
-        self.batches.created()
+        self.batches.created
     }
 
     fn verify(&self, pool: &Pool) -> Result<u32, String> {

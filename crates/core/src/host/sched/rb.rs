@@ -57,7 +57,7 @@ impl Scheduler for Rb {
     }
 
     fn batches(&self) -> u64 {
-        self.batches.created()
+        self.batches.created
     }
 
     fn verify(&self, pool: &Pool) -> Result<u32, String> {

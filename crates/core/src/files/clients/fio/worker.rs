@@ -264,11 +264,9 @@ impl Worker {
         self.bytes[half] += size;
         self.unsynced += half as u64;
         let file = 0;
-        match (half, direct) {
-            (0, true) => Step::Start(FileOp::DirectRead { file, offset, size }),
-            (0, false) => Step::Do(FileOp::Read { file, offset, size }),
-            (_, true) => Step::Start(FileOp::DirectWrite { file, offset, size }),
-            (_, false) => Step::Do(FileOp::Write { file, offset, size }),
-        }
+        let read = half == 0;
+        let op =
+            if read { FileOp::Read { file, offset, size } } else { FileOp::Write { file, offset, size } };
+        if direct { Step::Start(op) } else { Step::Do(op) }
     }
 }

@@ -1,0 +1,175 @@
+//! Block I/Os: how they are submitted, and what follows when they have landed.
+
+use super::check::Version;
+use super::stats::Reason;
+use super::{Blocked, FileHost};
+use crate::files::cache::PAGE;
+use crate::files::clients::FileOp;
+use crate::files::fs::Tid;
+use crate::request::Request;
+use crate::util::NONE;
+use crate::workload::Op;
+
+/// What a block I/O is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum For {
+    /// Write of a cached page.
+    Page(u32),
+    /// Read of so many pages of a file, from this one on.
+    Read { inode: u32, index: u32, pages: u32 },
+    /// A step of the commit under way.
+    Commit,
+    /// A buffer's copy of this transaction goes in place.
+    InPlace(u32, Tid),
+    /// Freed blocks are discarded.
+    Discard(u32, u32),
+    /// Part of a direct request.
+    Direct(u32),
+    /// A client's flush of the device.
+    Flush(u32),
+}
+
+/// A block I/O, as the file system submits it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bio {
+    pub op: Op,
+    pub offset: u64,
+    pub size: u64,
+    pub submitted_ns: u64,
+    pub purpose: For,
+    /// Check mode: what is written.
+    pub token: u64,
+    /// The next of its request.
+    pub next: u32,
+    /// Its number in the outbox; 0: it is no longer there.
+    pub waits: u64,
+}
+
+/// A direct request under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Direct {
+    pub client: u32,
+    pub op: FileOp,
+    pub begun_ns: u64,
+    pub bios: u32,
+}
+
+impl FileHost {
+    /// A block I/O of the outbox, as a request.
+    pub(super) fn hand_over(&mut self, id: u32) -> Request {
+        self.bios[id].waits = 0;
+        self.drop_departed();
+        let bio = &self.bios[id];
+        if let (Some(waiting), For::Page(_)) = (&mut self.waiting, bio.purpose) {
+            let block = (bio.offset / PAGE) as u32;
+            debug_assert_eq!(waiting.get(&block), Some(&id), "no two writes of a block wait");
+            waiting.remove(&block);
+        }
+        self.arrived += 1;
+        let pages = self.paging.pages(bio.op, bio.offset, bio.offset + bio.size);
+        let mut request = Request::new(self.arrived, bio.submitted_ns, bio.op, bio.offset, bio.size, pages);
+        request.tag = id;
+        request
+    }
+
+    pub(super) fn drop_departed(&mut self) {
+        while let Some(&(id, number)) = self.outbox.front() {
+            if self.bios[id].waits == number {
+                break;
+            }
+            self.outbox.pop_front();
+        }
+    }
+
+    /// The device refuses writes: the file system is read-only from now on, and the clients, whose next
+    /// write would fail, end (as ext4 with errors=remount-ro leaves them).
+    #[cold]
+    pub(super) fn fail(&mut self) {
+        self.live = 0;
+        let waits = |&&(id, number): &&(u32, u64)| self.bios[id].waits == number;
+        self.in_flight -= self.outbox.iter().filter(waits).count() as u32;
+        self.outbox.clear();
+        self.waiting = None;
+        self.stats.fail(self.now_ns);
+    }
+
+    pub(super) fn land(&mut self, bio: Bio) {
+        match bio.purpose {
+            For::Page(id) => {
+                let inode = self.cache.page(id).inode;
+                self.cache.written(id);
+                self.no_longer_busy(inode);
+                self.below_the_limit();
+            }
+            For::Read { inode, index, pages } => {
+                for page in index..index + pages {
+                    let id = self.cache.find(inode, page);
+                    debug_assert_ne!(id, NONE, "pages being read stay");
+                    self.cache.arrived(id);
+                }
+                self.wake(|blocked| blocked == Blocked::Busy(inode));
+                self.no_longer_busy(inode);
+            }
+            For::Commit => self.commit_landed(),
+            For::InPlace(buffer, tid) => {
+                self.fs.journal.in_place(buffer, tid, &mut self.fs.buffers);
+                self.room_in_journal();
+            }
+            For::Discard(first, count) => self.fs.release(first, count),
+            For::Direct(direct) => self.direct_landed(direct),
+            For::Flush(client) => {
+                debug_assert_eq!(self.clients[client as usize].blocked, Blocked::Flush);
+                self.resume(client);
+            }
+        }
+    }
+
+    pub(super) fn submit(&mut self, op: Op, offset: u64, size: u64, purpose: For) {
+        self.submitted += 1;
+        let waits = self.submitted;
+        let token = match (&self.check, purpose) {
+            (Some(check), For::Page(page)) => {
+                let page = self.cache.page(page);
+                check.token(page.inode, page.index)
+            }
+            _ => 0,
+        };
+        let bio = Bio { op, offset, size, submitted_ns: self.now_ns, purpose, token, next: NONE, waits };
+        let id = self.bios.insert(bio);
+        self.in_flight += 1;
+        self.outbox.push_back((id, waits));
+        if let (Some(waiting), For::Page(_)) = (&mut self.waiting, purpose) {
+            waiting.insert((offset / PAGE) as u32, id);
+        }
+    }
+
+    /// Submits a dirty page's write.
+    pub(super) fn submit_page(&mut self, id: u32) {
+        let block = self.cache.page(id).block;
+        self.cache.submit(id);
+        self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Page(id));
+    }
+
+    /// Dirty pages of all files within a range of blocks go to the queue now, in the order of blocks. Needs
+    /// the tree over logical pages.
+    pub(super) fn flush_blocks(&mut self, first: u32, end: u32) {
+        let mut found = std::mem::take(&mut self.scratch);
+        found.clear();
+        self.cache.dirty_in(first, end, &mut found);
+        found.iter().for_each(|&id| self.submit_page(id));
+        self.stats.pages_written[Reason::Joined as usize] += found.len() as u64;
+        self.scratch = found;
+    }
+
+    /// Check mode: a write reached the device; `version` is an LPN's there. To be called before
+    /// [`FileHost::completed`].
+    pub fn landed(&mut self, request: &Request, version: Version) {
+        let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
+        let mut id = request.tag;
+        while id != NONE {
+            let bio = &self.bios[id];
+            check.landed(bio, version);
+            id = bio.next;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The file host as a feed of requests: its timers, its outbox and what completions bring.
+
+use super::FileHost;
+use crate::clock::NEVER;
+use crate::files::cache::PAGE;
+use crate::host::Arrivals;
+use crate::request::{Pool, Request};
+use crate::util::NONE;
+use crate::workload::{Op, SourceError};
+
+/// Steps at one instant after which nothing will move time.
+const MOST_STEPS: u64 = 20_000_000;
+
+impl Arrivals for FileHost {
+    fn next_ns(&self) -> Option<u64> {
+        self.outbox.front().map(|&(bio, _)| self.bios[bio].submitted_ns)
+    }
+
+    fn timer_ns(&self) -> u64 {
+        if self.live == 0 { NEVER } else { self.clock.next().0 }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.taken && self.live > 0 && self.outbox.is_empty()
+    }
+
+    fn ended(&self) -> bool {
+        self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
+    }
+
+    /// # Errors
+    /// [`SourceError::Input`] if the workload cannot go on: no room, or no time passes.
+    fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
+        if now_ns > self.now_ns {
+            self.stats.sample(now_ns, &self.cache);
+            self.steps = 0;
+        }
+        self.now_ns = now_ns;
+        self.taken = false;
+        while self.live > 0 {
+            let (due_ns, slot) = self.clock.next();
+            if due_ns > now_ns {
+                break;
+            }
+            self.clock.set(slot, NEVER);
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return Err(SourceError::Input(
+                    "the workload's operations take no time, so that it never ends; \
+                     set host.operation_time to more than 0ns"
+                        .into(),
+                ));
+            }
+            if slot < self.flusher_slot() {
+                self.run_client(slot)?;
+            } else if slot == self.flusher_slot() {
+                self.wake_flusher();
+            } else if slot == self.commit_slot() {
+                self.request_commit(self.fs.journal.running.tid);
+            } else {
+                self.window();
+            }
+        }
+        if self.live > 0 {
+            self.write_back();
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, _now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
+        let Some((id, _)) = self.outbox.pop_front() else { return Ok(None) };
+        self.taken = true;
+        Ok(Some(pool.insert(self.hand_over(id))))
+    }
+
+    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes of the dirty pages of all files
+    /// between two bytes of the device, in order, those included that are submitted and not handed over.
+    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
+        if self.live == 0 {
+            return;
+        }
+        let (first, end) = (from.div_ceil(PAGE) as u32, to.div_ceil(PAGE) as u32);
+        self.flush_blocks(first, end);
+        for block in first..end {
+            let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
+            self.taken = true;
+            let request = self.hand_over(id);
+            match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
+                None => joined.push(request),
+                Some(last) => {
+                    last.size += request.size;
+                    last.pages = self.paging.pages(Op::Write, last.offset, last.offset + last.size);
+                    self.merged(last, &request);
+                }
+            }
+        }
+    }
+
+    fn merged(&mut self, pending: &mut Request, taken: &Request) {
+        self.arrived -= 1;
+        self.bios[taken.tag].next = pending.tag;
+        pending.tag = taken.tag;
+    }
+
+    fn completed(&mut self, now_ns: u64, request: &Request) {
+        self.now_ns = now_ns;
+        if request.failed && self.live > 0 {
+            self.fail();
+        }
+        self.stats.request(now_ns, request);
+        let mut id = request.tag;
+        while id != NONE {
+            let bio = self.bios[id];
+            self.bios.release(id);
+            self.in_flight -= 1;
+            if self.live > 0 {
+                self.land(bio);
+            }
+            id = bio.next;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How busy the device's resources were, and what they did at the same time.
+
+use serde::Serialize;
+
+use super::report::ratio;
+use crate::device::{Device, Overlaps};
+
+/// `utilization`: busy time of resources over the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Utilization {
+    /// Of each chip, cells and bus, ns.
+    pub chip_busy_ns: Vec<u64>,
+    /// Of each die, chip by chip, where dies work on their own (`flash.interleave`), ns; else none. A
+    /// chip is busy while any of its dies is.
+    pub die_busy_ns: Vec<u64>,
+    /// Of each channel's bus, ns.
+    pub channel_busy_ns: Vec<u64>,
+    /// Busy share of the elapsed time of each chip.
+    pub chip: Vec<f64>,
+    /// The same of each die.
+    pub die: Vec<f64>,
+    /// The same of each channel's bus.
+    pub channel: Vec<f64>,
+    /// The resource with the largest share; absent where nothing was busy.
+    pub bottleneck: Option<Bottleneck>,
+}
+
+/// The busiest chip, or die where dies work on their own, or channel bus.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bottleneck {
+    /// `chip 3`, `chip 3 die 1` or `channel 0`. Of equally busy ones a chip or die, then the lower
+    /// number.
+    pub name: String,
+    /// Its busy share of the elapsed time: near 1 it holds the run back, far below the requests
+    /// came no faster.
+    pub utilization: f64,
+    /// Mean share of the resources of its kind: near its own where the load is even.
+    pub mean: f64,
+}
+
+impl Utilization {
+    pub(super) fn new(device: &Device, dies_per_chip: u32, elapsed_ns: u64) -> Utilization {
+        let engine = device.array();
+        let [chip, die, channel] = [engine.chip_busy_ns(), engine.die_busy_ns(), engine.channel_busy_ns()];
+        // Background work may outlast the last completion.
+        let share = |&busy_ns: &u64| ratio(busy_ns, elapsed_ns).unwrap_or(0.0).min(1.0);
+        let [chips, dies, channels] =
+            [&chip, &die, &channel].map(|busy| busy.iter().map(share).collect::<Vec<_>>());
+        let mut bottleneck: Option<Bottleneck> = None;
+        let mut look = |shares: &[f64], name: &dyn Fn(usize) -> String| {
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            for (index, &utilization) in shares.iter().enumerate() {
+                if utilization > bottleneck.as_ref().map_or(0.0, |found| found.utilization) {
+                    bottleneck = Some(Bottleneck { name: name(index), utilization, mean });
+                }
+            }
+        };
+        if dies.is_empty() {
+            look(&chips, &|chip| format!("chip {chip}"));
+        } else {
+            let per_chip = dies_per_chip as usize;
+            look(&dies, &|die| format!("chip {} die {}", die / per_chip, die % per_chip));
+        }
+        look(&channels, &|channel| format!("channel {channel}"));
+        Utilization {
+            chip_busy_ns: chip,
+            die_busy_ns: die,
+            channel_busy_ns: channel,
+            chip: chips,
+            die: dies,
+            channel: channels,
+            bottleneck,
+        }
+    }
+}
+
+/// Reads, programs and erasures.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ByOperation {
+    /// Reads.
+    pub read: u64,
+    /// Programs.
+    pub program: u64,
+    /// Erasures.
+    pub erase: u64,
+}
+
+/// `parallel`: what the options of parallel operation came to; zeros where they are off.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ParallelOperations {
+    /// Operations on more than one plane, each counted once.
+    pub multi_plane: ByOperation,
+    /// Cache operations: those that began while the one before was under way.
+    pub cached: ByOperation,
+    /// Suspensions, by what was suspended.
+    pub suspensions: ByOperation,
+    /// Reads served ahead of an older program or erasure (`flash.out_of_order`).
+    pub passed: u64,
+}
+
+impl ParallelOperations {
+    pub(super) fn new(overlaps: Overlaps) -> ParallelOperations {
+        let by = |[read, program, erase]: [u64; 3]| ByOperation { read, program, erase };
+        let Overlaps {
+            multi_plane,
+            cached: [reads, programs],
+            suspensions: [of_programs, of_erases],
+            passed,
+        } = overlaps;
+        ParallelOperations {
+            multi_plane: by(multi_plane),
+            cached: by([reads, programs, 0]),
+            suspensions: by([0, of_programs, of_erases]),
+            passed,
+        }
+    }
+}

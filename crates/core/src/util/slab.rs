@@ -1,0 +1,151 @@
+//! Items under small numbers, and lists of them.
+
+use std::ops::{Index, IndexMut};
+
+use super::NONE;
+
+/// Items, each under an id that stays valid until it is released.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    slots: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// An empty slab with room for so many.
+    pub fn with_capacity(capacity: usize) -> Slab<T> {
+        Slab { slots: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+    }
+
+    /// Stores an item; its id.
+    #[inline(always)] // so that the item is made in its place
+    pub fn insert(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = item;
+                id
+            }
+            None => {
+                self.slots.push(item);
+                // Release must not allocate.
+                self.free.reserve(self.slots.len());
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Gives an id back; until the next item is stored there the old one stays readable.
+    #[inline]
+    pub fn release(&mut self, id: u32) {
+        self.free.push(id);
+    }
+
+    /// The item of an id; `None` for [`NONE`].
+    #[inline]
+    pub fn get(&self, id: u32) -> Option<&T> {
+        self.slots.get(id as usize)
+    }
+
+    /// Most items there were at a time.
+    pub fn most(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, id: u32) -> &T {
+        &self.slots[id as usize]
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, id: u32) -> &mut T {
+        &mut self.slots[id as usize]
+    }
+}
+
+/// Neighbours in a list: the one before and the one behind, or [`NONE`].
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbours {
+    /// Nearer to the head.
+    pub before: u32,
+    /// Nearer to the tail.
+    pub behind: u32,
+}
+
+impl Neighbours {
+    /// In no list, or alone in one.
+    pub const NONE: Neighbours = Neighbours { before: NONE, behind: NONE };
+}
+
+impl Default for Neighbours {
+    fn default() -> Neighbours {
+        Neighbours::NONE
+    }
+}
+
+/// An item that one list at a time may hold.
+pub trait Linked {
+    /// Its neighbours.
+    fn neighbours(&mut self) -> &mut Neighbours;
+}
+
+/// Ends of a list that runs through items which are kept elsewhere, by id.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain {
+    /// First item, or [`NONE`].
+    pub head: u32,
+    /// Last item, or [`NONE`].
+    pub tail: u32,
+}
+
+impl Default for Chain {
+    fn default() -> Chain {
+        Chain { head: NONE, tail: NONE }
+    }
+}
+
+impl Chain {
+    /// Puts an item that is in no list at the head.
+    pub fn push_head(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
+        *items[id].neighbours() = Neighbours { before: NONE, behind: self.head };
+        match self.head {
+            NONE => self.tail = id,
+            head => items[head].neighbours().before = id,
+        }
+        self.head = id;
+    }
+
+    /// Puts an item that is in no list at the tail.
+    pub fn push_tail(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
+        *items[id].neighbours() = Neighbours { before: self.tail, behind: NONE };
+        match self.tail {
+            NONE => self.head = id,
+            tail => items[tail].neighbours().behind = id,
+        }
+        self.tail = id;
+    }
+
+    /// Takes an item out.
+    pub fn unlink(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
+        let Neighbours { before, behind } = *items[id].neighbours();
+        match before {
+            NONE => self.head = behind,
+            before => items[before].neighbours().behind = behind,
+        }
+        match behind {
+            NONE => self.tail = before,
+            behind => items[behind].neighbours().before = before,
+        }
+    }
+}
