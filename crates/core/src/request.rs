@@ -62,7 +62,7 @@ pub struct Mark {
     pub end: bool,
     /// Padding: pages read, or written back unchanged, to make a block whole.
     pub pad: bool,
-    /// Of a write: it completes when it would survive a power cut (force unit access).
+    /// A write with this mark completes when it would survive a power cut (force unit access).
     pub fua: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct BlockSize {
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     logical_page: u64,
-    /// Its power of two, or [`NONE`]: a division takes longer than the rest of an arrival.
+    /// The exponent, if that is a power of two, or [`NONE`]: a division takes longer than the rest of an arrival.
     shift: u32,
 }
 
@@ -147,9 +147,9 @@ pub struct Request {
     pub size: u64,
     /// Operation.
     pub op: Op,
-    /// Its logical pages (none for a flush, nor for a trim that covers no page whole).
+    /// Logical pages (none for a flush, nor for a trim that covers no page whole).
     pub pages: Pages,
-    /// Translation page of its first LPN.
+    /// Translation page of the first LPN.
     pub translation_page: u32,
     /// Classified as a hit at admission.
     pub hit: bool,
@@ -161,13 +161,13 @@ pub struct Request {
     pub expired: bool,
     /// First of a batch: the device prefetches for it and those linked behind it.
     pub prefetch: bool,
-    /// What its scheduler tells the device of it beside that.
+    /// What the scheduler tells the device beside that.
     pub mark: Mark,
     /// Number of its batch in the host's scheduler, from 1; 0: none.
     pub batch: u64,
-    /// Where its scheduler keeps that batch.
+    /// Where the scheduler keeps that batch.
     pub batch_slot: u32,
-    /// Chips of its pages, once the device has it; none for a flush.
+    /// Chips of the pages, once the device has the request; none for a flush.
     pub chips: Window,
     /// Mapping-cache misses.
     pub misses: u32,
@@ -175,18 +175,18 @@ pub struct Request {
     pub failed: bool,
     /// Flash steps not finished.
     pub steps_left: u32,
-    /// Its feeder's: of a replayed request how many others became part of it, of the file host's the
-    /// first of its block I/Os.
+    /// For whoever feeds the host. A replayed request has here how many others became part of it, one of the
+    /// file host the first of its block I/Os, a submitted one its last submission.
     pub tag: u32,
-    /// Of a part of a request that the host has cut, the request; of that request, itself; else [`NONE`].
+    /// Where the host has cut a request: the whole request, for the whole and for its parts; else [`NONE`].
     pub whole: u32,
-    /// Of a request that has been cut, parts not completed.
+    /// Parts not completed, where the host has cut this request.
     pub parts: u32,
     links: [[u32; 2]; 2],
 }
 
 impl Request {
-    /// Its half.
+    /// The half it belongs to.
     #[inline]
     pub fn half(&self) -> Half {
         if self.op == Op::Read { Half::Read } else { Half::Write }
@@ -305,7 +305,7 @@ impl<const KIND: usize> Links<KIND> {
         self.len += 1;
     }
 
-    /// Takes the first request out. Its link to the one behind stays readable ([`Pool::behind`]).
+    /// Takes the first request out. The link to the one behind stays readable ([`Pool::behind`]).
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let id = self.head;

@@ -10,9 +10,9 @@ const EXACT: u32 = 1 << 20;
 /// The run's lookups: one for each logical page of a request, in the order in which requests issue.
 #[derive(Clone, Debug)]
 pub struct Lookups {
-    /// Of mapping entries.
+    /// Distances of mapping entries.
     pub entries: StackDistances,
-    /// Of the translation units that hold them.
+    /// Distances of the translation units that hold them.
     pub units: StackDistances,
 }
 

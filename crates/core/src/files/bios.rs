@@ -41,7 +41,7 @@ pub(super) struct Bio {
     pub token: u64,
     /// The next of its request.
     pub next: u32,
-    /// Its number in the outbox; 0: it is no longer there.
+    /// Number in the outbox; 0: it has left.
     pub waits: u64,
 }
 
@@ -81,8 +81,8 @@ impl FileHost {
         }
     }
 
-    /// The device refuses writes: the file system is read-only from now on, and the clients, whose next
-    /// write would fail, end (as ext4 with errors=remount-ro leaves them).
+    /// The device refuses writes. The file system becomes read-only, and the clients, whose next write would
+    /// fail, end (as ext4 with errors=remount-ro leaves them).
     #[cold]
     pub(super) fn fail(&mut self) {
         self.live = 0;

@@ -51,11 +51,11 @@ enum Blocked {
     Throttled,
     /// This transaction is not committed.
     Commit(Tid),
-    /// Its own flush of the device.
+    /// The device has not finished the flush that the client asked for.
     Flush,
-    /// Its direct requests.
+    /// Direct requests of the client are under way.
     Await,
-    /// The other clients.
+    /// Another client has not come to this step.
     Gather,
 }
 
@@ -89,13 +89,13 @@ pub struct FileHost {
     flusher: Flusher,
     commit: Commit,
     bios: Slab<Bio>,
-    /// Block I/Os not handed over, each with its number. One that has left out of turn is no longer of that
-    /// number; none such is in front.
+    /// Block I/Os not handed over, each with its number. Where the numbers differ the block I/O has left out of
+    /// turn; the one in front has not.
     outbox: VecDeque<(u32, u64)>,
     submitted: u64,
     /// Some of the outbox has been taken since the flusher looked.
     taken: bool,
-    /// Of the outbox, writes of cached pages by their block, if the scheduler cooperates.
+    /// Writes of cached pages in the outbox by block, if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
     directs: Slab<Direct>,

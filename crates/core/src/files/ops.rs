@@ -31,7 +31,7 @@ pub(super) enum Stage {
     Data(u8),
     /// An fsync waits for this commit.
     Commit(Tid),
-    /// Its last instant is reached when its host time has passed.
+    /// The host time of the operation passes; then it has ended.
     Ending,
 }
 

@@ -32,9 +32,9 @@ const SAMPLE_NS: u64 = 1_000_000;
 /// What the device has done up to a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Its flash operations.
+    /// Flash operations.
     pub counts: Counts,
-    /// Its merges.
+    /// Merges.
     pub merges: MergeStats,
 }
 

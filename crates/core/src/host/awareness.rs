@@ -44,7 +44,7 @@ pub enum Awareness {
     Lru {
         /// The simulated cache.
         cache: Lru<()>,
-        /// Its recency.
+        /// Order of recency of the simulated cache.
         list: List,
     },
     /// Every request counts as a miss.

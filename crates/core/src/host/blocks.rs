@@ -2,10 +2,11 @@
 //! requests that are not the workload's: parts of writes cut at the ends of blocks, and padding.
 //!
 //! Source: Shim et al., TC 2014, sections 5.1 and 5.3 (COOP_Query, the issue range extension), Kim and Ahn,
-//! FAST 2008 (padding). A part is issued like any request; the write it is of completes with its last
-//! part. Padding waits at the hand-over, and with it whatever comes behind: its reads for writes to the same block
-//! that the device has, the writes of its block for its reads, so that nothing old is written back over
-//! something newer, however the device orders what it holds.
+//! FAST 2008 (padding). A part is issued like any request; the write completes with its last part.
+//!
+//! Padding must never write something old over something newer, however the device orders what it holds. So
+//! its reads are handed over when the device has no write to the block, the writes of the block when the device
+//! has no such read. Whatever comes behind waits with them.
 
 use std::ops::Range;
 

@@ -3,10 +3,10 @@
 //! As the block layer of Linux does it: a request that begins where a pending one of the same operation
 //! ends joins it (back merge), or one that ends where it begins (front merge), up to a size and, where a
 //! boundary is set, never across a multiple of it. Two pending requests that come to touch stay two.
-//! None joins one that came before a pending write or trim of what it is about, nor a write or trim one
-//! before such a read: it would pass them.
-//! A request that is in a scheduler's queue keeps its place there and its class (hit or miss, the batch of its
-//! translation page) of its admission; sizes count as they have become ([`crate::host::sched::Scheduler::grown`]).
+//! No request passes another that overlaps it, unless both are reads: it does not join a pending one where
+//! that would take it ahead of such a request.
+//! A request in a scheduler's queue keeps its place and its class (hit or miss, the batch of its translation
+//! page). The scheduler hears of its new size ([`crate::host::sched::Scheduler::grown`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,15 +18,15 @@ use crate::workload::Op;
 /// Most bytes of merged requests from a page cache where nothing else is set: max_sectors_kb of Linux 2.6.32.
 const MERGE_LIMIT: u64 = 512 << 10;
 
-/// What pending requests a new one may join.
+/// The pending requests that a new one may join.
 pub struct Merging {
     limit: u64,
     boundary: Option<u64>,
     /// Flash blocks that writes stay within.
     block: Option<u64>,
     paging: Paging,
-    /// Pending requests by operation and first byte, and by operation and end. Only looked up, never
-    /// walked: the order within is nobody's.
+    /// Pending requests by operation and first byte, and by operation and end. No result depends on the order
+    /// of the maps: they are looked up, not walked.
     starts: HashMap<(u8, u64), u32>,
     ends: HashMap<(u8, u64), u32>,
     /// Requests that joined another.
@@ -104,7 +104,7 @@ impl Merging {
         Some((id, before))
     }
 
-    /// A request is pending from now on.
+    /// A request becomes pending.
     pub fn enter(&mut self, id: u32, pool: &Pool) {
         let request = &pool[id];
         if merges(request) {

@@ -24,10 +24,10 @@ use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
 use merge::Merging;
 
-/// What the host is handing over.
+/// Requests that were chosen and not handed over.
 #[derive(Clone, Copy, Debug, Default)]
 enum Feed {
-    /// Nothing: the next hand-over is a decision.
+    /// None: the next hand-over needs a decision.
     #[default]
     Nothing,
     /// The rest of a chosen batch.

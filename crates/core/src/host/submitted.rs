@@ -37,7 +37,7 @@ pub enum SubmitError {
         /// Arrival of the last one, ns.
         last_ns: u64,
     },
-    /// Its arrival is more than a century away.
+    /// It would arrive more than a century after the start.
     #[error("an arrival at {0} ns is more than a century after the start")]
     Late(u64),
     /// The simulation replays a workload of its own.

@@ -11,7 +11,7 @@ use super::summary::Summary;
 /// `benchmark`: what the clients saw.
 #[derive(Clone, Debug, Serialize)]
 pub struct Benchmark {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: &'static str,
     /// The parameters it ran with.
     pub parameters: Vec<(&'static str, String)>,
@@ -29,7 +29,7 @@ pub struct Benchmark {
     pub bytes_written: u64,
     /// Bytes read and written per simulated second: mean over the runs.
     pub throughput_bytes_per_s: f64,
-    /// Its standard deviation over the runs.
+    /// Standard deviation of the throughput over the runs.
     pub throughput_stddev: f64,
     /// Simulated time of the measured runs, ns.
     pub elapsed_ns: u64,
@@ -39,7 +39,7 @@ pub struct Benchmark {
     pub latency: BTreeMap<&'static str, Summary>,
     /// Time from dispatch to completion of write requests, for each page of theirs, over time, ns.
     pub write_latency: SeriesReport,
-    /// Its mean over all pages, ns.
+    /// Mean of that over all pages, ns.
     pub write_latency_mean_ns: Option<f64>,
     /// Flash operations of the measured runs and what lies between them, by cause.
     pub flash: Flash,
@@ -56,9 +56,9 @@ pub struct Run {
     pub elapsed_ns: u64,
     /// Operations that ended.
     pub operations: u64,
-    /// Their bytes read.
+    /// Bytes that they read.
     pub bytes_read: u64,
-    /// Their bytes written.
+    /// Bytes that they wrote.
     pub bytes_written: u64,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn per_second(count: u64, ns: u64) -> f64 {
 /// `page_cache`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageCache {
-    /// Its capacity.
+    /// Capacity.
     pub size_bytes: u64,
     /// The flush policy.
     pub policy: String,
@@ -106,7 +106,7 @@ pub struct PageCache {
     pub tree_bytes_mean: Option<f64>,
     /// Memory of the tree over logical pages, bytes, over time.
     pub global_tree_bytes: SeriesReport,
-    /// Its mean.
+    /// Mean of that.
     pub global_tree_bytes_mean: Option<f64>,
 }
 

@@ -55,9 +55,9 @@ impl EraseMap {
 pub struct MissCurves {
     /// Lookups, one for each logical page of a request.
     pub lookups: u64,
-    /// Of a cache of mapping entries.
+    /// For a cache of mapping entries.
     pub entries: MissCurve,
-    /// Of a cache of whole translation units.
+    /// For a cache of whole translation units.
     pub units: MissCurve,
 }
 

@@ -39,7 +39,7 @@ pub struct Recorder {
     /// Requests by operation.
     requests: [u64; 4],
     bytes: [u64; 2],
-    /// Of the requests and bytes, those refused, and those not.
+    /// Requests refused, and bytes served.
     failed: [u64; 4],
     served_bytes: [u64; 2],
     touched: Bits,

@@ -8,12 +8,12 @@ use crate::device::{Device, Overlaps};
 /// `utilization`: busy time of resources over the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Utilization {
-    /// Of each chip, cells and bus, ns.
+    /// Busy time of each chip, cells and bus, ns.
     pub chip_busy_ns: Vec<u64>,
-    /// Of each die, chip by chip, where dies work on their own (`flash.interleave`), ns; else none. A
+    /// Busy time of each die, chip by chip, where dies work on their own (`flash.interleave`), ns; else none. A
     /// chip is busy while any of its dies is.
     pub die_busy_ns: Vec<u64>,
-    /// Of each channel's bus, ns.
+    /// Busy time of each channel's bus, ns.
     pub channel_busy_ns: Vec<u64>,
     /// Busy share of the elapsed time of each chip.
     pub chip: Vec<f64>,
@@ -31,7 +31,7 @@ pub struct Bottleneck {
     /// `chip 3`, `chip 3 die 1` or `channel 0`. Of equally busy ones a chip or die, then the lower
     /// number.
     pub name: String,
-    /// Its busy share of the elapsed time: near 1 it holds the run back, far below the requests
+    /// Busy share of the elapsed time: near 1 it holds the run back, far below the requests
     /// came no faster.
     pub utilization: f64,
     /// Mean share of the resources of its kind: near its own where the load is even.

@@ -202,8 +202,8 @@ impl<'a> Simulation<'a> {
         self.work.label();
     }
 
-    /// Submits a request, which arrives at `record.time_ns`, after the decisions that were taken already if
-    /// that is now. Its number: submissions count from 1.
+    /// Submits a request, which arrives at `record.time_ns`; if that is now, after the decisions that were taken
+    /// already. Returns the number of the submission, from 1.
     ///
     /// # Errors
     /// [`SubmitError`]; nothing has changed then.
@@ -249,9 +249,8 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Lets everything happen up to the completion of the last request, padding of the host's own included, and
-    /// stops there. Work of the device's
-    /// own that no request waits for does not begin at that instant.
+    /// Lets everything happen up to the completion of the last request, the host's own padding included, and
+    /// stops there. Work of the device that no request waits for does not begin at that instant.
     ///
     /// # Errors
     /// As [`run`].

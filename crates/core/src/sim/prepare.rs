@@ -170,7 +170,7 @@ impl Prepared {
         }
     }
 
-    /// What comes from now on is the run.
+    /// Begins the run: what came before counts as preconditioning.
     fn start(&mut self) -> Result<(), RunError> {
         self.done.programs = self.programs();
         self.done.erases = self.work.counts().erases.iter().sum();

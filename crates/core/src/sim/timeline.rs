@@ -23,9 +23,9 @@ pub struct Dispatch {
     pub offset: u64,
     /// Bytes.
     pub size: u64,
-    /// Its first logical page.
+    /// First logical page.
     pub lpn: u32,
-    /// Number of its logical pages; 0: none.
+    /// Number of logical pages; 0: none.
     pub pages: u32,
 }
 
@@ -52,7 +52,7 @@ impl Dispatch {
 pub struct Activity {
     /// Chip.
     pub chip: u32,
-    /// Its channel.
+    /// Channel of the chip.
     pub channel: u32,
     /// Track: the chip, die or plane at work, in the order of [`Tracks::units`].
     pub unit: u32,
@@ -105,7 +105,7 @@ pub struct Track {
     pub channel: u32,
     /// "chip 3", "chip 3 die 1" or "chip 3 die 1 plane 0".
     pub name: String,
-    /// Its place among those of its channel.
+    /// Place among the tracks of the channel.
     pub rank: u32,
 }
 

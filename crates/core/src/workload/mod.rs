@@ -53,7 +53,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Of a write: it completes when it would survive a power cut (force unit access).
+    /// A write with this flag completes when it would survive a power cut (force unit access).
     pub const FUA: u8 = 1;
     /// A flush is asked for before it. Readers of traces deliver that flush as a request of its own and
     /// take the flag away; elsewhere it says nothing.

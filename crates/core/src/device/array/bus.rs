@@ -32,7 +32,7 @@ impl Bus {
         self.busy_ns += ns;
     }
 
-    /// Its use has ended: who used it, and whose turn it is.
+    /// Ends a use: who used the bus, and whose turn it is.
     #[inline]
     pub fn release(&mut self) -> (u32, Option<u32>) {
         let next = self.commands.pop_front().or_else(|| self.queue.pop_front());

@@ -5,7 +5,7 @@ use crate::flash::Label;
 use crate::util::Bits;
 
 impl Array {
-    /// From now on what ends is kept as spans until it is taken, and steps need labels.
+    /// Keeps what ends as spans until they are taken; steps then need labels.
     pub fn keep_spans(&mut self) {
         self.frame.kept.get_or_insert_default();
     }

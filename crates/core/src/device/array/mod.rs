@@ -151,7 +151,7 @@ impl Array {
         }
     }
 
-    /// All that starts at this instant has been started.
+    /// Lets dies take up what was started at this instant, all of it at once.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) {
         if let Some(overlap) = &mut self.overlap {

@@ -290,7 +290,7 @@ impl Overlap {
         Some(self.finished.pop_front())
     }
 
-    /// The cells of a die have ended what they were at.
+    /// The cells of a die have finished.
     fn cells_end(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
         let state = &mut self.dies[die as usize];
         let index = state.cells.expect("they were at work");

@@ -33,7 +33,7 @@ pub(super) struct Extra {
     pub urgent: bool,
 }
 
-/// What an operation is at.
+/// How far an operation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// There is none.
@@ -56,11 +56,11 @@ pub(super) enum Phase {
 pub(super) struct Group {
     pub phase: Phase,
     pub operation: Operation,
-    /// Its first step; the others are linked behind it.
+    /// The first step; the others are linked behind it.
     pub head: u32,
     /// The step that uses the bus next.
     pub at: u32,
-    /// When its cells began to work, or to be suspended; when they end.
+    /// When the cells began to work, or to be suspended, and when they end.
     pub since_ns: u64,
     pub until_ns: u64,
     pub suspensions: u32,
@@ -88,11 +88,11 @@ pub(super) struct Suspended {
 /// A die, or a chip whose dies do not work on their own.
 #[derive(Clone, Debug)]
 pub(super) struct Die {
-    /// Its number chip by chip; the chip's where dies do not work on their own.
+    /// Number of the die, chip by chip; of the chip where dies do not work on their own.
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
-    /// Its units, by place in `Overlap::order`.
+    /// First and end of its units in `Overlap::order`.
     pub units: (u32, u32),
     pub groups: [Group; 2],
     /// Which of the groups is the older.

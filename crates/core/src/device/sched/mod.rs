@@ -124,7 +124,7 @@ macro_rules! registry {
             #[derive(Clone, Debug, PartialEq)]
             pub struct Own {
                 $(
-                    /// Of the scheduler of this name.
+                    /// Keys of the scheduler of this name.
                     $module: $module::Keys;
                 )*
             }

@@ -22,13 +22,13 @@ pub const PAGE: u64 = 4096;
 /// A page in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// Its file.
+    /// The file.
     pub inode: u32,
     /// Which page of the file.
     pub index: u32,
     /// Block of the device it lies in; [`NONE`] while it has none.
     pub block: u32,
-    /// Its content is here; else it is being read.
+    /// The content is here; else it is being read.
     pub present: bool,
     /// Changed since it was last submitted.
     pub dirty: bool,

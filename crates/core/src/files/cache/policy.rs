@@ -47,7 +47,7 @@ impl Policy {
         }
     }
 
-    /// Its name.
+    /// Name as configured.
     pub fn name(self) -> &'static str {
         match self {
             Policy::Baseline => "baseline",

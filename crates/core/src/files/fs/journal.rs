@@ -52,9 +52,9 @@ impl Buffer {
 /// A transaction that is not committed.
 #[derive(Clone, Debug, Default)]
 pub struct Transaction {
-    /// Its number.
+    /// Number of the transaction.
     pub tid: Tid,
-    /// Its buffers.
+    /// Buffers changed in it.
     pub buffers: Vec<u32>,
     /// Files with blocks allocated in it, whose data goes first.
     pub files: Vec<u32>,

@@ -53,7 +53,7 @@ struct Directory {
     group: u32,
     number: u32,
     entries: Space,
-    /// Its blocks' buffers.
+    /// Buffers of its blocks.
     buffers: Vec<u32>,
 }
 
@@ -277,7 +277,7 @@ impl Fs {
         self.journal.free(first, count);
     }
 
-    /// Blocks that a committed transaction freed are free from now on.
+    /// Makes blocks free that a committed transaction freed.
     pub fn release(&mut self, first: u32, count: u32) {
         self.blocks.give(first, count);
     }

@@ -232,8 +232,8 @@ impl Pair {
             );
         }
         let journal = &self.fs.journal;
-        self.same_transaction(journal.running, &self.model.running)?;
-        prop_assert_eq!(journal.committing.as_ref().is_some(), self.model.committing.is_some());
+        self.same_transaction(&journal.running, &self.model.running)?;
+        prop_assert_eq!(journal.committing.is_some(), self.model.committing.is_some());
         let advanced = match (journal.committing.as_ref(), &self.model.committing) {
             (Some(real), Some(model)) => {
                 self.same_transaction(real, model)?;

@@ -126,17 +126,17 @@ fn the_ring_is_freed_from_its_tail() {
     assert_eq!((journal.room().0, buffers[0].dirtied_ns), (5, 1), "dirty since the first");
     assert_eq!(commit(&mut journal, &mut buffers, &[1], 3), [106, 107, 100]);
     assert_eq!(journal.room().0, 2);
-    let tid = buffers[0].logged();
+    let tid = buffers[0].logged;
     buffers[0].writing = true;
     journal.in_place(0, tid, &mut buffers);
     assert_eq!(journal.room().0, 5);
     // A copy that is older than the last commit's frees nothing when it is in place.
     buffers[1].writing = true;
-    let old = buffers[1].logged();
+    let old = buffers[1].logged;
     commit(&mut journal, &mut buffers, &[1], 4);
     assert_eq!(journal.room().0, 5);
     journal.in_place(1, old, &mut buffers);
-    assert_eq!((journal.room().0, buffers[1].logged()), (5, old + 1));
+    assert_eq!((journal.room().0, buffers[1].logged), (5, old + 1));
 }
 
 #[test]

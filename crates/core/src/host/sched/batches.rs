@@ -38,7 +38,7 @@ impl Index {
 pub(super) struct Batch {
     /// From 1 in order of creation, one counter for both halves.
     pub number: u64,
-    /// Its requests in order of arrival.
+    /// The requests in order of arrival.
     pub queue: Queue,
     /// Pages of all its requests.
     pub pages: u64,

@@ -63,7 +63,7 @@ fn density(batches: &Batches, slot: u32) -> Density {
 }
 
 impl Densest {
-    /// Enters a batch's new density; the entry of the old one is stale from now on.
+    /// Enters a batch's new density, which makes the entry of the old one stale.
     fn enter(&mut self, slot: u32, half: Half, more: bool) {
         let Densest { batches, heaps, .. } = self;
         heaps[half as usize].push(density(batches, slot), more);

@@ -43,7 +43,7 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// Of a device that has everything on flash.
+    /// The account of a device that has everything on flash.
     ///
     /// # Errors
     /// In words, if it has not.
@@ -84,7 +84,7 @@ impl Ledger {
         done.len() as u64
     }
 
-    /// Compares what the device has with what it may have; from now on that is what it has.
+    /// Compares what the device has with what it may have, and takes it as known.
     ///
     /// # Errors
     /// The first broken promise, in words.

@@ -225,7 +225,7 @@ pub struct Feed<'a, 's> {
     /// Where stamps have gone on from since then, and the last one handed out, ns.
     from_ns: u64,
     last_ns: u64,
-    /// Of the pass under way: whether it had requests, and writes.
+    /// Whether the pass under way had requests, and writes.
     any: bool,
     writes: bool,
 }

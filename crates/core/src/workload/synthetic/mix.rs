@@ -26,7 +26,7 @@ impl Mix {
             if !synthetic.exact_mix {
                 return ppm;
             }
-            // Of the sums, so that the parts add up.
+            // The sums are rounded, so that the parts add up.
             ((u128::from(synthetic.requests) * u128::from(ppm) + 500_000) / 1_000_000) as u64
         };
         let (reads, not_written) = (count(read), count(read + trim));
