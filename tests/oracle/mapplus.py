@@ -258,6 +258,9 @@ class Simulation:
         if choice is None:
             return False
         requests, prioritized, is_batch = choice
+        if not is_batch and self.scheduler.pending() == 0:
+            # A hit that was pending alone goes ahead of nobody.
+            prioritized = [False]
         if is_batch:
             self.counters.batches_chosen += 1
         for position, request in enumerate(requests):

@@ -315,9 +315,10 @@ def test_flush_has_no_pages() -> None:
 
 
 def test_awareness() -> None:
-    # Request 2 is on a page the cache holds; request 1001 takes the second snapshot.
-    trace = [(0, "R", 0, 1)] + [(1000 * n, "R", 0, 1) for n in range(1, 1002)]
-    expected = {"full": 1001, "lru": 1001, "polled": 2, "none": 0}
+    # Pairs on a page the cache holds: the first chosen goes ahead of the other. Request 1001, the second of
+    # its pair, takes the second snapshot.
+    trace = [(0, "R", 0, 1)] + [(1000 * n, "R", 0, 1) for n in range(1, 502) for _ in range(2)]
+    expected = {"full": 501, "lru": 501, "polled": 2, "none": 0}
     for awareness, prioritized in expected.items():
         result = run(small(4, scheduler="hp", awareness=awareness), trace)
         assert result.counters.prioritized == prioritized, awareness

@@ -274,6 +274,8 @@ impl Host {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);
+                // A hit that was pending alone goes ahead of nobody.
+                self.pool[id].prioritized &= self.pending > 0;
                 id
             }
             Decision::Batch(queue) => {

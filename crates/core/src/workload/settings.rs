@@ -84,6 +84,9 @@ section! {
         /// Sizes of writes and trims with their weights.
         write_sizes: SizeMix
             = "workload.synthetic.write_sizes", SIZES or "size" as "workload.synthetic.size", "size";
+        /// Arrival bursts: share of the requests in a burst that have the size of the one before of their kind,
+        /// which is the correlation of their sizes.
+        size_correlation_ppm: u64 = "workload.synthetic.size_correlation", share(0, 1_000_000), "0%";
         /// Addresses drawn are multiples of this; "size": of the smallest size, as fio's blockalign.
         align: Option<u64> = "workload.synthetic.align", bytes(512, 1 << 30) or "size", "size";
         /// Bytes addressed, from offset 0.
@@ -109,6 +112,8 @@ section! {
         interarrival_ns: u64 = "workload.synthetic.interarrival", ANY_TIME, "100us";
         /// Arrival bursts: mean requests in a burst (geometric).
         burst_length: f64 = "workload.synthetic.burst_length", number(1.0, 1e9), "10.0";
+        /// Arrival bursts: share of them that are one request alone, beside those of burst_length.
+        isolated_ppm: u64 = "workload.synthetic.isolated_share", share(0, 1_000_000), "0%";
         /// Burst_ops single: mean requests in a burst of reads; "same": as burst_length.
         read_burst_length: f64 = "workload.synthetic.read_burst_length",
             number(1.0, 1e9) or "same" as "workload.synthetic.burst_length", "same";

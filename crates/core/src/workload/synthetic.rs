@@ -41,8 +41,11 @@ pub struct Generator {
     arrivals: Arrivals,
     mix: Mix,
     op: Op,
-    read_sizes: Sizes,
-    write_sizes: Sizes,
+    /// Of reads, and of the others.
+    sizes: [Sizes; 2],
+    size_correlation_ppm: u64,
+    /// The last size of either kind in this burst.
+    last: [Option<u64>; 2],
     places: Places,
     time_ns: u64,
 }
@@ -63,11 +66,28 @@ impl Generator {
             mix: Mix::new(synthetic, arrivals.lengths()),
             arrivals,
             op: Op::Read,
-            read_sizes: Sizes::new(&synthetic.read_sizes),
-            write_sizes: Sizes::new(&synthetic.write_sizes),
+            sizes: [&synthetic.read_sizes, &synthetic.write_sizes].map(Sizes::new),
+            size_correlation_ppm: synthetic.size_correlation_ppm,
+            last: [None; 2],
             places,
             time_ns: 0,
         }
+    }
+}
+
+impl Generator {
+    #[inline]
+    fn size(&mut self) -> u64 {
+        let kind = usize::from(self.op != Op::Read);
+        // Without correlation nothing is drawn for it.
+        if let (Some(last), 1..) = (self.last[kind], self.size_correlation_ppm)
+            && below(self.rng.next_u64(), ALL) < self.size_correlation_ppm
+        {
+            return last;
+        }
+        let size = self.sizes[kind].draw(&mut self.rng);
+        self.last[kind] = Some(size);
+        size
     }
 }
 
@@ -87,8 +107,10 @@ impl Source for Generator {
             self.op = self.mix.draw(&mut self.rng);
         }
         self.mix.take(self.op);
-        let sizes = if self.op == Op::Read { &self.read_sizes } else { &self.write_sizes };
-        let size = sizes.draw(&mut self.rng);
+        if begins {
+            self.last = [None; 2];
+        }
+        let size = self.size();
         let offset = self.places.draw(size, &mut self.rng);
         self.made += 1;
         Ok(Some(Record { time_ns: self.time_ns, op: self.op, offset, size, line: self.made, flags: 0 }))

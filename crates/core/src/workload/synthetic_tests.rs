@@ -333,6 +333,41 @@ fn bursts_of_one_operation_keep_the_mix() {
     assert!((share_of(&records, Op::Read) as f64 / 200_000.0 - 0.3).abs() < 0.02);
 }
 
+#[test]
+fn some_bursts_are_one_request_alone() {
+    let isolated_ppm = 750_000;
+    let synthetic = Synthetic { isolated_ppm, ..in_bursts([9.0; 2], 1_000_000_000, BurstOps::Single) };
+    let records = run(&synthetic);
+    let found = bursts(&records);
+    // Of those of several requests a ninth is one alone by chance.
+    let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
+    assert!((ones - (0.75 + 0.25 / 9.0)).abs() < 0.01, "{ones}");
+    let mean = records.len() as f64 / found.len() as f64;
+    assert!((mean / 3.0 - 1.0).abs() < 0.03, "{mean}");
+    assert!((share_of(&records, Op::Read) as f64 / 200_000.0 - 0.3).abs() < 0.02);
+}
+
+#[test]
+fn sizes_within_a_burst_are_correlated_and_keep_their_mix() {
+    let read_sizes = SizeMix::new(vec![(4096, 60), (65_536, 40)]);
+    let bursts_of = in_bursts([20.0; 2], 1_000_000_000, BurstOps::Single);
+    let records = run(&Synthetic { size_correlation_ppm: 700_000, read_sizes, ..bursts_of });
+    let reads: Vec<_> = bursts(&records).into_iter().filter(|burst| burst[0].op == Op::Read).collect();
+    let of = |burst: &[Record]| burst.iter().filter(|record| record.size == 4096).count();
+    let small = reads.iter().map(|burst| of(burst)).sum::<usize>() as f64;
+    let share = small / share_of(&records, Op::Read) as f64;
+    assert!((share - 0.6).abs() < 0.02, "{share}");
+    let pairs: Vec<_> = reads.iter().flat_map(|burst| burst.windows(2)).collect();
+    let same = pairs.iter().filter(|pair| pair[0].size == pair[1].size).count() as f64 / pairs.len() as f64;
+    // Kept, or drawn the same: 0.7 + 0.3 x (0.6^2 + 0.4^2).
+    assert!((same - 0.856).abs() < 0.01, "{same}");
+    // The first of a burst is drawn anew.
+    let firsts: Vec<_> =
+        reads.windows(2).map(|pair| pair[0].last().unwrap().size == pair[1][0].size).collect();
+    let same = firsts.iter().filter(|&&same| same).count() as f64 / firsts.len() as f64;
+    assert!((same - 0.52).abs() < 0.03, "{same}");
+}
+
 /// FNV-1a of every request: the exact workload of each option, the same on every machine.
 fn digest(synthetic: &Synthetic) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -368,18 +403,20 @@ fn golden_of_every_option() {
         digest(&settings(Pattern::Sequential)),
         digest(&settings(Pattern::Zipf)),
         digest(&settings(Pattern::HotCold)),
-        digest(&Synthetic { read_sizes: mix, sequential_ppm: 300_000, ..random() }),
+        digest(&Synthetic { read_sizes: mix.clone(), sequential_ppm: 300_000, ..random() }),
         digest(&Synthetic { arrival: Arrival::Constant, exact_mix: true, ..random() }),
         digest(&burst(BurstOps::Mixed)),
         digest(&Synthetic { exact_mix: true, ..burst(BurstOps::Single) }),
         digest(&Synthetic { near_ppm: 600_000, sequential_ppm: 100_000, ..settings(Pattern::HotCold) }),
         digest(&Synthetic { pause_ppm: 200_000, ..burst(BurstOps::Mixed) }),
         digest(&Synthetic { near_ppm: 600_000, near_sequential_ppm: 400_000, ..settings(Pattern::HotCold) }),
+        digest(&Synthetic { isolated_ppm: 600_000, ..burst(BurstOps::Single) }),
+        digest(&Synthetic { size_correlation_ppm: 600_000, write_sizes: mix, ..burst(BurstOps::Mixed) }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
 
-const DIGESTS: [u64; 11] = [
+const DIGESTS: [u64; 13] = [
     0xb99a_cce1_289b_9e39,
     0x4982_298d_250d_4e47,
     0x9925_e367_916f_9f2f,
@@ -391,6 +428,8 @@ const DIGESTS: [u64; 11] = [
     0x9ba1_02b5_d90a_877e,
     0xba94_5d3b_eb39_4f66,
     0x402c_fef5_c119_30f0,
+    0x20d2_807b_e75e_d301,
+    0x0aa8_b641_afa2_e6ee,
 ];
 
 proptest! {
@@ -406,7 +445,8 @@ proptest! {
         let burst_ops = if single { BurstOps::Single } else { BurstOps::Mixed };
         let synthetic = Synthetic {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
-            sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, exact_mix, pattern, zipf_theta: theta,
+            sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, exact_mix,
+            isolated_ppm: share_ppm, size_correlation_ppm: near_ppm, pattern, zipf_theta: theta,
             hot_share_ppm: share_ppm, hot_region_ppm: region_ppm, hot_piece: (extra % 2 == 0).then_some(near_range),
             ..in_bursts([read_length, 1.5], 100, burst_ops)
         };

@@ -15,7 +15,7 @@ pub(super) const NAME: &str = "hp";
 pub(super) const DOC: &str = "requests whose mappings are cached first (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
-/// The hit queue of HP, MAP and MAP+: what leaves it is prioritized.
+/// The hit queue of HP, MAP and MAP+: what leaves it is prioritized, if the host has another pending.
 #[derive(Clone, Debug)]
 pub(super) struct HitQueue {
     halves: Halves,

@@ -20,6 +20,9 @@ pub(super) struct Arrivals {
     burst_gap_ns: u64,
     pause_ppm: u64,
     pause_ns: u64,
+    isolated_ppm: u64,
+    /// The burst is one request alone.
+    isolated: bool,
     /// A burst of this operation (0 reads, 1 the others) ends after a request if a draw of 64 bits is
     /// at most this.
     ends: [u64; 2],
@@ -32,16 +35,19 @@ impl Arrivals {
         let bursts = synthetic.arrival == Arrival::Bursts;
         let single = bursts && synthetic.burst_ops == BurstOps::Single;
         let length = synthetic.burst_length;
-        let lengths = [if single { synthetic.read_burst_length } else { length }, length];
+        let several = [if single { synthetic.read_burst_length } else { length }, length];
+        let isolated = synthetic.isolated_ppm as f64 / ALL as f64;
         Arrivals {
             process: synthetic.arrival,
             single,
-            lengths,
+            lengths: several.map(|length| length + isolated * (1.0 - length)),
             interarrival_ns: synthetic.interarrival_ns,
             burst_gap_ns: synthetic.burst_gap_ns,
             pause_ppm: synthetic.pause_ppm,
             pause_ns: synthetic.pause_ns,
-            ends: if bursts { lengths.map(threshold) } else { [u64::MAX; 2] },
+            isolated_ppm: synthetic.isolated_ppm,
+            isolated: false,
+            ends: if bursts { several.map(threshold) } else { [u64::MAX; 2] },
             rest_ns: 0.0,
         }
     }
@@ -68,7 +74,11 @@ impl Arrivals {
             }
             Arrival::Exponential => self.interarrival_ns,
             Arrival::Bursts => {
-                begins = rng.next_u64() <= self.ends[usize::from(op != Op::Read)] || !can_go_on;
+                let end = self.isolated || rng.next_u64() <= self.ends[usize::from(op != Op::Read)];
+                begins = end || !can_go_on;
+                if begins {
+                    self.isolated = self.isolated_ppm > 0 && below(rng.next_u64(), ALL) < self.isolated_ppm;
+                }
                 match begins {
                     false => self.interarrival_ns,
                     // Without pauses nothing is drawn for them.
