@@ -513,10 +513,12 @@ def _given(targets: Targets) -> dict[str, str]:
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:
-    """How far off the sizes may be by the draws alone: of few requests, more than a tolerance."""
+    """How far off the sizes may be by the draws alone: of few requests, more than a tolerance, and of
+    correlated ones as of fewer."""
     spread = {}
+    kept = quantity.share_of(targets.synthetic.get("size_correlation", "0%"))
     for op, counts in (("read", found.read_sizes), ("write", found.write_sizes)):
-        total, mean = counts.total(), getattr(found, f"mean_{op}_size")
+        total, mean = counts.total() * (1 - kept) / (1 + kept), getattr(found, f"mean_{op}_size")
         if not total:
             continue
         square = sum(size**2 * number for size, number in counts.items()) / total
