@@ -10,18 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from ftlab._core import UserError
+from ftlab.reproduce.expression import Expression
 from ftlab.reproduce.papers import RECORDED, Claim, Paper
 from ftlab.reproduce.study import Study, text
 
 HOLDS = "holds"
+SIGN = "sign only"
 DIRECTION = "holds in direction"
 FAILS = "does not hold"
-VERDICTS = (HOLDS, DIRECTION, FAILS)
+VERDICTS = (HOLDS, SIGN, DIRECTION, FAILS)
+CONSTRUCTED = "by construction"
+"""Of what holds because it is made to; not counted."""
 
 POINTS = 5.0
 """Percentage points by which a percentage may differ."""
 SHARE = 0.25
 """Part of the published value by which any may differ."""
+ABSENT = "(not measured here)"
+"""In a reason, in place of figures of a study that was not run."""
 
 
 @dataclass(frozen=True)
@@ -33,28 +39,42 @@ class Judged:
     """None: a direction, or nothing to measure."""
     counted: tuple[int, int] | None
     """Of a direction over several: in how many it is so, of how many."""
+    spread: tuple[float, float] | None
+    """Of a mean of changes: the least and the greatest of them."""
     verdict: str
     recorded: str
     """The same measured on the recorded traces, as text; empty where it cannot be."""
+    reason: str
+    """Its reasons with the figures of this run; empty where it needs none."""
+    reason_written: str
 
 
 def verdict(claim: Claim, measured: Any) -> str:
-    """Holds: the same sign, and within 5 percentage points or 25 % of the published value, whichever is
-    larger. In direction: the same sign alone. An amount (level) has no direction.
+    """What a claim comes to.
+
+    A change holds if it has the published sign and is within 5 percentage points or 25 % of the published,
+    whichever is larger; in direction with the sign alone. Below 5 % published that is all that is asked
+    ("sign only"). An amount has no direction: it holds within 25 %, and in per cent within 5 points too.
     """
     if claim.published is None:
-        return HOLDS if measured else FAILS
-    if measured is None:
-        return FAILS
-    allowed = abs(claim.published) * SHARE
+        found = HOLDS if measured else FAILS
+    elif measured is None:
+        found = FAILS
+    else:
+        found = _of_number(claim, claim.published, measured)
+    return CONSTRUCTED if claim.construction and found == HOLDS else found
+
+
+def _of_number(claim: Claim, published: float, measured: float) -> str:
+    allowed = abs(published) * SHARE
     if claim.unit == "%":
-        allowed = max(allowed, POINTS)
-    near = abs(measured - claim.published) <= allowed
+        allowed = (min if claim.kind == "level" else max)(allowed, POINTS)
+    near = abs(measured - published) <= allowed
     if claim.kind == "level":
         return HOLDS if near else FAILS
-    if measured * claim.published <= 0 and not (measured == claim.published == 0):
+    if measured * published <= 0 and not (measured == published == 0):
         return FAILS
-    return HOLDS if near else DIRECTION
+    return SIGN if claim.small else HOLDS if near else DIRECTION
 
 
 def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
@@ -65,22 +85,45 @@ def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
     """
     judged = []
     for claim in paper.claims:
-        needed = {claim.figure, *_figures(claim, paper)}
+        needed = {claim.figure, *_figures(claim.measure, paper)}
         if not needed <= studies.keys() or not all(studies[each].rows for each in needed):
             continue
         names = _names(claim.figure, studies)
         found = claim.measure(names) if claim.published is None else claim.measure.number(names)
         measured = None if claim.published is None else found
         counted = claim.measure.counted(names) if claim.published is None else None
-        judged.append(
-            Judged(claim, measured, counted, verdict(claim, found), _recorded(claim, paper, studies))
-        )
+        came = verdict(claim, found)
+        why, written = _reason(claim, paper, studies) if came in (DIRECTION, FAILS) else ("", "")
+        recorded = _recorded(claim, paper, studies)
+        spread = claim.measure.spread(names)
+        judged.append(Judged(claim, measured, counted, spread, came, recorded, why, written))
     return judged
 
 
-def _figures(claim: Claim, paper: Paper) -> set[str]:
+def _reason(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> tuple[str, str]:
+    """A claim's reasons with the figures of this run, and when the last of them was written."""
+    names = _names(claim.figure, studies)
+    said = []
+    for reason in claim.reasons:
+        text = ""
+        for part in reason.parts:
+            text += part if isinstance(part, str) else _figure(part[0], part[1], paper, studies, names)
+        said.append(text)
+    return " ".join(said), max((reason.written for reason in claim.reasons), default="")
+
+
+def _figure(
+    of: Expression, form: str, paper: Paper, studies: Mapping[str, Study], names: Mapping[str, Any]
+) -> str:
+    if any(each not in studies or not studies[each].rows for each in _figures(of, paper)):
+        return ABSENT
+    found = of(names)
+    return str(found) if found is None or isinstance(found, str) else format(found, form)
+
+
+def _figures(of: Expression, paper: Paper) -> set[str]:
     """Other figures that an expression names."""
-    used = claim.measure.used()
+    used = of.used()
     return {figure.id for figure in paper.figures if _name(figure.id) in used}
 
 
@@ -100,7 +143,7 @@ def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
         study = studies.get(figure.id)
         if figure.kind != RECORDED or figure.of != claim.figure or study is None or not study.rows:
             continue
-        if _figures(claim, paper):
+        if _figures(claim.measure, paper):
             return ""
         names = _names(figure.id, studies)
         try:
@@ -130,41 +173,42 @@ def published_text(claim: Claim) -> str:
 
 
 def measured_text(judged: Judged) -> str:
-    """What was measured."""
+    """What was measured, and of a mean of changes between what and what they lie."""
     if judged.claim.published is not None:
-        return "nothing" if judged.measured is None else number(judged.claim, judged.measured)
-    if judged.counted:
-        return f"{judged.counted[0]} of {judged.counted[1]}"
-    return "so" if judged.verdict == HOLDS else "not so"
+        found = "nothing" if judged.measured is None else number(judged.claim, judged.measured)
+    elif judged.counted:
+        found = f"{judged.counted[0]} of {judged.counted[1]}"
+    else:
+        found = "not so" if judged.verdict == FAILS else "so"
+    return found + (f" ({judged.spread[0]:+.1f} to {judged.spread[1]:+.1f})" if judged.spread else "")
 
 
 def counts(judged: Sequence[Judged]) -> dict[str, int]:
-    """How many of each verdict."""
+    """How many of each verdict, and apart from them how many hold by construction."""
     found = Counter(each.verdict for each in judged)
-    return {each: found[each] for each in VERDICTS}
+    return {each: found[each] for each in (*VERDICTS, CONSTRUCTED)}
+
+
+def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """How many of all that count have the published sign; how many of the published numbers, those
+    too small to be judged apart, are within the band.
+    """
+    counted = [each for each in judged if each.verdict != CONSTRUCTED]
+    numbers = [each for each in counted if each.claim.published is not None and not each.claim.small]
+    signs = sum(each.verdict != FAILS for each in counted)
+    return (signs, len(counted)), (sum(each.verdict == HOLDS for each in numbers), len(numbers))
 
 
 def to_csv(judged: Sequence[Judged]) -> str:
     """All claims, one a row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    head = [
-        "id",
-        "figure",
-        "place",
-        "claim",
-        "kind",
-        "unit",
-        "published",
-        "measured",
-        "true",
-        "of",
-        "verdict",
-    ]
-    writer.writerow([*head, "recorded_traces", "reason"])
+    head = "id figure place claim kind unit published measured true of least greatest verdict"
+    writer.writerow([*head.split(), "recorded_traces", "reason", "reason_written"])
     for each in judged:
         claim = each.claim
         row = [claim.id, claim.figure, claim.place, claim.text, claim.kind, claim.unit]
-        row += [text(claim.published), text(each.measured), *(each.counted or ("", "")), each.verdict]
-        writer.writerow([*row, each.recorded, claim.reason if each.verdict != HOLDS else ""])
+        row += [text(claim.published), text(each.measured), *(each.counted or ("", ""))]
+        row += [text(end) for end in each.spread or (None, None)]
+        writer.writerow([*row, each.verdict, each.recorded, each.reason, each.reason_written])
     return out.getvalue()

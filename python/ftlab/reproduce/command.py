@@ -178,11 +178,15 @@ def summary(outcome: Outcome) -> str:
     """What is printed at the end: verdicts by paper, and those that do not hold."""
     names = [part.paper.name for part in outcome.parts]
     width = max(map(len, names), default=0)
-    lines = [f"{'':{width}}  " + "  ".join(claims.VERDICTS) + "  figures"]
+    columns = [*claims.VERDICTS, claims.CONSTRUCTED, "with the sign", "in the band", "figures"]
+    lines = [f"{'':{width}}  " + "  ".join(columns)]
     for part in outcome.parts:
-        counted = claims.counts(part.judged)
-        cells = [f"{number:>{len(name)}}" for name, number in counted.items()]
-        lines.append(f"{part.paper.name:{width}}  " + "  ".join(cells) + f"  {len(part.studies):>7}")
+        shares = [f"{so} of {of}" for so, of in claims.shares(part.judged)]
+        cells = [*claims.counts(part.judged).values(), *shares, len(part.studies)]
+        named = zip(columns, cells, strict=True)
+        lines.append(
+            f"{part.paper.name:{width}}  " + "  ".join(f"{cell:>{len(name)}}" for name, cell in named)
+        )
     for part in outcome.parts:
         lines += [_line(part.paper, each) for each in part.judged if each.verdict == claims.FAILS]
     lines.append(f"{outcome.run} runs, {outcome.reused} more from the cache")

@@ -294,6 +294,15 @@ class Expression:
                 return sum(map(bool, values)), len(values)
         return None
 
+    def spread(self, names: Mapping[str, Any]) -> tuple[float, float] | None:
+        """Of the first ``mean(change(...))`` in it: the least and the greatest of the changes."""
+        for node in ast.walk(self._tree):
+            match node:
+                case ast.Call(func=ast.Name(id="mean"), args=[ast.Call(func=ast.Name(id="change")) as inner]):
+                    values = _values(self._evaluated(inner, names))
+                    return (min(values), max(values)) if len(values) > 1 else None
+        return None
+
     def used(self) -> set[str]:
         """The names in it."""
         return {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}

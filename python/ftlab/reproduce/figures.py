@@ -291,17 +291,13 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
     """Points whose x is a value too: a course of time, a distribution."""
     import altair as alt
 
-    name = panel.values[0]
+    places = {row.labels: row.values[panel.x] for row in study.rows}
     rows = []
-    for row in study.rows:
-        labels = dict(zip(study.axes, row.labels, strict=True))
-        at, number = row.values[panel.x], row.values[name]
-        shown = all(
-            labels[axis] == wanted if isinstance(wanted, str) else labels[axis] in wanted
-            for axis, wanted in panel.where.items()
-        )
-        if shown and at is not None and number is not None:
-            rows.append({"_x": at, "_number": number, "_by": labels[panel.series] if panel.series else ""})
+    for bar in bars(study, panel):
+        at = places[tuple(bar.labels[axis] for axis in study.axes)]
+        if at is not None and bar.number is not None:
+            by = bar.labels[panel.series] if panel.series else ""
+            rows.append({"_x": at, "_number": bar.number, "_by": by})
     there = {row["_by"] for row in rows}
     series = [label for label in (study.labels(panel.series) if panel.series else [""]) if label in there]
     value = study.figure.value(panel.x)

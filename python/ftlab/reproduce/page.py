@@ -25,13 +25,19 @@ STYLE = """
 .repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid #8884; white-space: normal; }
 .repro td, .repro th { text-align: left; vertical-align: top; }
 .repro td.n, .repro th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.repro .holds, .repro .direction, .repro .fails { white-space: nowrap; }
+.repro .holds, .repro .direction, .repro .fails, .repro .constructed { white-space: nowrap; }
 .repro .holds { color: #00805a; } .repro .direction { color: #9a6700; } .repro .fails { color: #c0400a; }
 .repro figure { margin: 1em 0; overflow-x: auto; } .repro figure svg { max-width: 100%; height: auto; }
 .repro .reason { font-size: .92em; opacity: .8; padding-left: 2em; }
 .repro .note { max-width: 60em; opacity: .8; } .repro section { margin-bottom: 2em; }
 """
-_CLASS = {judging.HOLDS: "holds", judging.DIRECTION: "direction", judging.FAILS: "fails"}
+_CLASS = {
+    judging.HOLDS: "holds",
+    judging.SIGN: "holds",
+    judging.DIRECTION: "direction",
+    judging.FAILS: "fails",
+    judging.CONSTRUCTED: "constructed",
+}
 
 
 @dataclass
@@ -70,25 +76,33 @@ def _mode(quick: bool) -> str:
 
 _RULES = """
 The copies of the papers at hand hold no pictures: published are the numbers in their text and tables
-alone; points of a figure that the text does not name are ftlab's own. A claim <b>holds</b> if the sign is
+alone; points of a figure that the text does not name are ftlab's own. A change <b>holds</b> if the sign is
 the published one and the number within 5 percentage points or 25&nbsp;% of the published, whichever is
-larger; it <b>holds in direction</b> if the sign alone agrees; an amount has no direction. Verdicts are
-computed; the reasons given for those that do not hold are written by hand and dated.
+larger; it <b>holds in direction</b> if the sign alone agrees. Of a published change below 5&nbsp;% no more
+than the sign is judged (<b>sign only</b>). An amount has no direction: it holds within 25&nbsp;%, and in per
+cent within 5 points too. What holds <b>by construction</b> (a worked example, arithmetic, the target of a
+fit) is not counted. In brackets, of a mean of changes: the least and the greatest of them. Verdicts are
+computed, and so are the figures in the reasons for what does not hold; their words are written by hand and
+dated.
 """.strip()
 
 
 def _summary(parts: Sequence[Part]) -> str:
-    head = "<tr><th>paper</th>" + "".join(f'<th class="n">{each}</th>' for each in judging.VERDICTS)
-    rows = [head + '<th class="n">claims</th><th>figures and tables</th></tr>']
+    columns = [*judging.VERDICTS, "claims", "with the sign", "in the band", judging.CONSTRUCTED]
+    head = "<tr><th>paper</th>" + "".join(f'<th class="n">{each}</th>' for each in columns)
+    rows = [head + "<th>figures and tables</th></tr>"]
     for part in parts:
         counts = judging.counts(part.judged)
-        cells = "".join(f'<td class="n">{number}</td>' for number in counts.values())
+        constructed = counts.pop(judging.CONSTRUCTED)
+        shares = [f"{so} of {of}" for so, of in judging.shares(part.judged)]
+        cells = [*counts.values(), sum(counts.values()), *shares, constructed]
         links = ", ".join(
             f'<a href="#{_id(part, figure.id)}">{_text(label(figure))}</a>' for figure in _chosen(part)
         )
         rows.append(
-            f'<tr><td><a href="#{_text(part.paper.name)}">{_text(part.paper.short)}</a></td>{cells}'
-            f'<td class="n">{len(part.judged)}</td><td>{links}</td></tr>'
+            f'<tr><td><a href="#{_text(part.paper.name)}">{_text(part.paper.short)}</a></td>'
+            + "".join(f'<td class="n">{cell}</td>' for cell in cells)
+            + f"<td>{links}</td></tr>"
         )
     return f'<h2>Verdicts</h2><table id="verdicts">{"".join(rows)}</table>'
 
@@ -121,7 +135,7 @@ def _paper(part: Part) -> str:
         previous = ""
         for each in part.judged:
             rows.append(_claim(part, each, previous))
-            previous = each.claim.reason if each.verdict != judging.HOLDS else previous
+            previous = each.reason or previous
         pieces.append(f'<table class="claims">{"".join(rows)}</table>')
     if paper.not_claims:
         items = "".join(f"<li>{_text(each)}</li>" for each in paper.not_claims)
@@ -134,21 +148,21 @@ def _claim(part: Part, each: Judged, previous: str) -> str:
     """A row, and one below it with the reason, which is not said twice on end (``previous``)."""
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
+    made = claim.construction if each.verdict == judging.CONSTRUCTED else ""
+    verdict = f"{each.verdict} ({made})" if made else each.verdict
     cells = [
         f"<td>{_text(claim.text)}</td><td>{_text(claim.place)}</td>",
         f'<td><a href="#{_id(part, figure.id)}">{_text(label(figure))}</a></td>',
         f'<td class="n">{_text(judging.published_text(claim))}</td>',
         f'<td class="n">{_text(judging.measured_text(each))}</td>',
-        f'<td class="{_CLASS[each.verdict]}">{each.verdict}</td>',
+        f'<td class="{_CLASS[each.verdict]}">{_text(verdict)}</td>',
         f'<td class="n">{_text(each.recorded)}</td>',
     ]
     row = f'<tr id="{_id(part, f"claim-{claim.id}")}">{"".join(cells)}</tr>'
-    if each.verdict == judging.HOLDS or not claim.reason:
+    if not each.reason or each.reason == previous:
         return row
-    written = f"({_text(claim.reason_written)})"
-    return (
-        row + f'<tr><td class="reason" colspan="7">{_text(claim.reason)} <small>{written}</small></td></tr>'
-    )
+    said = f"{_text(each.reason)} <small>({_text(each.reason_written)})</small>"
+    return row + f'<tr><td class="reason" colspan="7">{said}</td></tr>'
 
 
 def _figure(part: Part, figure: Figure) -> str:

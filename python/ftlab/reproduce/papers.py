@@ -13,7 +13,7 @@ from typing import Any
 
 from ftlab._core import UserError
 from ftlab.configs import read_toml, to_text
-from ftlab.reproduce.expression import Expression
+from ftlab.reproduce.expression import FUNCTIONS, Expression
 
 CALIBRATED = "calibrated"
 RECORDED = "recorded"
@@ -24,8 +24,14 @@ EXTRA_AXES = {"runs": (), "requests": ("request",), "points": ("point",)}
 MEASURES = ("run", "workload", "shared-entries")
 """How a cell may be measured (`ftlab.reproduce.measure`)."""
 
+SMALL = 5.0
+"""Per cent: of a published change below it the sign alone is judged."""
+
 MOST_RUNS = 10_000
 """Of a figure; more are a slip in its axes."""
+
+CONSTRUCTIONS = ("worked example", "arithmetic", "target of a fit")
+"""Why a claim holds by construction, so that it says nothing for or against."""
 
 MARKS = ("bars", "stack", "lines", "points", "steps", "table")
 """How a panel is drawn; a table is written, not drawn."""
@@ -159,6 +165,20 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why a claim does not come out, as far as known; written by hand, but for its figures."""
+
+    parts: tuple[str | tuple[Expression, str], ...]
+    """Words, and in their places what was measured: an expression with how its number is written."""
+    written: str
+    """When."""
+
+    def used(self) -> set[str]:
+        """The names in its expressions."""
+        return {name for part in self.parts if not isinstance(part, str) for name in part[0].used()}
+
+
+@dataclass(frozen=True)
 class Claim:
     """Something the paper says."""
 
@@ -172,10 +192,14 @@ class Claim:
     kind: str
     """"change" (a sign matters), "level" (an amount), "direction" (true or not)."""
     measure: Expression
-    reason: str
-    """Why it does not come out, as far as known; written by hand."""
-    reason_written: str
-    """When, and with what."""
+    construction: str = ""
+    """One of CONSTRUCTIONS, if it holds by construction."""
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def small(self) -> bool:
+        """Whether it is a change too small for its number to be judged: the sign alone is."""
+        return self.kind == "change" and self.unit == "%" and abs(self.published or 0) < SMALL
 
 
 @dataclass(frozen=True)
@@ -262,6 +286,10 @@ def _check(paper: Paper, folder: Path) -> None:
         if claim.id in seen:
             raise UserError(f"{folder / 'published.toml'}: the claim {claim.id!r} stands there twice")
         seen.add(claim.id)
+        values = {value.name for value in known[claim.figure].values}
+        names = {name.replace("-", "_") for name in known} | values | FUNCTIONS.keys()
+        for unknown in {name for reason in claim.reasons for name in reason.used()} - names:
+            raise UserError(f"{folder / 'published.toml'}: {claim.id}: its reason knows no {unknown!r}")
     for number in paper.numbers:
         figure = known[number.figure]
         if number.value not in {value.name for value in figure.values}:
@@ -558,7 +586,18 @@ def _numbers(table: _Table) -> Iterable[Published]:
         each.done()
 
 
+def _reason(table: _Table, text: str) -> Reason:
+    pieces = re.split(r"\{([^{}]*)\}", " ".join(text.split()))
+    parts: list[str | tuple[Expression, str]] = []
+    for at, piece in enumerate(pieces):
+        expression, _, form = piece.partition(" as ")
+        where = f"{table.path}: {table.where}reason"
+        parts.append((Expression(expression, where), form.strip() or ".3g") if at % 2 else piece)
+    return Reason(tuple(parts), table.text("written"))
+
+
 def _claims(table: _Table) -> Iterable[Claim]:
+    shared = {name: _reason(inner, inner.text("text")) for name, inner in table.table("reason").items()}
     for each in table.tables("claim"):
         name = each.text("id")
         number = each.number("published") if each.has("published") else None
@@ -572,15 +611,25 @@ def _claims(table: _Table) -> Iterable[Claim]:
             unit=each.text("unit", "" if number is None else "%"),
             kind=kind,
             measure=Expression(each.text("measure"), f"{table.path}: claim {name}"),
-            reason=each.text("reason", ""),
-            reason_written=each.text("reason_written", ""),
+            construction=each.text("construction", ""),
+            reasons=tuple(_reasons(each, shared)),
         )
         each.done()
         if kind not in ("change", "level", "direction") or (kind == "direction") != (number is None):
             raise each.wrong("kind", f"{kind!r}: change or level with a published number, else direction")
-        if bool(claim.reason) != bool(claim.reason_written):
-            raise each.wrong("reason", "a reason says when it was written, and the other way round")
+        if claim.construction not in ("", *CONSTRUCTIONS):
+            raise each.wrong("construction", f"{claim.construction!r}; it is {' or '.join(CONSTRUCTIONS)}")
         yield claim
+
+
+def _reasons(claim: _Table, shared: Mapping[str, Reason]) -> Iterable[Reason]:
+    """A claim's own reason, then those that it shares with others."""
+    if claim.has("reason") or claim.has("written"):
+        yield _reason(claim, claim.text("reason"))
+    for name in claim.texts("reasons"):
+        if name not in shared:
+            raise claim.wrong("reasons", f"no reason {name!r}; there are: {', '.join(shared)}")
+        yield shared[name]
 
 
 @dataclass(frozen=True)
