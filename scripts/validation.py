@@ -76,11 +76,11 @@ As the sources of SSDSim 2.1 (`flash.c`) and MQSim (`NVM_PHY_ONFI_NVDDR2.cpp` an
 - **Independent dies.** Dies and planes of a chip add capacity alone unless `flash.interleave` and
   `flash.multi_plane` say otherwise. MQSim's dies always work side by side, SSDSim's with its interleave
   command.
-- **Order on the bus.** First come, first served, commands among transfers; with `flash.bus =
-  "commands-first"` waiting commands of reads and erases go before transfers. SSDSim serves reads before writes,
-  and the data of the lowest chip first; MQSim sends the data of reads that wait, in their order, then
-  asks its scheduler. The event model has `commands-first` and `reads-first` beside `fcfs`: below is what the
-  order alone changes.
+- **Order on the bus.** First come, first served, commands among transfers; with
+  `flash.bus = "commands-first"` waiting commands of reads and erases go before transfers. SSDSim serves reads
+  before writes, and the data of the lowest chip first; MQSim sends the data of reads that wait, in their
+  order, then asks its scheduler. The event model has `commands-first` and `reads-first` beside `fcfs`: below
+  is what the order alone changes.
 - **Whole-page transfers.** Every touched logical page crosses the bus whole. With both others a transfer is
   as long as the sectors are many. Requests of whole aligned pages are not concerned.
 
