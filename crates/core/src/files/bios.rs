@@ -1,6 +1,6 @@
 //! Block I/Os: how they are submitted, and what follows when they have landed.
 
-use super::check::Version;
+use super::check::VersionOf;
 use super::stats::Reason;
 use super::{Blocked, FileHost};
 use crate::files::cache::PAGE;
@@ -47,7 +47,7 @@ pub(super) struct Bio {
 
 /// A direct request under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Direct {
+pub(super) struct DirectRequest {
     pub client: u32,
     pub op: FileOp,
     pub begun_ns: u64,
@@ -163,7 +163,7 @@ impl FileHost {
 
     /// Check mode: a write reached the device; `version` is an LPN's there. To be called before
     /// [`FileHost::completed`].
-    pub fn landed(&mut self, request: &Request, version: Version) {
+    pub fn landed(&mut self, request: &Request, version: VersionOf) {
         let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
         let mut id = request.tag;
         while id != NONE {

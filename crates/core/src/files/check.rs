@@ -16,7 +16,7 @@ use crate::workload::Op;
 #[derive(Clone, Copy, Debug, Default)]
 struct Landed {
     token: u64,
-    /// Version of its logical page when it landed.
+    /// VersionOf of its logical page when it landed.
     version: u32,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Check {
     paging: Paging,
 }
 
-/// Version of a logical page on the device; `None`: it has no data.
-pub(super) type Version<'a> = &'a dyn Fn(u32) -> Option<u32>;
+/// VersionOf of a logical page on the device; `None`: it has no data.
+pub(super) type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 impl Check {
     /// For a device of so many blocks.
@@ -98,7 +98,7 @@ impl Check {
     }
 
     /// A block I/O reached the device.
-    pub(super) fn landed(&mut self, bio: &Bio, version: Version) {
+    pub(super) fn landed(&mut self, bio: &Bio, version: VersionOf) {
         let token = match bio.op {
             Op::Write => bio.token,
             Op::Trim => 0,
@@ -110,7 +110,7 @@ impl Check {
     }
 
     /// Checks what was promised since the last call.
-    pub(super) fn verify(&mut self, fs: &Fs, version: Version) -> Result<(), String> {
+    pub(super) fn verify(&mut self, fs: &Fs, version: VersionOf) -> Result<(), String> {
         let promises = std::mem::take(&mut self.promises);
         promises.iter().try_for_each(|promise| match *promise {
             Promise::Synced { inode, mark } => {
@@ -130,7 +130,7 @@ impl Check {
         [inode, index]: [u32; 2],
         mark: u64,
         fs: &Fs,
-        version: Version,
+        version: VersionOf,
         what: &str,
     ) -> Result<(), String> {
         let token = self.token(inode, index);

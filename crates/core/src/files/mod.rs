@@ -32,13 +32,13 @@ use crate::files::fs::{BLOCK, Fs, Tid};
 use crate::host::sched::needs;
 use crate::request::Paging;
 use crate::util::{NONE, Slab};
-use bios::{Bio, Direct};
-use check::{Check, Version};
+use bios::{Bio, DirectRequest};
+use check::{Check, VersionOf};
 use ops::Active;
 use settings::{Files, Settings};
 pub use stats::Done;
 use stats::Stats;
-use writeback::{Commit, Flusher};
+use writeback::Commit;
 
 /// Why a client does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,21 @@ struct ClientState {
     last_read: (u32, u64, u32),
 }
 
+impl ClientState {
+    fn new((directory, client): (u32, Client)) -> ClientState {
+        ClientState {
+            client,
+            directory,
+            files: Vec::new(),
+            active: None,
+            blocked: Blocked::No,
+            outstanding: 0,
+            done: false,
+            last_read: (NONE, 0, 0),
+        }
+    }
+}
+
 /// The host above the block layer.
 pub struct FileHost {
     config: Files,
@@ -86,7 +101,8 @@ pub struct FileHost {
     /// One slot for each client, then the flusher, the commit timer and the ends of the window.
     clock: Clock,
     window_ns: Option<(u64, u64)>,
-    flusher: Flusher,
+    /// The flusher writes data that became dirty then or before, if it has any such to write.
+    old_ns: Option<u64>,
     commit: Commit,
     bios: Slab<Bio>,
     /// Block I/Os not handed over, each with its number. Where the numbers differ the block I/O has left out of
@@ -98,7 +114,7 @@ pub struct FileHost {
     /// Writes of cached pages in the outbox by block, if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
-    directs: Slab<Direct>,
+    directs: Slab<DirectRequest>,
     arrived: u64,
     /// Clients that wait because too much is dirty.
     throttled: u32,
@@ -136,7 +152,7 @@ impl FileHost {
             policy,
             clock: Clock::new(count + 3),
             window_ns: clients.window_ns,
-            flusher: Flusher::new(&settings.files),
+            old_ns: None,
             commit: Commit::default(),
             bios: Slab::default(),
             outbox: VecDeque::new(),
@@ -151,19 +167,7 @@ impl FileHost {
             scratch: Vec::new(),
             check: check.then(|| Check::new(settings.user_bytes() / PAGE, paging)),
             stats: Stats::new(&clients, histograms),
-            clients: (0..)
-                .zip(clients.clients)
-                .map(|(directory, client)| ClientState {
-                    client,
-                    directory,
-                    files: Vec::new(),
-                    active: None,
-                    blocked: Blocked::No,
-                    outstanding: 0,
-                    done: false,
-                    last_read: (NONE, 0, 0),
-                })
-                .collect(),
+            clients: (0..).zip(clients.clients).map(ClientState::new).collect(),
             fs,
         };
         (0..count).for_each(|client| host.clock.set(client, 0));
@@ -254,7 +258,7 @@ impl FileHost {
     ///
     /// # Errors
     /// What is lost or stale, in words.
-    pub fn verify(&mut self, version: Version) -> Result<(), String> {
+    pub fn verify(&mut self, version: VersionOf) -> Result<(), String> {
         match &mut self.check {
             Some(check) => check.verify(&self.fs, version),
             None => Ok(()),

@@ -1,6 +1,6 @@
 //! Reads and writes of files, through the page cache and past it.
 
-use super::bios::{Direct, For};
+use super::bios::{DirectRequest, For};
 use super::ops::Stage;
 use super::{Blocked, FileHost};
 use crate::files::cache::PAGE;
@@ -141,7 +141,7 @@ impl FileHost {
             _ => unreachable!("only reads and writes go past the page cache"),
         };
         let inode = self.inode(client, file);
-        let id = self.directs.insert(Direct { client, op, begun_ns: self.now_ns, bios: 0 });
+        let id = self.directs.insert(DirectRequest { client, op, begun_ns: self.now_ns, bios: 0 });
         self.clients[client as usize].outstanding += 1;
         // Runs of consecutive blocks, the ends cut to the bytes asked for.
         let mut at = offset;
@@ -174,7 +174,7 @@ impl FileHost {
         if direct.bios > 0 {
             return;
         }
-        let Direct { client, op, begun_ns, .. } = *direct;
+        let DirectRequest { client, op, begun_ns, .. } = *direct;
         self.directs.release(id);
         self.stats.operation(&op, begun_ns, self.now_ns);
         let state = &mut self.clients[client as usize];

@@ -11,7 +11,6 @@
 //! no room for a transaction the oldest one's blocks go in place first.
 
 use super::bios::For;
-use super::settings::Files;
 use super::stats::Reason;
 use super::{Blocked, FileHost, share};
 use crate::clock::NEVER;
@@ -22,23 +21,9 @@ use crate::workload::Op;
 /// Pages of a file that the flusher submits before it looks at the queue again.
 const CHUNK: u32 = 1024;
 
-/// What the flusher is at.
-#[derive(Clone, Debug)]
-pub(super) struct Flusher {
-    period_ns: Option<u64>,
-    /// Data that became dirty then or before is old.
-    old_ns: Option<u64>,
-}
-
-impl Flusher {
-    pub(super) fn new(files: &Files) -> Flusher {
-        Flusher { period_ns: files.writeback_ns, old_ns: None }
-    }
-}
-
 /// Where a commit is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum CommitStage {
     #[default]
     Idle,
     /// Waits for room in the ring.
@@ -58,7 +43,7 @@ enum Stage {
 /// The commit under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commit {
-    stage: Stage,
+    stage: CommitStage,
     /// Everything up to this is asked for.
     wanted: Tid,
     /// Block I/Os of the stage not landed.
@@ -68,17 +53,17 @@ pub(super) struct Commit {
 impl FileHost {
     /// The flusher looks for old data.
     pub(super) fn wake_flusher(&mut self) {
-        let Some(period_ns) = self.flusher.period_ns else { return };
-        self.flusher.old_ns = self.now_ns.checked_sub(self.config.expire_ns);
+        let Some(period_ns) = self.config.writeback_ns else { return };
+        self.old_ns = self.now_ns.checked_sub(self.config.expire_ns);
         self.clock.set(self.flusher_slot(), self.now_ns + period_ns);
-        if self.flusher.old_ns.is_some() {
+        if self.old_ns.is_some() {
             self.write_old_buffers();
         }
     }
 
     /// Metadata blocks that have been dirty for long go in place.
     fn write_old_buffers(&mut self) {
-        let old_ns = self.flusher.old_ns.expect("there is a limit");
+        let old_ns = self.old_ns.expect("there is a limit");
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
         let which = |buffer: &crate::files::fs::Buffer| buffer.is_writable() && buffer.dirtied_ns <= old_ns;
@@ -98,9 +83,9 @@ impl FileHost {
     /// The flusher goes on while the queue takes what it submits.
     pub(super) fn write_back(&mut self) {
         while self.outbox.is_empty() {
-            let old = self.flusher.old_ns.and_then(|old_ns| self.first_dirty(old_ns));
-            if self.flusher.old_ns.is_some() && old.is_none() {
-                self.flusher.old_ns = None;
+            let old = self.old_ns.and_then(|old_ns| self.first_dirty(old_ns));
+            if self.old_ns.is_some() && old.is_none() {
+                self.old_ns = None;
             }
             let background = u64::from(self.cache.dirty) * PAGE > self.background_bytes();
             let (inode, reason) = match old {
@@ -166,7 +151,7 @@ impl FileHost {
 
     fn start_commit(&mut self) {
         let running = &self.fs.journal.running;
-        if !matches!(self.commit.stage, Stage::Idle | Stage::Room)
+        if !matches!(self.commit.stage, CommitStage::Idle | CommitStage::Room)
             || self.commit.wanted < running.tid
             || running.begun_ns.is_none()
         {
@@ -174,14 +159,14 @@ impl FileHost {
         }
         let (free, _) = self.fs.journal.room();
         if free < running.log_blocks() {
-            self.commit.stage = Stage::Room;
+            self.commit.stage = CommitStage::Room;
             return self.make_room();
         }
         let files = self.fs.journal.begin_commit().files.clone();
         let slot = self.commit_slot();
         self.clock.set(slot, NEVER);
         self.stats.file_system.commits += 1;
-        self.commit.stage = Stage::Data;
+        self.commit.stage = CommitStage::Data;
         for inode in files {
             self.flush_file(inode, u32::MAX, Reason::Ordered);
         }
@@ -206,21 +191,21 @@ impl FileHost {
 
     /// A copy is in place: a commit that waits for room looks again.
     pub(super) fn room_in_journal(&mut self) {
-        if self.commit.stage == Stage::Room {
+        if self.commit.stage == CommitStage::Room {
             self.start_commit();
         }
     }
 
     /// Goes on to the log if the data of all its files has landed.
     pub(super) fn ordered_data_landed(&mut self) {
-        if self.commit.stage != Stage::Data {
+        if self.commit.stage != CommitStage::Data {
             return;
         }
         let commit = self.fs.journal.committing.as_ref().expect("one is under way");
         if commit.files.iter().any(|&inode| self.cache.busy_of(inode) > 0) {
             return;
         }
-        self.commit.stage = Stage::Log;
+        self.commit.stage = CommitStage::Log;
         self.commit.left = commit.log_blocks() - 1;
         for _ in 0..self.commit.left {
             self.write_log();
@@ -240,16 +225,16 @@ impl FileHost {
             return;
         }
         let next = match self.commit.stage {
-            Stage::Log if self.config.barriers => Stage::FlushBefore,
-            Stage::Log | Stage::FlushBefore => Stage::Block,
-            Stage::Block if self.config.barriers => Stage::FlushAfter,
-            _ => Stage::Idle,
+            CommitStage::Log if self.config.barriers => CommitStage::FlushBefore,
+            CommitStage::Log | CommitStage::FlushBefore => CommitStage::Block,
+            CommitStage::Block if self.config.barriers => CommitStage::FlushAfter,
+            _ => CommitStage::Idle,
         };
         self.commit.stage = next;
         self.commit.left = 1;
         match next {
-            Stage::FlushBefore | Stage::FlushAfter => self.submit(Op::Flush, 0, 0, For::Commit),
-            Stage::Block => self.write_log(),
+            CommitStage::FlushBefore | CommitStage::FlushAfter => self.submit(Op::Flush, 0, 0, For::Commit),
+            CommitStage::Block => self.write_log(),
             _ => self.committed(),
         }
     }

@@ -26,7 +26,7 @@ use merge::Merging;
 
 /// Requests that were chosen and not handed over.
 #[derive(Clone, Copy, Debug, Default)]
-enum Feed {
+enum Chosen {
     /// None: the next hand-over needs a decision.
     #[default]
     Nothing,
@@ -52,7 +52,7 @@ pub struct Host {
     /// All pending requests in order of arrival, where a deadline or a scheduler by blocks asks for it.
     ages: Ages,
     aged: bool,
-    feed: Feed,
+    feed: Chosen,
     /// A regular dispatch has been made since the deadlines were looked at.
     deadlines_due: bool,
     merging: Option<Merging>,
@@ -79,7 +79,7 @@ impl Host {
             needs,
             pending: 0,
             ages: Ages::default(),
-            feed: Feed::Nothing,
+            feed: Chosen::Nothing,
             deadlines_due: false,
             merging,
             blocks,
@@ -105,8 +105,8 @@ impl Host {
     /// Requests in the pending queue, and those chosen but not handed over.
     pub fn waiting(&self) -> u32 {
         let chosen = match &self.feed {
-            Feed::Nothing => 0,
-            Feed::Batch(queue) | Feed::Expired(queue) => queue.len(),
+            Chosen::Nothing => 0,
+            Chosen::Batch(queue) | Chosen::Expired(queue) => queue.len(),
         };
         self.pending + chosen
     }
@@ -153,7 +153,7 @@ impl Host {
     #[inline]
     pub fn is_held(&self) -> bool {
         match &self.feed {
-            Feed::Batch(queue) if self.needs.blocks => self.blocks.holds(&self.pool[queue.head()]),
+            Chosen::Batch(queue) if self.needs.blocks => self.blocks.holds(&self.pool[queue.head()]),
             _ => false,
         }
     }
@@ -168,12 +168,12 @@ impl Host {
     #[inline]
     fn feed(&mut self) -> Option<u32> {
         let queue = match &mut self.feed {
-            Feed::Nothing => return None,
-            Feed::Batch(queue) | Feed::Expired(queue) => queue,
+            Chosen::Nothing => return None,
+            Chosen::Batch(queue) | Chosen::Expired(queue) => queue,
         };
         let id = queue.pop(&mut self.pool);
         if queue.is_empty() {
-            self.feed = Feed::Nothing;
+            self.feed = Chosen::Nothing;
         }
         id
     }
@@ -261,7 +261,7 @@ impl Host {
             expired.push(id, &mut self.pool);
         }
         if !expired.is_empty() {
-            self.feed = Feed::Expired(expired);
+            self.feed = Chosen::Expired(expired);
         }
     }
 
@@ -284,7 +284,7 @@ impl Host {
                     self.leave(id);
                     id = self.pool.behind(id);
                 }
-                self.feed = Feed::Batch(queue);
+                self.feed = Chosen::Batch(queue);
                 if self.is_held() {
                     return None;
                 }

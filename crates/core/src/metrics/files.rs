@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::report::{Flash, Merges};
+use super::merges::Merges;
+use super::report::Flash;
 use super::series::SeriesReport;
 use super::summary::Summary;
 

@@ -5,6 +5,7 @@ mod health;
 mod histogram;
 mod intervals;
 mod maps;
+mod merges;
 mod precondition;
 mod report;
 mod series;
@@ -17,10 +18,10 @@ pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealth
 pub use histogram::Histogram;
 pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport, SeriesByCause};
 pub use maps::{EraseMap, MissCurve, MissCurves};
+pub use merges::{Merge, Merges};
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
-    ByCause, Conflicts, DeviceQueue, Flash, Mapping, Merge, Merges, Report, Scheduler, Sources, Trace, Waf,
-    Wear,
+    ByCause, Conflicts, DeviceQueue, Flash, Mapping, Report, Scheduler, Sources, Trace, Waf, Wear,
 };
 pub use series::{Series, SeriesReport};
 pub use settings::Results;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Health, Histogram, ParallelOperations, Parts, Preconditioning, Recorder, Summary, Utilization};
+use super::{
+    Health, Histogram, Merges, ParallelOperations, Parts, Preconditioning, Recorder, Summary, Utilization,
+};
 use crate::device::Device;
 use crate::device::settings::Settings;
 use crate::flash::{Cause, Counts};
-use crate::ftl::hybrid::merges::{MergeCount, MergeKind, MergeStats};
 use crate::ftl::{Ftl, Inspect};
 use crate::workload::SourceSummary;
 
@@ -185,53 +186,6 @@ impl Flash {
             erases: by_cause(&counts.erases),
             busy_ns: by_cause(&counts.busy_ns),
             program_time,
-        }
-    }
-}
-
-/// Merges of one kind.
-#[derive(Clone, Debug, Serialize)]
-pub struct Merge {
-    /// How many.
-    pub count: u64,
-    /// Pages copied by them; of padded switch merges the padding pages programmed.
-    pub pages_copied: u64,
-    /// Their time, ns: copies and erasures, and the padding.
-    pub busy_ns: u64,
-    /// busy_ns / that of the host's own operations (cause host); absent without any.
-    pub cost_ratio: Option<f64>,
-}
-
-/// `merges`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Merges {
-    /// Full merges.
-    pub full: Merge,
-    /// Partial merges.
-    pub partial: Merge,
-    /// Switch merges.
-    #[serde(rename = "switch")]
-    pub switched: Merge,
-    /// Switch merges after padding.
-    pub padded_switch: Merge,
-    /// Cooperative switch merges.
-    pub cooperative: Merge,
-}
-
-impl Merges {
-    /// The section of these merges, beside `host_ns` of operations of cause `host`.
-    pub fn new(stats: &MergeStats, host_ns: u64) -> Merges {
-        let of = |kind| {
-            let MergeCount { count, pages_copied, busy_ns } = stats.of(kind);
-            let cost_ratio = ratio(busy_ns, host_ns);
-            Merge { count, pages_copied, busy_ns, cost_ratio }
-        };
-        Merges {
-            full: of(MergeKind::Full),
-            partial: of(MergeKind::Partial),
-            switched: of(MergeKind::Switch),
-            padded_switch: of(MergeKind::PaddedSwitch),
-            cooperative: of(MergeKind::Cooperative),
         }
     }
 }

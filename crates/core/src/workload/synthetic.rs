@@ -14,7 +14,7 @@ use super::settings::{Pattern, Synthetic};
 use super::{Op, Record, Scatter, Source, SourceError};
 use crate::config::SizeMix;
 use crate::util::{below, stream};
-use arrivals::Arrivals;
+use arrivals::ArrivalProcess;
 use mix::Mix;
 use rand::RngCore;
 use rand_distr::{Distribution, Zipf};
@@ -38,7 +38,7 @@ pub struct Generator {
     rng: Xoshiro256PlusPlus,
     requests: u64,
     made: u64,
-    arrivals: Arrivals,
+    arrivals: ArrivalProcess,
     mix: Mix,
     op: Op,
     /// Of reads, and of the others.
@@ -58,7 +58,7 @@ impl Generator {
     pub fn new(synthetic: &Synthetic, user_bytes: u64, seed: u64) -> Generator {
         let mut rng = stream(seed, "workload");
         let places = Places::new(synthetic, user_bytes, &mut rng);
-        let arrivals = Arrivals::new(synthetic);
+        let arrivals = ArrivalProcess::new(synthetic);
         Generator {
             rng,
             requests: synthetic.requests,

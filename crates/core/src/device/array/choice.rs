@@ -105,12 +105,8 @@ impl Overlap {
         let [read, other] = best;
         let read_goes = other == NONE
             || read != NONE
-                && if self.options.out_of_order {
-                    self.number(read) < self.number(other)
-                        || self.dies[die as usize].passed < self.options.max_passed
-                } else {
-                    self.number(read) < self.number(other)
-                };
+                && (self.number(read) < self.number(other)
+                    || self.options.out_of_order && self.dies[die as usize].passed < self.options.max_passed);
         let chosen = if read_goes { read } else { other };
         (chosen != NONE).then_some(chosen)
     }
@@ -199,9 +195,7 @@ impl Overlap {
             waiting,
         ];
         heads.into_iter().find_map(|head| {
-            let some = |slot: u32| (slot != NONE).then_some(slot);
-            let mut line = std::iter::successors(some(head), |&slot| some(frame.steps[slot].behind));
-            line.find(|&slot| {
+            frame.steps.line(head).find(|&slot| {
                 let step = &frame.steps[slot].step;
                 step.chip == unit && step.operation != Operation::Read
             })
@@ -212,11 +206,7 @@ impl Overlap {
     fn shares_block(&self, frame: &Frame, group: &Group, slot: u32) -> bool {
         let block = |page| if page == NONE { NONE } else { self.pages_per_block.div(page) };
         let wanted = block(frame.steps[slot].step.page);
-        let mut at = group.head;
-        while at != NONE && (wanted == NONE || block(frame.steps[at].step.page) != wanted) {
-            at = frame.steps[at].behind;
-        }
-        at != NONE
+        wanted != NONE && frame.steps.line(group.head).any(|at| block(frame.steps[at].step.page) == wanted)
     }
 
     /// Whether a read waits that may interrupt an operation.
@@ -236,11 +226,7 @@ impl Overlap {
     }
 
     fn belongs(&self, frame: &Frame, group: &Group, owner: u32) -> bool {
-        let mut at = group.head;
-        while at != NONE && frame.steps[at].owner != owner {
-            at = frame.steps[at].behind;
-        }
-        at != NONE
+        frame.steps.line(group.head).any(|at| frame.steps[at].owner == owner)
     }
 
     /// Counts a read that goes ahead of an older program or erasure.

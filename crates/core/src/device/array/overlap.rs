@@ -218,12 +218,8 @@ impl Overlap {
 
     /// The cells begin to work on an operation.
     fn work_cells(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
-        let mut at = self.dies[die as usize].groups[index].head;
-        let mut cell_ns = 0;
-        while at != NONE {
-            cell_ns = cell_ns.max(frame.steps[at].step.cell_ns);
-            at = frame.steps[at].behind;
-        }
+        let head = self.dies[die as usize].groups[index].head;
+        let cell_ns = frame.steps.line(head).map(|at| frame.steps[at].step.cell_ns).max().unwrap_or(0);
         let group = &mut self.dies[die as usize].groups[index];
         group.phase = Phase::Cells;
         group.since_ns = now_ns;

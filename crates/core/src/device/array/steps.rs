@@ -86,6 +86,12 @@ impl Steps {
         slot
     }
 
+    /// A step and those behind it in its queue or operation.
+    pub fn line(&self, head: u32) -> impl Iterator<Item = u32> + '_ {
+        let some = |slot: u32| (slot != NONE).then_some(slot);
+        std::iter::successors(some(head), move |&slot| some(self[slot].behind))
+    }
+
     #[inline]
     pub fn reference(&self, slot: u32) -> Reference {
         (slot, self.steps[slot as usize].version)

@@ -40,7 +40,7 @@ pub(super) const MOST_CHIPS: u32 = 1024;
 
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Waiter {
     /// Where the queue of its chips is kept.
     window: u32,
     /// Next request with the same chips.
@@ -55,7 +55,7 @@ struct Entry {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Batch {
+struct ChipBatch {
     /// From 1, one counter for both halves.
     number: u64,
     /// Members that have not issued.
@@ -69,7 +69,7 @@ struct Batch {
 struct HalfQueue {
     windows: Windows,
     /// Live batches and the gone ones between and shortly before them, in order of creation.
-    batches: Vec<Batch>,
+    batches: Vec<ChipBatch>,
     /// Chips of each of `batches`; all ones when it is gone.
     sets: Vec<u64>,
     /// Place of `batches[0]`, and of the first live batch.
@@ -84,7 +84,7 @@ pub(super) struct ChipBatches<const CHANNELS: bool> {
     /// Words of a set of chips.
     words: usize,
     halves: [HalfQueue; 2],
-    entries: Vec<Entry>,
+    entries: Vec<Waiter>,
     ages: Ages,
     /// Requests issued since the oldest became the oldest.
     passed: u32,
@@ -174,7 +174,7 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
         let number = batch.number;
         self.ages.push(id, pool);
         self.nothing_since = None;
-        let entry = Entry { window, behind: NONE, channel, number, batch: place, arrival: self.arrived };
+        let entry = Waiter { window, behind: NONE, channel, number, batch: place, arrival: self.arrived };
         self.arrived += 1;
         if id as usize >= self.entries.len() {
             self.entries.resize(id as usize + 1, entry);
@@ -199,7 +199,7 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
 
     #[inline]
     fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
-        let Entry { number, channel, .. } = self.entries[id as usize];
+        let Waiter { number, channel, .. } = self.entries[id as usize];
         Some((number, channel))
     }
 
@@ -221,7 +221,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
         let at = (place - queue.base) as usize;
         if at == queue.batches.len() {
             self.created += 1;
-            queue.batches.push(Batch { number: self.created, waiting: 0, channels: NONE });
+            queue.batches.push(ChipBatch { number: self.created, waiting: 0, channels: NONE });
             queue.sets.extend_from_slice(&self.mask);
         } else {
             join(&mut queue.sets[at * self.words..(at + 1) * self.words], &self.mask);
@@ -268,7 +268,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
     fn first(&mut self, half: usize) -> Option<u32> {
         let mut best = NONE;
         let order = |id: u32| {
-            let Entry { batch, channel, arrival, .. } = self.entries[id as usize];
+            let Waiter { batch, channel, arrival, .. } = self.entries[id as usize];
             (batch, channel, arrival)
         };
         self.halves[half].windows.each_free(&self.taken, |head| {
@@ -282,7 +282,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
     /// Takes a request out that is the oldest with its chips.
     fn take(&mut self, id: u32, pool: &mut Pool) -> u32 {
         let half = pool[id].half() as usize;
-        let Entry { window, behind, batch: place, .. } = self.entries[id as usize];
+        let Waiter { window, behind, batch: place, .. } = self.entries[id as usize];
         let queue = &mut self.halves[half];
         let same = &mut queue.windows[window];
         debug_assert_eq!(same.head, id);

@@ -21,23 +21,23 @@ use super::{FileId, FileOp, Moment, Parameters, Step};
 use crate::util::{below, stream};
 
 /// Shares of operations, in hundredths of a percent; the rest are locks.
-const SHARES: [(Op, u64); 12] = [
-    (Op::Read, 2710),
-    (Op::Create, 1729),
-    (Op::Lookup, 1567),
-    (Op::Close, 1270),
-    (Op::Write, 862),
-    (Op::Lookup, 606),
-    (Op::Unlink, 349),
-    (Op::Lookup, 287),
-    (Op::Lookup, 275),
-    (Op::SetAttributes, 141),
-    (Op::Flush, 121),
-    (Op::Rename, 73),
+const SHARES: [(Call, u64); 12] = [
+    (Call::Read, 2710),
+    (Call::Create, 1729),
+    (Call::Lookup, 1567),
+    (Call::Close, 1270),
+    (Call::Write, 862),
+    (Call::Lookup, 606),
+    (Call::Unlink, 349),
+    (Call::Lookup, 287),
+    (Call::Lookup, 275),
+    (Call::SetAttributes, 141),
+    (Call::Flush, 121),
+    (Call::Rename, 73),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
+enum Call {
     Read,
     Create,
     Lookup,
@@ -55,7 +55,7 @@ const OPEN_READ: u64 = 11_700;
 const OPEN_WRITE: u64 = 36_200;
 
 #[derive(Clone, Copy, Debug)]
-struct File {
+struct ClientFile {
     /// Bytes it grows to.
     most: u64,
     /// Bytes it has.
@@ -67,7 +67,7 @@ struct File {
 #[derive(Clone, Debug)]
 pub struct DBench {
     random: Xoshiro256PlusPlus,
-    files: Vec<File>,
+    files: Vec<ClientFile>,
     /// Deleted, or not made yet; the next to be made is the last.
     missing: Vec<FileId>,
     /// The file that is being written, and where the next 64 KiB go.
@@ -92,7 +92,7 @@ impl DBench {
             .iter()
             .map(|share| {
                 let most = (parameters.file_size as f64 * share / sum) as u64;
-                File { most: most.max(4 * KIB), size: 0, alive: false }
+                ClientFile { most: most.max(4 * KIB), size: 0, alive: false }
             })
             .collect();
         DBench {
@@ -133,15 +133,15 @@ impl DBench {
             hit.then_some(op)
         });
         Step::Do(match op {
-            Some(Op::Read) => self.read(),
-            Some(Op::Create) => self.create(),
-            Some(Op::Write) => self.write(),
-            Some(Op::Unlink) => self.unlink(),
-            Some(Op::Flush) => self.flush(),
-            Some(Op::Close) => self.existing().map_or(FileOp::Lookup, FileOp::Close),
-            Some(Op::SetAttributes) => self.existing().map_or(FileOp::Lookup, FileOp::SetAttributes),
-            Some(Op::Rename) => self.existing().map_or(FileOp::Lookup, FileOp::Rename),
-            Some(Op::Lookup) | None => FileOp::Lookup,
+            Some(Call::Read) => self.read(),
+            Some(Call::Create) => self.create(),
+            Some(Call::Write) => self.write(),
+            Some(Call::Unlink) => self.unlink(),
+            Some(Call::Flush) => self.flush(),
+            Some(Call::Close) => self.existing().map_or(FileOp::Lookup, FileOp::Close),
+            Some(Call::SetAttributes) => self.existing().map_or(FileOp::Lookup, FileOp::SetAttributes),
+            Some(Call::Rename) => self.existing().map_or(FileOp::Lookup, FileOp::Rename),
+            Some(Call::Lookup) | None => FileOp::Lookup,
         })
     }
 
@@ -203,7 +203,7 @@ impl DBench {
 
     fn write(&mut self) -> FileOp {
         let Some(file) = self.target() else { return FileOp::Lookup };
-        let File { most, size: there, .. } = self.files[file as usize];
+        let ClientFile { most, size: there, .. } = self.files[file as usize];
         let (offset, size) = match self.draw(100) {
             0..32 => {
                 let offset = if self.at >= most { 0 } else { self.at };

@@ -16,7 +16,7 @@ use crate::workload::Op;
 
 /// A place in the order of arrival: a bundle of one block's writes, or a request that goes alone.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Position {
     /// From 1 in order of arrival.
     number: u64,
     /// Logical block of a bundle; [`NONE`]: a request alone.
@@ -26,7 +26,7 @@ struct Place {
     order: Neighbours,
 }
 
-impl Linked for Place {
+impl Linked for Position {
     fn neighbours(&mut self) -> &mut Neighbours {
         &mut self.order
     }
@@ -36,7 +36,7 @@ impl Linked for Place {
 #[derive(Clone, Debug)]
 pub(super) struct Bundles {
     block_pages: u32,
-    places: Slab<Place>,
+    places: Slab<Position>,
     /// Bundles that still take writes, by block.
     open: Index,
     /// From the oldest to the youngest.
@@ -86,7 +86,7 @@ impl Bundles {
     fn close(&mut self, first: u32, last: u32) {
         let mut slot = self.order.head;
         while slot != NONE {
-            let Place { block, order, .. } = self.places[slot];
+            let Position { block, order, .. } = self.places[slot];
             if block != NONE && (first..=last).contains(&block) {
                 self.open.set(block, NONE);
             }
@@ -97,7 +97,7 @@ impl Bundles {
     fn create(&mut self, block: u32) -> u32 {
         self.numbered += 1;
         let (number, order) = (self.numbered, Neighbours::NONE);
-        let slot = self.places.insert(Place { number, block, queue: Queue::default(), order });
+        let slot = self.places.insert(Position { number, block, queue: Queue::default(), order });
         self.order.push_tail(slot, &mut self.places);
         if block != NONE {
             self.open.set(block, slot);
@@ -161,7 +161,7 @@ impl Bundles {
     pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
         let (mut slot, mut before, mut requests, mut trims) = (self.order.head, NONE, 0, 0);
         while slot != NONE {
-            let Place { number, block, queue, order } = self.places[slot];
+            let Position { number, block, queue, order } = self.places[slot];
             let is_member = |request: &Request| {
                 let pages = request.pages;
                 let of = if request.op == Op::Write && pages.pages > 0 {

@@ -8,6 +8,7 @@
 //! applies RoW's rule within the hit queue and within the miss queue. The class is not revised.
 
 use super::halves::{Halves, Turn};
+use super::row::ReadsFirst;
 use super::{Around, Decision, Needs, Scheduler};
 use crate::request::Pool;
 
@@ -15,75 +16,59 @@ pub(super) const NAME: &str = "hp";
 pub(super) const DOC: &str = "requests whose mappings are cached first (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
-/// The hit queue of HP, MAP and MAP+: what leaves it is prioritized, if the host has another pending.
+/// HP.
+pub(super) type Hp = HitsOver<ReadsFirst<false>>;
+
+/// The hit queue of HP, MAP and MAP+ over a scheduler of the misses. What leaves the hit queue is prioritized,
+/// if the host has another request pending.
 #[derive(Clone, Debug)]
-pub(super) struct HitQueue {
-    halves: Halves,
+pub(super) struct HitsOver<S> {
+    hits: Halves,
     turn: Turn,
+    misses: S,
 }
 
-impl HitQueue {
-    pub fn new(keys: &super::Keys) -> HitQueue {
-        HitQueue { halves: Halves::default(), turn: Turn::new(keys.alternate) }
-    }
+impl<S: Scheduler> Scheduler for HitsOver<S> {
+    const NEEDS: Needs = Needs { hits: true, ..S::NEEDS };
 
-    pub fn push(&mut self, id: u32, pool: &mut Pool) {
-        self.halves.push(id, pool);
-    }
-
-    pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
-        let id = self.halves.pop(&mut self.turn, pool)?;
-        pool[id].prioritized = true;
-        Some(id)
-    }
-
-    pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
-        self.halves.unlink(id, pool);
-    }
-
-    pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
-        self.halves.verify(pool, |request| request.hit)
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Hp {
-    hits: HitQueue,
-    misses: Halves,
-    turn: Turn,
-}
-
-impl Scheduler for Hp {
-    const NEEDS: Needs = Needs { hits: true, deadline: true, ..Needs::NOTHING };
-
-    fn new(keys: &super::Keys, _block_pages: u32) -> Hp {
-        Hp { hits: HitQueue::new(keys), misses: Halves::default(), turn: Turn::new(keys.alternate) }
+    fn new(keys: &super::Keys, block_pages: u32) -> HitsOver<S> {
+        let (hits, turn) = (Halves::default(), Turn::new(keys.alternate));
+        HitsOver { hits, turn, misses: S::new(keys, block_pages) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
         if pool[id].hit {
             self.hits.push(id, pool);
         } else {
-            self.misses.push(id, pool);
+            self.misses.admit(id, pool);
         }
     }
 
-    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
-        self.hits
-            .pop(pool)
-            .or_else(|| self.misses.pop(&mut self.turn, pool))
-            .map_or(Decision::Nothing, Decision::One)
+    fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
+        if !pool[id].hit {
+            self.misses.grown(id, before, pool);
+        }
+    }
+
+    fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision {
+        let Some(id) = self.hits.pop(&mut self.turn, pool) else { return self.misses.choose(pool, around) };
+        pool[id].prioritized = true;
+        Decision::One(id)
     }
 
     fn remove(&mut self, id: u32, pool: &mut Pool) {
         if pool[id].hit {
             self.hits.unlink(id, pool);
         } else {
-            self.misses.unlink(id, pool);
+            self.misses.remove(id, pool);
         }
     }
 
+    fn batches(&self) -> u64 {
+        self.misses.batches()
+    }
+
     fn verify(&self, pool: &Pool) -> Result<u32, String> {
-        Ok(self.hits.verify(pool)? + self.misses.verify(pool, |request| !request.hit)?)
+        Ok(self.hits.verify(pool, |request| request.hit)? + self.misses.verify(pool)?)
     }
 }

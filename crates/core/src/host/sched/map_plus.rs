@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use super::batches::Batches;
 use super::halves::Turn;
-use super::map::HitsOver;
+use super::hp::HitsOver;
 use super::{Around, Decision, Needs, Scheduler};
 use crate::request::{Half, Pool};
 use crate::util::LazyHeap;

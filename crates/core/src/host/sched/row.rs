@@ -11,17 +11,21 @@ pub(super) const NAME: &str = "row";
 pub(super) const DOC: &str = "reads over writes, alternating while both wait";
 pub type Keys = ();
 
+/// RoW.
+pub(super) type Row = ReadsFirst<true>;
+
+/// Reads over writes; without `ALTERNATE` they alternate where `host.alternate` says so.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct ReadsFirst<const ALTERNATE: bool> {
     halves: Halves,
     turn: Turn,
 }
 
-impl Scheduler for Row {
+impl<const ALTERNATE: bool> Scheduler for ReadsFirst<ALTERNATE> {
     const NEEDS: Needs = Needs { deadline: true, ..Needs::NOTHING };
 
-    fn new(_keys: &super::Keys, _block_pages: u32) -> Row {
-        Row { halves: Halves::default(), turn: Turn::new(true) }
+    fn new(keys: &super::Keys, _block_pages: u32) -> ReadsFirst<ALTERNATE> {
+        ReadsFirst { halves: Halves::default(), turn: Turn::new(ALTERNATE || keys.alternate) }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {

@@ -17,7 +17,7 @@ use crate::workload::Op;
 
 /// A state that a page may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Version {
+struct Content {
     /// Sequence number of the data; `None`: none.
     data: Option<u64>,
     durable: bool,
@@ -28,7 +28,7 @@ pub struct Ledger {
     /// What each page had after the last recovery.
     known: Vec<Option<u64>>,
     /// What has been done to pages since, in order.
-    since: HashMap<u32, Vec<Version>>,
+    since: HashMap<u32, Vec<Content>>,
 }
 
 /// What a comparison showed.
@@ -79,7 +79,7 @@ impl Ledger {
             let at_once = (strict || issue.fua) && !event.trim && done_ns.is_some();
             let durable = flushed.as_ref().is_some_and(before) || at_once;
             let data = (!event.trim).then_some(event.seq);
-            self.since.entry(event.lpn).or_default().push(Version { data, durable });
+            self.since.entry(event.lpn).or_default().push(Content { data, durable });
         }
         done.len() as u64
     }

@@ -216,7 +216,7 @@ impl Observer for Leg<'_> {
 type Reopen<'a, 's> = &'a mut (dyn FnMut() -> Result<Box<dyn Source + Send + 's>, SourceError> + Send);
 
 /// The requests of a life, leg by leg; each leg begins at time 0.
-pub struct Feed<'a, 's> {
+pub struct Passes<'a, 's> {
     reopen: Reopen<'a, 's>,
     source: Box<dyn Source + Send + 's>,
     over: Arc<AtomicBool>,
@@ -230,12 +230,12 @@ pub struct Feed<'a, 's> {
     writes: bool,
 }
 
-impl<'a, 's> Feed<'a, 's> {
+impl<'a, 's> Passes<'a, 's> {
     /// Opens them.
-    pub fn new(reopen: Reopen<'a, 's>) -> Result<Feed<'a, 's>, SourceError> {
+    pub fn new(reopen: Reopen<'a, 's>) -> Result<Passes<'a, 's>, SourceError> {
         let source = reopen()?;
         let over = Arc::default();
-        Ok(Feed { reopen, source, over, base_ns: None, from_ns: 0, last_ns: 0, any: false, writes: false })
+        Ok(Passes { reopen, source, over, base_ns: None, from_ns: 0, last_ns: 0, any: false, writes: false })
     }
 
     /// The next ones belong to a leg.
@@ -245,7 +245,7 @@ impl<'a, 's> Feed<'a, 's> {
     }
 }
 
-impl Feed<'_, '_> {
+impl Passes<'_, '_> {
     /// The pass has ended: the next one goes on where its stamps stood.
     fn begin_anew(&mut self) -> Result<(), SourceError> {
         if !self.any {
@@ -261,7 +261,7 @@ impl Feed<'_, '_> {
     }
 }
 
-impl Source for Feed<'_, '_> {
+impl Source for Passes<'_, '_> {
     fn next(&mut self) -> Result<Option<Record>, SourceError> {
         if self.over.load(Relaxed) {
             return Ok(None);

@@ -66,7 +66,7 @@ pub struct Options {
 
 /// A number's mean and maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Spread {
+pub struct MeanAndMax {
     /// Sum.
     #[serde(skip)]
     sum: u64,
@@ -76,7 +76,7 @@ pub struct Spread {
     pub max: u64,
 }
 
-impl Spread {
+impl MeanAndMax {
     fn add(&mut self, value: u64, count: u64) {
         self.sum += value;
         self.mean = self.sum as f64 / count as f64;
@@ -92,17 +92,17 @@ pub struct Recoveries {
     /// Recoveries that were cut.
     pub cut: u64,
     /// Pages whose spare area was read.
-    pub scan_reads: Spread,
+    pub scan_reads: MeanAndMax,
     /// Translation pages and trims read.
-    pub map_reads: Spread,
+    pub map_reads: MeanAndMax,
     /// Pages read to be copied.
-    pub gc_reads: Spread,
+    pub gc_reads: MeanAndMax,
     /// Pages programmed.
-    pub programs: Spread,
+    pub programs: MeanAndMax,
     /// Blocks erased.
-    pub erases: Spread,
+    pub erases: MeanAndMax,
     /// Simulated time, ns.
-    pub elapsed_ns: Spread,
+    pub elapsed_ns: MeanAndMax,
 }
 
 impl Recoveries {
@@ -201,7 +201,7 @@ pub fn crash<'s>(
         power,
         summary: Summary::default(),
     };
-    let mut requests = leg::Feed::new(reopen)?;
+    let mut requests = leg::Passes::new(reopen)?;
     let mut next = Some(prepared);
     while let Some(until) = life.next_cut() {
         let prepared = next.take().expect("recovered");
@@ -281,7 +281,7 @@ impl Life<'_> {
         &mut self,
         mut prepared: Prepared,
         until: Until,
-        requests: &mut leg::Feed,
+        requests: &mut leg::Passes,
         progress: &mut dyn FnMut(&Summary) -> bool,
     ) -> Result<Prepared, CrashError> {
         prepared.tape = Some(self.power.tape.clone());

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The arrival process.
 #[derive(Clone, Debug)]
-pub(super) struct Arrivals {
+pub(super) struct ArrivalProcess {
     process: Arrival,
     /// All requests of a burst have one operation.
     single: bool,
@@ -30,14 +30,14 @@ pub(super) struct Arrivals {
     rest_ns: f64,
 }
 
-impl Arrivals {
-    pub fn new(synthetic: &Synthetic) -> Arrivals {
+impl ArrivalProcess {
+    pub fn new(synthetic: &Synthetic) -> ArrivalProcess {
         let bursts = synthetic.arrival == Arrival::Bursts;
         let single = bursts && synthetic.burst_ops == BurstOps::Single;
         let length = synthetic.burst_length;
         let several = [if single { synthetic.read_burst_length } else { length }, length];
         let isolated = synthetic.isolated_ppm as f64 / ALL as f64;
-        Arrivals {
+        ArrivalProcess {
             process: synthetic.arrival,
             single,
             lengths: several.map(|length| length + isolated * (1.0 - length)),

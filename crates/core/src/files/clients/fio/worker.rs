@@ -14,7 +14,7 @@ const LAY_OUT: u64 = 128 << 10;
 
 /// Where random requests go, in blocks.
 #[derive(Clone, Debug)]
-enum Places {
+enum Addresses {
     Random,
     /// Ranks spread over the file.
     Zipf(Zipf<f64>, Scatter),
@@ -24,17 +24,17 @@ enum Places {
     Zoned(Vec<(u64, u64, u64)>),
 }
 
-impl Places {
-    fn new(distribution: &Distribution, blocks: u64, random: &mut Xoshiro256PlusPlus) -> Places {
+impl Addresses {
+    fn new(distribution: &Distribution, blocks: u64, random: &mut Xoshiro256PlusPlus) -> Addresses {
         match distribution {
-            Distribution::Random => Places::Random,
-            Distribution::Zipf(theta) => Places::Zipf(
+            Distribution::Random => Addresses::Random,
+            Distribution::Zipf(theta) => Addresses::Zipf(
                 Zipf::new(blocks as f64, *theta).expect("a checked theta"),
                 Scatter::new(blocks, random),
             ),
             // fio: the share h of the blocks takes 1 - h of the accesses, and so on within it.
             Distribution::Pareto(h) => {
-                Places::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
+                Addresses::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
             }
             Distribution::Zoned(zones) => {
                 let (mut accesses, mut size) = (0, 0);
@@ -45,24 +45,24 @@ impl Places {
                     size += part;
                     (accesses, first, at(size).saturating_sub(first).max(1))
                 };
-                Places::Zoned(zones.iter().map(zone).collect())
+                Addresses::Zoned(zones.iter().map(zone).collect())
             }
         }
     }
 
     fn draw(&self, blocks: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
         match self {
-            Places::Random => below(random.next_u64(), blocks),
-            Places::Zipf(ranks, scatter) => {
+            Addresses::Random => below(random.next_u64(), blocks),
+            Addresses::Zipf(ranks, scatter) => {
                 // From 1 to blocks, but floats are not trusted with the ends.
                 scatter.place((ranks.sample(random) as u64).clamp(1, blocks) - 1)
             }
-            Places::Pareto(power, scatter) => {
+            Addresses::Pareto(power, scatter) => {
                 let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
                 let rank = (blocks as f64 * libm::pow(uniform, *power)) as u64;
                 scatter.place(rank.min(blocks - 1))
             }
-            Places::Zoned(zones) => {
+            Addresses::Zoned(zones) => {
                 let draw = below(random.next_u64(), 1_000_000);
                 let zone = zones.iter().find(|zone| draw < zone.0).or(zones.last()).expect("at least one");
                 zone.1 + below(random.next_u64(), zone.2)
@@ -92,7 +92,7 @@ enum Phase {
 pub struct Worker {
     random: Xoshiro256PlusPlus,
     job: Job,
-    places: Places,
+    places: Addresses,
     phase: Phase,
     begun_ns: u64,
     /// Requests and bytes issued, of reads and of writes.
@@ -110,7 +110,7 @@ pub fn clients(jobs: &[Job], seed: u64) -> Clients {
         .map(|(job, number)| {
             let mut random = stream(seed, &format!("fio {} {number}", job.name));
             let block = job.block[0].max(job.block[1]);
-            let places = Places::new(&job.distribution, (job.size / block).max(1), &mut random);
+            let places = Addresses::new(&job.distribution, (job.size / block).max(1), &mut random);
             Client::Fio(Box::new(Worker {
                 random,
                 job: job.clone(),
