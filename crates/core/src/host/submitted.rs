@@ -72,7 +72,7 @@ pub struct Submitted {
     arrived: u64,
     merged: u64,
     /// More may be submitted before time moves on, so that the workload has not ended.
-    open: bool,
+    pub open: bool,
     /// Where requests merge: the submissions behind each, in a slab. Those of one request are a ring, and its
     /// tag is the last of them.
     behind: Option<Slab<Submission>>,
@@ -116,11 +116,6 @@ impl Submitted {
         self.last_ns = at_ns;
         self.submitted += 1;
         Ok(self.submitted)
-    }
-
-    /// Says whether more may be submitted before time moves on.
-    pub fn keep_open(&mut self, open: bool) {
-        self.open = open;
     }
 
     /// Calls back with every submission behind a request that completes.

@@ -290,7 +290,7 @@ impl<'a> Simulation<'a> {
     /// Whether more may be submitted before time moves on.
     fn keep_open(&mut self, open: bool) {
         if let Feed::Submitted(submitted) = &mut self.feed {
-            submitted.keep_open(open);
+            submitted.open = open;
         }
     }
 

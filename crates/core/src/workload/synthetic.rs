@@ -317,5 +317,8 @@ impl Places {
 }
 
 #[cfg(test)]
+#[path = "synthetic_burst_tests.rs"]
+mod burst_tests;
+#[cfg(test)]
 #[path = "synthetic_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@ use super::*;
 use crate::workload::settings::{Arrival, BurstOps};
 use proptest::prelude::*;
 
-fn settings(pattern: Pattern) -> Synthetic {
+pub(super) fn settings(pattern: Pattern) -> Synthetic {
     Synthetic {
         pattern,
         read_ppm: 300_000,
@@ -17,7 +17,7 @@ fn settings(pattern: Pattern) -> Synthetic {
 }
 
 /// Bursts of so many requests, of reads and of the others, each of one operation or not.
-fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synthetic {
+pub(super) fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synthetic {
     let [read_burst_length, burst_length] = lengths;
     Synthetic {
         arrival: Arrival::Bursts,
@@ -29,11 +29,11 @@ fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synth
     }
 }
 
-fn random() -> Synthetic {
+pub(super) fn random() -> Synthetic {
     settings(Pattern::Random)
 }
 
-fn all(mut generator: Generator) -> Vec<Record> {
+pub(super) fn all(mut generator: Generator) -> Vec<Record> {
     std::iter::from_fn(|| Source::next(&mut generator).unwrap()).collect()
 }
 
@@ -157,11 +157,11 @@ fn golden() {
 const GOLDEN: [(u64, Op, u64); 3] =
     [(0, Op::Write, 70614), (154, Op::Trim, 27917), (494, Op::Write, 126_477)];
 
-fn share_of(records: &[Record], op: Op) -> u64 {
+pub(super) fn share_of(records: &[Record], op: Op) -> u64 {
     records.iter().filter(|record| record.op == op).count() as u64
 }
 
-fn run(synthetic: &Synthetic) -> Vec<Record> {
+pub(super) fn run(synthetic: &Synthetic) -> Vec<Record> {
     all(Generator::new(synthetic, 1 << 30, 5))
 }
 
@@ -293,81 +293,6 @@ fn an_exact_mix_is_spread_evenly() {
     assert_eq!(share_of(&records, Op::Trim), 10_000);
 }
 
-#[test]
-fn constant_arrivals_are_equally_far_apart() {
-    let records = run(&Synthetic { arrival: Arrival::Constant, ..random() });
-    assert!(records.windows(2).all(|pair| pair[1].time_ns - pair[0].time_ns == 1000));
-}
-
-/// Runs of requests whose gaps are short against the gaps between bursts.
-fn bursts(records: &[Record]) -> Vec<&[Record]> {
-    records.chunk_by(|a, b| b.time_ns - a.time_ns < 100_000).collect()
-}
-
-#[test]
-fn bursts_have_their_length_gap_and_rate() {
-    let records = run(&in_bursts([8.0; 2], 1_000_000_000, BurstOps::Mixed));
-    let found = bursts(&records);
-    let mean = records.len() as f64 / found.len() as f64;
-    assert!((mean - 8.0).abs() < 0.2, "{mean}");
-    // A geometric length is 1 with probability 1/8.
-    let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
-    assert!((ones - 0.125).abs() < 0.01, "{ones}");
-    let pause: u64 = found.windows(2).map(|p| p[1][0].time_ns - p[0].last().unwrap().time_ns).sum();
-    assert!((pause as f64 / (found.len() - 1) as f64 / 1e9 - 1.0).abs() < 0.03);
-    let within: u64 = found.iter().map(|b| b.last().unwrap().time_ns - b[0].time_ns).sum();
-    assert!((within as f64 / (records.len() - found.len()) as f64 - 1000.0).abs() < 15.0);
-    assert!(found.iter().any(|burst| burst.iter().any(|r| r.op != burst[0].op)), "mixed");
-}
-
-#[test]
-fn bursts_of_one_operation_keep_the_mix() {
-    let records = run(&in_bursts([12.0, 2.0], 1_000_000_000, BurstOps::Single));
-    let found = bursts(&records);
-    assert!(found.iter().all(|burst| burst.iter().all(|r| r.op == burst[0].op)));
-    for (op, expected) in [(Op::Read, 12.0), (Op::Write, 2.0), (Op::Trim, 2.0)] {
-        let of = found.iter().filter(|burst| burst[0].op == op).count();
-        let mean = share_of(&records, op) as f64 / of as f64;
-        assert!((mean / expected - 1.0).abs() < 0.05, "{op:?}: {mean}");
-    }
-    assert!((share_of(&records, Op::Read) as f64 / 200_000.0 - 0.3).abs() < 0.02);
-}
-
-#[test]
-fn some_bursts_are_one_request_alone() {
-    let isolated_ppm = 750_000;
-    let synthetic = Synthetic { isolated_ppm, ..in_bursts([9.0; 2], 1_000_000_000, BurstOps::Single) };
-    let records = run(&synthetic);
-    let found = bursts(&records);
-    // Of those of several requests a ninth is one alone by chance.
-    let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
-    assert!((ones - (0.75 + 0.25 / 9.0)).abs() < 0.01, "{ones}");
-    let mean = records.len() as f64 / found.len() as f64;
-    assert!((mean / 3.0 - 1.0).abs() < 0.03, "{mean}");
-    assert!((share_of(&records, Op::Read) as f64 / 200_000.0 - 0.3).abs() < 0.02);
-}
-
-#[test]
-fn sizes_within_a_burst_are_correlated_and_keep_their_mix() {
-    let read_sizes = SizeMix::new(vec![(4096, 60), (65_536, 40)]);
-    let bursts_of = in_bursts([20.0; 2], 1_000_000_000, BurstOps::Single);
-    let records = run(&Synthetic { size_correlation_ppm: 700_000, read_sizes, ..bursts_of });
-    let reads: Vec<_> = bursts(&records).into_iter().filter(|burst| burst[0].op == Op::Read).collect();
-    let of = |burst: &[Record]| burst.iter().filter(|record| record.size == 4096).count();
-    let small = reads.iter().map(|burst| of(burst)).sum::<usize>() as f64;
-    let share = small / share_of(&records, Op::Read) as f64;
-    assert!((share - 0.6).abs() < 0.02, "{share}");
-    let pairs: Vec<_> = reads.iter().flat_map(|burst| burst.windows(2)).collect();
-    let same = pairs.iter().filter(|pair| pair[0].size == pair[1].size).count() as f64 / pairs.len() as f64;
-    // Kept, or drawn the same: 0.7 + 0.3 x (0.6^2 + 0.4^2).
-    assert!((same - 0.856).abs() < 0.01, "{same}");
-    // The first of a burst is drawn anew.
-    let firsts: Vec<_> =
-        reads.windows(2).map(|pair| pair[0].last().unwrap().size == pair[1][0].size).collect();
-    let same = firsts.iter().filter(|&&same| same).count() as f64 / firsts.len() as f64;
-    assert!((same - 0.52).abs() < 0.03, "{same}");
-}
-
 /// FNV-1a of every request: the exact workload of each option, the same on every machine.
 fn digest(synthetic: &Synthetic) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -379,19 +304,6 @@ fn digest(synthetic: &Synthetic) -> u64 {
         }
     }
     hash
-}
-
-#[test]
-fn some_bursts_begin_after_a_pause() {
-    let (pause_ppm, pause_ns) = (100_000, 1_000_000_000);
-    let bursts = in_bursts([5.0; 2], 100_000, BurstOps::Mixed);
-    let records = run(&Synthetic { interarrival_ns: 100, pause_ppm, pause_ns, ..bursts });
-    let gaps: Vec<_> = records.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns).collect();
-    // Of 40,000 gaps between bursts a tenth are of a second on average, the others of 0.1 ms.
-    let pauses: Vec<_> = gaps.iter().filter(|&&gap| gap > 2_000_000).collect();
-    assert!((pauses.len() as f64 / 4000.0 - 1.0).abs() < 0.06, "{}", pauses.len());
-    let mean = pauses.iter().map(|&&gap| gap as f64).sum::<f64>() / pauses.len() as f64;
-    assert!((mean / 1e9 - 1.0).abs() < 0.06, "{mean}");
 }
 
 #[test]

@@ -214,6 +214,25 @@ enum Step {
     Forget(bool),
 }
 
+/// Compares what the policies take along with a dirty page.
+fn flush(
+    cache: &PageCache,
+    model: &Model,
+    id: u32,
+    place: Place,
+    flash_block: u64,
+) -> Result<(), TestCaseError> {
+    let mut unit = Vec::new();
+    Policy::Baseline.unit(cache, id, &mut unit);
+    prop_assert_eq!(&unit, &[id]);
+    if model.global.is_some() {
+        unit.clear();
+        Policy::Block { bytes: flash_block }.unit(cache, id, &mut unit);
+        prop_assert_eq!(unit, model.unit(place, flash_block));
+    }
+    Ok(())
+}
+
 fn step(
     (cache, model): (&mut PageCache, &mut Model),
     (step, place, now_ns): (Step, Place, u64),
@@ -260,14 +279,7 @@ fn step(
             }
         }
         (Step::Flush, Some(page)) if page.dirty && !page.writeback => {
-            let mut unit = Vec::new();
-            Policy::Baseline.unit(cache, id, &mut unit);
-            prop_assert_eq!(&unit, &[id]);
-            if model.global.is_some() {
-                unit.clear();
-                Policy::Block { bytes: flash_block }.unit(cache, id, &mut unit);
-                prop_assert_eq!(unit, model.unit(place, flash_block));
-            }
+            flush(cache, model, id, place, flash_block)?;
         }
         (Step::Forget(dirty_too), _) => {
             prop_assert_eq!(cache.forget(inode, dirty_too), model.forget(inode, dirty_too));

@@ -152,40 +152,29 @@ impl Parameters {
 
     /// The parameters that this benchmark reads, for the result.
     fn listed(&self) -> Vec<(&'static str, String)> {
-        let size = |bytes| BYTES.format(bytes);
-        let time = |ns| NANOS.format(ns);
-        match self.kind {
-            Kind::PostMark => vec![
-                ("files", self.files.to_string()),
-                ("file_size", size(self.file_size)),
-                ("request", size(self.request)),
-                ("transactions", self.transactions.to_string()),
-                ("runs", self.runs.to_string()),
-                ("ageing_runs", self.ageing_runs.to_string()),
-            ],
-            Kind::SysBench => vec![
-                ("file_size", size(self.file_size)),
-                ("request", size(self.request)),
-                ("sync_every", size(self.sync_every)),
-                ("requests", self.requests.to_string()),
-                ("duration", time(self.duration_ns)),
-                ("ageing", time(self.ageing_ns)),
-            ],
-            Kind::FileBench => vec![
-                ("file_size", size(self.file_size)),
-                ("request", size(self.request)),
-                ("sync_every", size(self.sync_every)),
-                ("duration", time(self.duration_ns)),
-                ("runs", self.runs.to_string()),
-                ("ageing_runs", self.ageing_runs.to_string()),
-            ],
-            Kind::DBench => vec![
-                ("clients", self.clients.to_string()),
-                ("files", self.files.to_string()),
-                ("file_size", size(self.file_size)),
-                ("duration", time(self.duration_ns)),
-                ("ageing", time(self.ageing_ns)),
-            ],
+        let read: &[&str] = match self.kind {
+            Kind::PostMark => &["files", "file_size", "request", "transactions", "runs", "ageing_runs"],
+            Kind::SysBench => &["file_size", "request", "sync_every", "requests", "duration", "ageing"],
+            Kind::FileBench => &["file_size", "request", "sync_every", "duration", "runs", "ageing_runs"],
+            Kind::DBench => &["clients", "files", "file_size", "duration", "ageing"],
+        };
+        read.iter().map(|&name| (name, self.shown(name))).collect()
+    }
+
+    fn shown(&self, name: &str) -> String {
+        match name {
+            "clients" => self.clients.to_string(),
+            "files" => self.files.to_string(),
+            "file_size" => BYTES.format(self.file_size),
+            "request" => BYTES.format(self.request),
+            "sync_every" => BYTES.format(self.sync_every),
+            "transactions" => self.transactions.to_string(),
+            "requests" => self.requests.to_string(),
+            "duration" => NANOS.format(self.duration_ns),
+            "ageing" => NANOS.format(self.ageing_ns),
+            "runs" => self.runs.to_string(),
+            "ageing_runs" => self.ageing_runs.to_string(),
+            other => panic!("{other} is no parameter"),
         }
     }
 }

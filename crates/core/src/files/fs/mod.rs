@@ -381,6 +381,8 @@ impl Fs {
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
+mod plain_places_tests;
+#[cfg(test)]
 mod plain_tests;
 #[cfg(test)]
 mod tests;
