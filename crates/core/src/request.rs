@@ -51,7 +51,8 @@ pub struct Pages {
     pub tail_partial: bool,
 }
 
-/// What the host says of a request beside its pages; all but `fua` are false unless its scheduler knows better.
+/// What the host tells the device about a request besides its pages. Only schedulers by flash blocks set any mark
+/// but `fua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Part of a block issue under cooperation: announced by COOP_Query, so nothing need be guessed.
@@ -67,7 +68,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Whether anything is said.
+    /// Whether any mark is set.
     #[inline]
     pub fn any(self) -> bool {
         self.coop | self.begin | self.end | self.pad | self.fua

@@ -4,8 +4,8 @@
 //! request touches it, and no flush waits, which needs every chip. Where logical pages are smaller than
 //! NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
 //! chip is idle while nothing waits in the device at all. A plane is idle while its die is: planes of a
-//! die that begin at the same time may collect at once. Requests that wait in the host are unknown to the device. A step that has
-//! begun runs to its end: whoever arrives waits for that, and no longer.
+//! die that begin at the same time may collect at once. Requests that wait in the host are unknown to the
+//! device. A step that has begun runs to its end: a request that arrives waits for that step alone.
 //!
 //! Steps have no owner among the requests, and they do not keep a request from being admitted. They
 //! end with the workload: none begins once the last request has completed.

@@ -1,10 +1,10 @@
-//! What requests look up in the mapping, if a result is to show how a cache of another size had done.
+//! What requests look up in the mapping, for results that show how caches of other sizes would have done.
 
 use crate::ftl::{Ftl, Inspect, LookUp};
 use crate::request::Pages;
 use crate::util::StackDistances;
 
-/// Entries, or units, that are all followed; of more a sample is.
+/// Most entries, or units, that are followed one and all; of more a sample is.
 const EXACT: u32 = 1 << 20;
 
 /// The run's lookups: one for each logical page of a request, in the order in which requests issue.
@@ -17,7 +17,7 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// No lookups yet; `None` where the map is in RAM whole.
+    /// No lookups yet; `None` where the whole map is in RAM.
     pub fn new(ftl: &Ftl) -> Option<Lookups> {
         let (lpns, on_flash) = (ftl.logical_pages(), ftl.units().unit_bytes > 0);
         let units = || ftl.translation_page(lpns - 1) + 1;

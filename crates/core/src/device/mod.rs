@@ -53,7 +53,7 @@ pub struct Device {
     refused: u64,
     /// Hears of every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
-    /// Follows the mapping's lookups, if a result is to show how another cache had done.
+    /// Follows the mapping's lookups, if a result is to show how another cache would have done.
     lookups: Option<Box<Lookups>>,
     /// Tape or lookups hear of every request that issues.
     heard: bool,
@@ -175,7 +175,7 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Tells those who hear of every request of one that issues.
+    /// Tells tape and lookups of a request that issues.
     #[cold]
     fn tell(&mut self, request: &Request, now_ns: u64, ftl: &Ftl) {
         if let Some(tape) = &self.tape {

@@ -1,10 +1,10 @@
-//! The host above the block layer: clients, their file system, its page cache, and what they make of the
-//! device's requests.
+//! The host above the block layer: clients, their file system and its page cache.
 //!
 //! [`FileHost`] is to the loop what a trace is: it says when its next request arrives and hands it over.
 //! Beyond that it has timers (clients, the flusher, the journal's commit) and is told of completions. Its
 //! parts know nothing of each other: [`crate::files::clients`] says what clients do,
-//! [`crate::files::fs`] where things lie, [`crate::files::cache`] what is in memory; here is when.
+//! [`crate::files::fs`] where things lie, [`crate::files::cache`] what is in memory, and this module when things
+//! happen.
 //!
 //! Read into it: every client has a processor of its own; a page that is being written is not submitted
 //! again before that has ended (as Linux waits for write-back); pages are submitted one by one, and the

@@ -21,22 +21,22 @@ use crate::workload::Op;
 /// Pages of a file that the flusher submits before it looks at the queue again.
 const CHUNK: u32 = 1024;
 
-/// Where a commit is.
+/// How far a commit has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CommitStage {
     #[default]
     Idle,
-    /// Waits for room in the ring.
+    /// It waits for room in the ring.
     Room,
-    /// Data of its files is being written.
+    /// Data of the files in it is being written.
     Data,
-    /// Descriptors and metadata blocks are.
+    /// Descriptors and metadata blocks are being written.
     Log,
-    /// The flush before the commit block.
+    /// The device is flushed before the commit block.
     FlushBefore,
-    /// The commit block.
+    /// The commit block is being written.
     Block,
-    /// The flush after it.
+    /// The device is flushed after the commit block.
     FlushAfter,
 }
 
@@ -44,9 +44,9 @@ enum CommitStage {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commit {
     stage: CommitStage,
-    /// Everything up to this is asked for.
+    /// Transactions up to this one are to be committed.
     wanted: Tid,
-    /// Block I/Os of the stage not landed.
+    /// Block I/Os of the stage that have not landed.
     left: u32,
 }
 
@@ -135,7 +135,7 @@ impl FileHost {
         self.stats.pages_written[reason as usize] += u64::from(pages);
     }
 
-    /// A transaction is to be committed as soon as may be.
+    /// Commits a transaction as soon as possible.
     pub(super) fn request_commit(&mut self, tid: Tid) {
         self.commit.wanted = self.commit.wanted.max(tid);
         self.start_commit();

@@ -14,7 +14,7 @@ pub trait Arrivals {
         NEVER
     }
 
-    /// Lets what is above the block layer do what is due.
+    /// Runs what is due above the block layer.
     ///
     /// # Errors
     /// The workload's.

@@ -69,7 +69,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets what is above the block layer do what is due.
+    /// Runs what is due above the block layer.
     fn tick(&mut self) -> Result<(), RunError> {
         self.feed.tick(self.now_ns)?;
         let Feed::Files(files) = &mut self.feed else { return Ok(()) };

@@ -2,8 +2,8 @@
 //!
 //! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
 //! ([`crate::util::codec`]): a [`Header`], the FTL's small parts, the page map of the user data,
-//! the directory of the translation pages (of page-mapped FTLs). Whoever changes what an FTL keeps changes [`FORMAT`];
-//! a test compares the bytes.
+//! the directory of the translation pages (of page-mapped FTLs). Whoever changes what an FTL keeps changes
+//! [`FORMAT`]; a test compares the bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};

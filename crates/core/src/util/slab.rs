@@ -149,3 +149,51 @@ impl Chain {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Item(Neighbours);
+
+    impl Linked for Item {
+        fn neighbours(&mut self) -> &mut Neighbours {
+            &mut self.0
+        }
+    }
+
+    proptest! {
+        /// Against a vector of ids: pushed at either end, taken out anywhere, ids used again.
+        #[test]
+        fn a_chain_is_a_list(steps in proptest::collection::vec((0u8..3, any::<usize>()), 1..200)) {
+            let (mut items, mut chain, mut model) = (Slab::default(), Chain::default(), Vec::new());
+            for (step, pick) in steps {
+                match step {
+                    0 => {
+                        let id = items.insert(Item(Neighbours::NONE));
+                        chain.push_head(id, &mut items);
+                        model.insert(0, id);
+                    }
+                    1 => {
+                        let id = items.insert(Item(Neighbours::NONE));
+                        chain.push_tail(id, &mut items);
+                        model.push(id);
+                    }
+                    _ if model.is_empty() => (),
+                    _ => {
+                        let id = model.remove(pick % model.len());
+                        chain.unlink(id, &mut items);
+                        items.release(id);
+                    }
+                }
+                let follow = |id: u32| items.get(id).map(|item: &Item| item.0.behind);
+                let ahead: Vec<u32> =
+                    std::iter::successors(Some(chain.head), |&id| follow(id)).filter(|&id| id != NONE).collect();
+                prop_assert_eq!(&ahead, &model);
+                prop_assert_eq!(chain.tail, model.last().copied().unwrap_or(NONE));
+                prop_assert!(model.windows(2).all(|pair| items[pair[1]].0.before == pair[0]));
+            }
+        }
+    }
+}

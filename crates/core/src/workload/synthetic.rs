@@ -30,8 +30,8 @@ const REMEMBERED: usize = 8;
 ///
 /// A request begins where the one before it ended (with the sequential share), or else in the range of
 /// one of the [`REMEMBERED`] requests before it (with the near share: uniform, or where a run of them ended),
-/// or at an address of the pattern, a multiple of the alignment within the region. What is left of the region after the
-/// last place that holds the largest request is not drawn. The first request arrives at 0. The same
+/// or at an address of the pattern, a multiple of the alignment within the region. The end of the region, where
+/// the largest request does not fit, is not drawn. The first request arrives at 0. The same
 /// settings and seed give the same requests.
 #[derive(Clone, Debug)]
 pub struct Generator {

@@ -36,7 +36,7 @@ impl Array {
         !self.frame.busy.get(unit)
     }
 
-    /// Whether a unit has nothing to do, nor has what it would have to wait for.
+    /// Whether a unit has nothing to do, and so has all that it would have to wait for.
     pub fn is_resting(&self, unit: u32) -> bool {
         self.is_idle(unit) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(unit))
     }

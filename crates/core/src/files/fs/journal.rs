@@ -199,7 +199,7 @@ impl Journal {
         done
     }
 
-    /// A copy of that transaction is of no more use.
+    /// A copy of that transaction is no longer needed.
     fn settle(&mut self, tid: Tid) {
         self.log[(tid - self.oldest) as usize].pending -= 1;
     }

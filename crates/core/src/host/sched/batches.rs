@@ -7,8 +7,8 @@
 use crate::request::{Half, Pool, Queue, Request};
 use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 
-/// What waits by a small number: a translation page with a half, a flash block. Dense, since a hash costs
-/// more than all else that a batch needs; grows to the greatest number seen.
+/// Ids of what waits under a small number: a translation page with a half, or a flash block. The table is
+/// dense, since a hash costs more than all else that a batch needs; it grows to the greatest number seen.
 #[derive(Clone, Debug)]
 pub(super) struct Index(Vec<u32>);
 

@@ -32,7 +32,7 @@ impl Linked for Position {
     }
 }
 
-/// What waits.
+/// The requests that wait.
 #[derive(Clone, Debug)]
 pub(super) struct Bundles {
     block_pages: u32,
@@ -42,7 +42,7 @@ pub(super) struct Bundles {
     /// From the oldest to the youngest.
     order: Chain,
     numbered: u64,
-    /// Trims that wait.
+    /// Number of trims that wait.
     trims: u32,
     /// Block issues so far.
     pub issues: u64,
