@@ -70,10 +70,10 @@ def test_requests_parquet_equals_csv(cli: Cli) -> None:
 
 
 def test_a_key_set_in_vain_is_noted(cli: Cli) -> None:
-    done = cli("run", "a.toml", "--set", "host.scheduler=noop", "--set", "host.deadline=5ms")
-    assert done.returncode == 0
-    note = 'host.deadline: ignored: host.scheduler = "noop" dispatches nothing by deadline'
-    assert done.stderr == f"note: {note}\n"
+    keys = ("--set", "host.scheduler=noop", "--set", "host.deadline=5ms")
+    done = cli("run", "map-plus", "--trace", "a.csv", *keys)
+    note = 'note: host.deadline: ignored: host.scheduler = "noop" dispatches nothing by deadline\n'
+    assert (done.returncode, done.stderr) == (0, note)
 
 
 def test_json_on_standard_output_is_all_there_is(cli: Cli) -> None:
