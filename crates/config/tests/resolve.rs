@@ -224,7 +224,7 @@ fn map_plus_is_the_device_of_the_paper() {
     assert_eq!((settings.ftl.mapping_cache_bytes, settings.ftl.entry_bytes), (Some(16_384), 8));
     assert!(settings.ftl.own.dftl.batch_update && !settings.ftl.background_flush);
     assert_eq!((settings.host.scheduler.as_str(), settings.host.queue_depth), ("map+", 128));
-    assert_eq!((settings.host.deadline_ns, settings.host.awareness.as_str()), (Some(10_000_000), "full"));
+    assert_eq!((settings.host.deadline_ns, settings.host.awareness.name()), (Some(10_000_000), "full"));
     assert_eq!((settings.device.queue_depth, &settings.device.precondition), (1, &Precondition::default()));
 }
 

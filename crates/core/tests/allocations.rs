@@ -9,6 +9,7 @@ use common::settings;
 use ftlab_core::config::SizeMix;
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::settings::{Arrival, BurstOps, Pattern, Precondition, Replay, Settings, Synthetic};
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Generator, Op, Record, Source, SourceError};
@@ -134,7 +135,7 @@ fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
         settings.ftl.flush_bytes = Some(256 << 10);
     }
     settings.ftl.over_provisioning_ppm = 200_000;
-    settings.host.awareness = if channels == 1 { "lru" } else { "full" }.into();
+    settings.host.awareness = if channels == 1 { AwarenessKind::Lru } else { AwarenessKind::Full };
     settings.host.deadline_ns = Some(10_000_000);
     settings.device.precondition = Precondition::fill();
     settings.device.queue_depth = channels * 4;

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Log, checked, pages, settings};
 use ftlab_core::files::clients::{Clients, FileOp, Step};
+use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::host::sched;
 use ftlab_core::settings::{Files, Settings};
 use ftlab_core::sim::{Prepared, run_clients};
@@ -94,7 +95,7 @@ proptest! {
         }
         for scheduler in sched::choices() {
             let mut settings = merging(scheduler.name, 64 << 10);
-            settings.host.awareness = "none".into();
+            settings.host.awareness = AwarenessKind::None;
             settings.host.queue_depth = 1 << 16;
             settings.host.deadline_ns = deadline;
             settings.ftl.mapping_cache_bytes = Some(16 << 10);

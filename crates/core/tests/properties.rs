@@ -13,6 +13,7 @@ use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::PartialWrite;
+use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
@@ -145,14 +146,16 @@ proptest! {
         scheduler in prop::sample::select(vec!["noop", "row", "amphibian", "hp", "rb", "map", "map+"]),
         device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
         max_passed in prop::sample::select(vec![0u32, 3, 128, u32::MAX]),
-        awareness in prop::sample::select(vec!["full", "polled", "lru", "none"]),
+        awareness in prop::sample::select(vec![
+            AwarenessKind::Full, AwarenessKind::Polled, AwarenessKind::Lru, AwarenessKind::None
+        ]),
         (depth, device_depth, deadline, transfer) in (1u32..40, 1u32..12, 0u64..3, 0u64..3),
         background: bool,
         steps in proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..2_000_000), 1..300),
     ) {
         let mut settings = settings;
         settings.host.scheduler = scheduler.into();
-        settings.host.awareness = awareness.into();
+        settings.host.awareness = awareness;
         settings.host.queue_depth = depth;
         settings.host.deadline_ns = (deadline > 0).then(|| (deadline - 1) * 10_000_000);
         settings.device.queue_depth = device_depth;

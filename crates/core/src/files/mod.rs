@@ -139,8 +139,8 @@ impl FileHost {
         let fs = Fs::new(settings.files.mkfs(), (settings.user_bytes() / BLOCK) as u32, count);
         let mut config = settings.files.clone();
         let cooperates = needs(&settings.host.scheduler).cooperation;
-        let policy = Policy::new(&config.flush_policy, cooperates, block_bytes);
-        config.flush_policy = policy.name().into();
+        let policy;
+        (policy, config.flush_policy) = Policy::new(config.flush_policy, cooperates, block_bytes);
         config.global_tree |= cooperates || policy != Policy::Baseline;
         let paging = Paging::new(settings.ftl.logical_page_bytes);
         let mut host = FileHost {

@@ -1,8 +1,8 @@
 //! The keys of `[host]` above the block layer: page cache, file system and their host.
 
-use crate::config::section::{ANY_TIME, bytes, one_of, share};
+use crate::config::section::{ANY_TIME, bytes, share};
 use crate::config::{Contradiction, Kind, over, section};
-use crate::files::cache::PAGE;
+use crate::files::cache::{FlushPolicy, PAGE};
 use crate::files::clients::Parameters;
 use crate::files::fs::{BLOCK, Mkfs};
 use crate::host::settings as host;
@@ -36,7 +36,7 @@ section! {
         /// Memory of the page cache above the scheduler, for benchmarks and fio jobs; a trace enters below it.
         page_cache_bytes: u64 = "host.page_cache", bytes(0, 1 << 40), "0B";
         /// Which dirty pages the page cache flushes together.
-        flush_policy: String = "host.flush_policy", one_of(crate::files::cache::policies), "auto";
+        flush_policy: FlushPolicy = "host.flush_policy", "auto";
         /// Dirty share of the page cache beyond which write-back starts (Linux 2.6.32).
         background_ppm: u64 = "host.dirty_background_ratio", share(1, 1_000_000), "10%";
         /// Dirty share of the page cache beyond which writers wait (Linux 2.6.32).

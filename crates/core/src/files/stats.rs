@@ -219,7 +219,7 @@ impl FileHost {
         let [cached, dirty, trees, global] = &stats.memory;
         report.page_cache = Some(metrics::PageCache {
             size_bytes: self.config.page_cache_bytes,
-            policy: self.config.flush_policy.clone(),
+            policy: self.config.flush_policy.name(),
             hits: stats.hits,
             misses: stats.misses,
             hit_ratio: (lookups > 0).then(|| stats.hits as f64 / lookups as f64),

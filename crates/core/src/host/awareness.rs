@@ -4,20 +4,23 @@
 //! and end of a block issue, [`crate::request::Mark`]) travels with the request. An opaque device is
 //! `awareness = "none"` or `"lru"`.
 
-use crate::config::Choice;
+use crate::config::choice;
 use crate::ftl::{Cooperate, LookUp};
 use crate::request::Pages;
 use crate::util::{Bits, List, Lru, NONE};
 
-/// Names for `host.awareness`.
-pub fn choices() -> Vec<Choice> {
-    const LIST: &[(&str, &str)] = &[
-        ("full", "the scheduler asks the device's mapping cache"),
-        ("polled", "a snapshot of the cache, taken every 1000 admissions"),
-        ("lru", "the host simulates an LRU cache of the same capacity"),
-        ("none", "every request counts as a miss"),
-    ];
-    LIST.iter().map(|&(name, doc)| Choice { name, doc }).collect()
+choice! {
+    /// `host.awareness`.
+    pub enum AwarenessKind {
+        /// the scheduler asks the device's mapping cache
+        Full = "full",
+        /// a snapshot of the cache, taken every 1000 admissions
+        Polled = "polled",
+        /// the host simulates an LRU cache of the same capacity
+        Lru = "lru",
+        /// every request counts as a miss
+        None = "none",
+    }
 }
 
 /// The device as the host may see it: mappings and merges.
@@ -52,19 +55,17 @@ pub enum Awareness {
 }
 
 impl Awareness {
-    /// The awareness of this name.
-    ///
-    /// # Panics
-    /// If the name is not one of [`choices`].
-    pub fn new(name: &str, device: &impl DeviceView) -> Awareness {
-        match name {
-            "full" => Awareness::Full,
-            "polled" => {
+    /// The awareness of this kind.
+    pub fn new(kind: AwarenessKind, device: &impl DeviceView) -> Awareness {
+        match kind {
+            AwarenessKind::Full => Awareness::Full,
+            AwarenessKind::Polled => {
                 Awareness::Polled { snapshot: Bits::new(device.logical_pages() as usize), admissions: 0 }
             }
-            "lru" => Awareness::Lru { cache: Lru::new(device.cache_capacity()), list: List::EMPTY },
-            "none" => Awareness::None,
-            other => panic!("unregistered awareness {other}"),
+            AwarenessKind::Lru => {
+                Awareness::Lru { cache: Lru::new(device.cache_capacity()), list: List::EMPTY }
+            }
+            AwarenessKind::None => Awareness::None,
         }
     }
 

@@ -71,7 +71,7 @@ impl Host {
         let merging = Merging::new(settings, files, needs.blocks.then_some(blocks.bytes()));
         Host {
             pool: Pool::default(),
-            awareness: Awareness::new(&settings.host.awareness, device),
+            awareness: Awareness::new(settings.host.awareness, device),
             depth: settings.host.queue_depth,
             deadline_ns,
             aged: deadline_ns.is_some() || needs.blocks || merging.is_some(),

@@ -31,7 +31,7 @@ section! {
         /// A request that has waited this long is dispatched before any choice.
         deadline_ns: Option<u64> = "host.deadline", ANY_TIME or "none", "10ms";
         /// How the scheduler learns which mappings the device caches.
-        awareness: String = "host.awareness", one_of(crate::host::awareness::choices), "full";
+        awareness: crate::host::awareness::AwarenessKind = "host.awareness", "full";
         /// Adjacent requests in the pending queue merge up to this; 0B: never; auto: where they come from a page
         /// cache 512KiB, or a flash block under irbw, padding and coop; else never.
         merge_limit: Option<u64> = "host.merge_limit", bytes(0, 1 << 40) or "auto", "auto";

@@ -86,7 +86,7 @@ pub struct PageCache {
     /// Capacity.
     pub size_bytes: u64,
     /// The flush policy.
-    pub policy: String,
+    pub policy: &'static str,
     /// Pages that clients found.
     pub hits: u64,
     /// Pages that they did not.

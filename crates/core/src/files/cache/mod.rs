@@ -11,7 +11,7 @@
 mod policy;
 mod tree;
 
-pub use policy::{Policy, choices as policies};
+pub use policy::{FlushPolicy, Policy};
 pub use tree::{NODE_BYTES, Nodes, Tree};
 
 use crate::util::{Chain, Linked, NONE, Neighbours, Slab};

@@ -5,16 +5,18 @@
 //! order in which they are named.
 
 use super::{PAGE, PageCache};
-use crate::config::Choice;
+use crate::config::choice;
 
-/// Names for `host.flush_policy`.
-pub fn choices() -> Vec<Choice> {
-    const LIST: &[(&str, &str)] = &[
-        ("auto", "block under host.scheduler = coop, else baseline"),
-        ("baseline", "a file's dirty pages in the order of its pages (Linux 2.6.32)"),
-        ("block", "with a dirty page all of the same file and flash block (Shim et al., TC 2014)"),
-    ];
-    LIST.iter().map(|&(name, doc)| Choice { name, doc }).collect()
+choice! {
+    /// `host.flush_policy`.
+    pub enum FlushPolicy {
+        /// block under host.scheduler = coop, else baseline
+        Auto = "auto",
+        /// a file's dirty pages in the order of its pages (Linux 2.6.32)
+        Baseline = "baseline",
+        /// with a dirty page all of the same file and flash block (Shim et al., TC 2014)
+        Block = "block",
+    }
 }
 
 /// A flush policy.
@@ -32,26 +34,13 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The policy of this name, where flash blocks have so many bytes; `auto` (or none, of a run without a page
-    /// cache) is the one of the scheduler, which cooperates or does not.
-    ///
-    /// # Panics
-    /// If the name is not one of [`choices`].
-    pub fn new(name: &str, cooperates: bool, bytes: u64) -> Policy {
-        match name {
-            "baseline" => Policy::Baseline,
-            "block" => Policy::Block { bytes },
-            "auto" | "" if cooperates => Policy::Block { bytes },
-            "auto" | "" => Policy::Baseline,
-            other => panic!("unregistered flush policy {other}"),
-        }
-    }
-
-    /// Name as configured.
-    pub fn name(self) -> &'static str {
-        match self {
-            Policy::Baseline => "baseline",
-            Policy::Block { .. } => "block",
+    /// The policy where flash blocks have so many bytes, and its name; auto is the policy of the scheduler, which
+    /// cooperates or does not.
+    pub fn new(stated: FlushPolicy, cooperates: bool, bytes: u64) -> (Policy, FlushPolicy) {
+        match stated {
+            FlushPolicy::Auto if !cooperates => (Policy::Baseline, FlushPolicy::Baseline),
+            FlushPolicy::Baseline => (Policy::Baseline, FlushPolicy::Baseline),
+            FlushPolicy::Auto | FlushPolicy::Block => (Policy::Block { bytes }, FlushPolicy::Block),
         }
     }
 

@@ -17,13 +17,6 @@ use crate::sim::{Activity, Completion, Observer};
 use crate::util::{NONE, below};
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
-/// How far a leg goes.
-#[derive(Clone, Copy, Debug)]
-pub struct Until {
-    /// Programs and erases that finish.
-    pub operations: u64,
-}
-
 /// A program or an erase.
 #[derive(Clone, Copy, Debug)]
 struct Ran {
@@ -160,7 +153,8 @@ impl Operations {
 
 /// Watches a run.
 pub struct Leg<'a> {
-    until: Until,
+    /// Programs and erases that finish before the cut.
+    until: u64,
     go_on: &'a mut dyn FnMut() -> bool,
     over: Arc<AtomicBool>,
     /// Programs and erases.
@@ -170,9 +164,9 @@ pub struct Leg<'a> {
 }
 
 impl<'a> Leg<'a> {
-    /// Up to a cut; `go_on` is asked now and then, and may stop it.
-    pub fn new(until: Until, go_on: &'a mut dyn FnMut() -> bool) -> Leg<'a> {
-        let over = Arc::new(AtomicBool::new(until.operations == 0));
+    /// Up to a cut after so many programs and erases; `go_on` is asked now and then, and may stop it.
+    pub fn new(until: u64, go_on: &'a mut dyn FnMut() -> bool) -> Leg<'a> {
+        let over = Arc::new(AtomicBool::new(until == 0));
         Leg { until, go_on, over, operations: Operations::default(), completions: Vec::new() }
     }
 
@@ -180,8 +174,8 @@ impl<'a> Leg<'a> {
     /// cut that was chosen, some of those there are.
     pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let ran = self.operations.finished.len() as u64;
-        let ended = self.completions.iter().any(|done| done.failed) && ran < self.until.operations;
-        if ended { below(random.next_u64(), ran + 1) } else { self.until.operations }
+        let ended = self.completions.iter().any(|done| done.failed) && ran < self.until;
+        if ended { below(random.next_u64(), ran + 1) } else { self.until }
     }
 }
 
@@ -206,7 +200,7 @@ impl Observer for Leg<'_> {
         let Some(number) = activity.number.filter(|_| activity.part == Part::Cells) else { return };
         let erase = activity.operation == Operation::Erase;
         self.operations.add(number, erase, [activity.begin_ns, activity.end_ns], activity.suspended);
-        if self.operations.finished.len() as u64 >= self.until.operations {
+        if self.operations.finished.len() as u64 >= self.until {
             self.over.store(true, Relaxed);
         }
     }

@@ -26,8 +26,8 @@ use crate::settings::Settings;
 use crate::util::{below, stream};
 use crate::workload::{Source, SourceError};
 use ledger::Ledger;
+use leg::Leg;
 pub use leg::{Cut, Operations};
-use leg::{Leg, Until};
 pub use requests::Requests;
 
 /// Cuts of one recovery, at most.
@@ -263,15 +263,15 @@ impl Life<'_> {
     }
 
     /// Operations to the next cut; `None`: there is none.
-    fn next_cut(&mut self) -> Option<Until> {
+    fn next_cut(&mut self) -> Option<u64> {
         match &self.options.cuts {
             Cuts::Random { count, mean } => {
                 let (count, mean) = (*count, *mean);
-                (self.summary.cuts < count).then(|| Until { operations: self.draw(2 * mean + 1) })
+                (self.summary.cuts < count).then(|| self.draw(2 * mean + 1))
             }
             Cuts::At(at) => {
                 let next = at.get(self.summary.cuts as usize)?;
-                Some(Until { operations: next.saturating_sub(self.summary.operations) })
+                Some(next.saturating_sub(self.summary.operations))
             }
         }
     }
@@ -280,7 +280,7 @@ impl Life<'_> {
     fn cut(
         &mut self,
         mut prepared: Prepared,
-        until: Until,
+        until: u64,
         requests: &mut leg::Passes,
         progress: &mut dyn FnMut(&Summary) -> bool,
     ) -> Result<Prepared, CrashError> {
