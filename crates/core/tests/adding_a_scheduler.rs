@@ -67,13 +67,12 @@ const NEWEST: &str = r#"//! Newest: the youngest block that gains anything.
 
 use super::{Need, Own, Space, Victims};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "newest";
 pub(super) const DOC: &str = "the youngest block that gains anything";
 pub type Keys = ();
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Newest {
     space: Space,
     closed: Vec<Vec<u32>>,
@@ -115,7 +114,7 @@ use super::policy::{Cached, Policy};
 use crate::config::section;
 use crate::config::section::count;
 use crate::ftl::settings::Settings;
-use serde::{Deserialize, Serialize};
+use crate::util::codec::Damage;
 
 /// Registered name.
 pub const NAME: &str = "clock";
@@ -135,7 +134,7 @@ section! {
 pub type Clock = Cached<Hand>;
 
 /// The hand.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Hand {
     /// Entry it comes to next.
     next: u32,
@@ -163,6 +162,18 @@ impl Policy for Hand {
                 return id;
             }
         }
+    }
+
+    /// As the hand will meet them.
+    fn each(&self, entries: &Entries<bool>, visit: &mut dyn FnMut(u32)) {
+        let mut ids: Vec<u32> = entries.slab.keys().map(|lpn| entries.slab.find(lpn)).collect();
+        ids.sort_by_key(|&id| (id >= self.entries, id < self.next, id));
+        ids.into_iter().for_each(visit);
+    }
+
+    fn restore(&mut self, entries: &mut Entries<bool>, id: u32, used: bool) -> Result<(), Damage> {
+        *entries.note(id) = used;
+        Ok(())
     }
 }
 "#;

@@ -15,11 +15,10 @@ mod work;
 pub use settings::{Endurance, Flash};
 
 use crate::util::Bits;
-use serde::{Deserialize, Serialize};
 
 /// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
 /// and `flash.busy_ns` in a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
     /// The host's own data.

@@ -4,7 +4,6 @@ use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
 use crate::config::section::{Field, OPERATION, bytes, count};
 use crate::config::{Kind, Value, choice, section};
-use serde::{Deserialize, Serialize};
 
 section! {
     /// `[flash]`.
@@ -71,7 +70,7 @@ choice! {
 const PER_BYTE: Kind = Kind::TimePerByte;
 
 /// `flash.endurance`: when a block is retired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endurance {
     /// Never.
     Unlimited,

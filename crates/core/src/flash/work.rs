@@ -170,16 +170,6 @@ impl Work {
         self.counts = Counts::default();
     }
 
-    /// Number of the last load; entries of the mapping cache hold such numbers.
-    pub(crate) fn last_load(&self) -> u32 {
-        self.loads.unwrap_or(0)
-    }
-
-    /// Numbers loads on from `last`.
-    pub(crate) fn number_loads_from(&mut self, last: u32) {
-        self.loads = self.loads.map(|_| last);
-    }
-
     /// Begins a chain that waits for nothing but the last fence.
     #[inline]
     pub fn chain(&mut self) {

@@ -1,9 +1,10 @@
 //! A saved state: a file that holds a prepared device.
 //!
 //! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
-//! ([`crate::util::codec`]): a [`Header`], the FTL's small parts, the page map of the user data,
-//! the directory of the translation pages (of page-mapped FTLs). Whoever changes what an FTL keeps changes
-//! [`FORMAT`]; a test compares the bytes.
+//! ([`crate::util::codec`]): a [`Header`], then what each part of the FTL cannot do without: sequences, from
+//! which it is built again by its own functions, and the maps. What is not saved cannot be wrong in a file; of
+//! what is, a part refuses all that it cannot be. Whoever changes what is kept changes [`FORMAT`]; a test compares
+//! the bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
@@ -21,7 +22,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
-pub const FORMAT: u32 = 10;
+pub const FORMAT: u32 = 11;
 
 /// Most differing keys that a message names.
 const MOST_NAMED: usize = 8;
@@ -34,8 +35,6 @@ pub type Identity = BTreeMap<String, String>;
 struct Header {
     identity: Identity,
     done: Preconditioning,
-    /// Number of the last load: a cached entry must never wait for another's load.
-    last_load: u32,
 }
 
 /// A saved state that cannot be used. The texts continue the file's name.
@@ -80,8 +79,7 @@ impl Prepared {
     pub fn save(&self, identity: &Identity, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;
-        let header =
-            Header { identity: identity.clone(), done: self.done.clone(), last_load: self.work.last_load() };
+        let header = Header { identity: identity.clone(), done: self.done.clone() };
         let mut out = Encoder::new(out);
         out.value(&header)?;
         self.ftl.save(&mut out)
@@ -108,8 +106,7 @@ impl Prepared {
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
         from.end()?;
-        let mut work = new_work(settings);
-        work.number_loads_from(header.last_load);
+        let work = new_work(settings);
         let prepared = Prepared { ftl, work, done: header.done, check, tape: None };
         prepared.verify("in the saved state").map_err(StateError::Check)?;
         Ok(prepared)

@@ -1,10 +1,9 @@
 //! A fixed set of small integers, one bit each.
 
 use super::memory;
-use serde::{Deserialize, Serialize};
 
 /// A set over `0..len`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Bits {
     words: Vec<u64>,
 }

@@ -33,6 +33,16 @@ pub enum Damage {
     Corrupt(String),
 }
 
+/// Most that a saved counter may have come to, so that a run can count on.
+pub const MOST_COUNTED: u64 = 1 << 62;
+
+impl Damage {
+    /// The bytes are whole, but say what cannot be, in words.
+    pub fn impossible<T>(what: impl Into<String>) -> Result<T, Damage> {
+        Err(Damage::Corrupt(what.into()))
+    }
+}
+
 impl From<io::Error> for Damage {
     fn from(error: io::Error) -> Damage {
         match error.kind() {

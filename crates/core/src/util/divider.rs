@@ -1,12 +1,10 @@
 //! Division by a number fixed at start: geometries are not powers of two.
 
-use serde::{Deserialize, Serialize};
-
 /// Divides `u32` by a constant with one multiplication, without a branch.
 ///
 /// The round-down method (Robison, "N-bit unsigned division via N-bit multiply-add", 2005): with
 /// `m = floor((2^64 - 1) / d)`, `n / d = (m * (n + 1)) >> 64` for all 32-bit `n` and `d >= 1`.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Divider {
     divisor: u32,
     magic: u64,

@@ -4,10 +4,9 @@
 //! share a place are chained: taking an entry out, which a full cache does at every miss, is then a store.
 
 use super::NONE;
-use serde::{Deserialize, Serialize};
 
 /// Ends of one recency list; entries link through [`Lru`].
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct List {
     /// Most recent entry.
     pub head: u32,
@@ -22,7 +21,7 @@ impl List {
     pub const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Entry<T> {
     key: u32,
     prev: u32,
@@ -33,7 +32,7 @@ struct Entry<T> {
 }
 
 /// Entries with a `u32` key and a small value each, bounded or growing with what is put in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Lru<T> {
     entries: Vec<Entry<T>>,
     bounded: bool,
@@ -190,6 +189,15 @@ impl<T: Copy + Default> Lru<T> {
     /// The next more recent entry, or [`NONE`].
     pub fn newer(&self, id: u32) -> u32 {
         self.entries[id as usize].prev
+    }
+
+    /// Visits the entries of a list, the least recent one first.
+    pub fn each(&self, list: List, visit: &mut dyn FnMut(u32)) {
+        let mut id = list.tail;
+        while id != NONE {
+            visit(id);
+            id = self.newer(id);
+        }
     }
 
     /// Puts an entry that is in no list at the recent end.

@@ -18,10 +18,10 @@ use crate::flash::Endurance;
 use crate::flash::variation::Speeds;
 use crate::ftl::settings::Settings;
 use crate::util::Bits;
-use serde::{Deserialize, Serialize};
+use crate::util::codec::Damage;
 
 /// The spare blocks of a device, and which blocks are worn out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Lives {
     limit: Endurance,
     /// Spare blocks each chip began with.
@@ -58,6 +58,11 @@ impl Lives {
             retired: Bits::new(0),
             exhausted: false,
         }
+    }
+
+    /// The spare blocks, chip by chip.
+    pub(super) fn spares(&self) -> Vec<u32> {
+        self.spares.concat()
     }
 
     fn past(&self, block: u32, erases: u32, speeds: Option<&Speeds>) -> bool {
@@ -132,9 +137,42 @@ impl BlockPool {
         }
     }
 
+    /// These are the spare blocks of a saved state, chip by chip.
+    ///
+    /// # Errors
+    /// [`Damage`] if the device has none.
+    pub(super) fn set_spares(&mut self, spares: &[u32]) -> Result<(), Damage> {
+        let per_chip = self.blocks_per_chip();
+        let of_chips = &mut self.lives_mut().spares;
+        of_chips.iter_mut().for_each(Vec::clear);
+        for &block in spares {
+            match of_chips.get_mut((block / per_chip) as usize) {
+                Some(of_chip) => of_chip.push(block),
+                None => return Damage::impossible(format!("block {block} is a spare one, there are none")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Retires every block past its limit: those of a saved state.
+    ///
+    /// # Errors
+    /// [`Damage`] if a chip has more or fewer of them than spare blocks that are used up.
+    pub(super) fn retire_worn(&mut self) -> Result<(), Damage> {
+        for chip in 0..self.lives().spares.len() as u32 {
+            let worn: Vec<u32> = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).collect();
+            let lives = self.lives_mut();
+            if worn.len() + lives.spares[chip as usize].len() != lives.per_chip as usize {
+                return Damage::impossible(format!("chip {chip} has spare blocks too many or too few"));
+            }
+            worn.iter().for_each(|&block| lives.retired.set(block));
+        }
+        Ok(())
+    }
+
     /// Whether a block has come to its limit.
     #[inline]
-    fn is_past_limit(&self, block: u32) -> bool {
+    pub(super) fn is_past_limit(&self, block: u32) -> bool {
         self.lives().past(block, self.erase_count(block), self.speeds())
     }
 

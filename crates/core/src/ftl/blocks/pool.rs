@@ -2,10 +2,11 @@
 
 use super::endurance::Lives;
 use crate::flash::variation::Speeds;
-use crate::util::NONE;
-use serde::{Deserialize, Serialize};
+use crate::ftl::settings::Settings;
+use crate::util::codec::{Damage, Decoder, Encoder};
+use crate::util::{Bits, NONE};
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Block {
     next: u32,
     erases: u32,
@@ -13,7 +14,7 @@ struct Block {
 }
 
 /// Erased blocks of a chip (of one speed, where they are kept by speed), in the order of erasure.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct List {
     head: u32,
     tail: u32,
@@ -23,7 +24,7 @@ const EMPTY: List = List { head: NONE, tail: NONE };
 
 /// Erased blocks of each chip, in the order of their erasure or by speed, every block's erase count,
 /// and how fast it programs. Blocks are numbered chip by chip.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct BlockPool {
     blocks: Vec<Block>,
     /// By chip and, if `by_speed`, class of speed.
@@ -34,13 +35,9 @@ pub struct BlockPool {
     free: Vec<u32>,
     blocks_per_chip: u32,
     /// Only in a run, so never in a saved state.
-    #[serde(skip)]
     by_speed: bool,
-    /// Program time of a page where blocks do not differ, ns. A saved state leaves times to the settings.
-    #[serde(skip)]
+    /// Program time of a page where blocks do not differ, ns.
     program_ns: u64,
-    /// Follow from the settings and the erase counts.
-    #[serde(skip)]
     speeds: Option<Speeds>,
     /// Erase count of each chip's least worn block that could be moved, when that was looked at last.
     floors: Vec<u32>,
@@ -52,17 +49,12 @@ pub struct BlockPool {
 }
 
 impl BlockPool {
-    /// All blocks erased, with `pe_cycles` erasures behind each; their pages take `program_ns`, or as
-    /// long as `speeds` says. With a `threshold` the pool watches for chips whose erase counts differ by
-    /// more.
-    pub(crate) fn new(
-        chips: u32,
-        blocks_per_chip: u32,
-        pe_cycles: u32,
-        threshold: Option<u32>,
-        program_ns: u64,
-        speeds: Option<Speeds>,
-    ) -> BlockPool {
+    /// All blocks erased, with `flash.pe_cycles` erasures behind each. With a `threshold` the pool watches
+    /// for chips whose erase counts differ by more.
+    pub(crate) fn new(settings: &Settings, threshold: Option<u32>) -> BlockPool {
+        let flash = &settings.flash;
+        let (chips, blocks_per_chip) = (flash.units(), flash.blocks_per_unit() as u32);
+        let pe_cycles = flash.pe_cycles as u32;
         let block = Block { next: NONE, erases: pe_cycles, free: false };
         let mut pool = BlockPool {
             blocks: vec![block; (chips * blocks_per_chip) as usize],
@@ -71,8 +63,8 @@ impl BlockPool {
             free: vec![0; chips as usize],
             blocks_per_chip,
             by_speed: false,
-            program_ns,
-            speeds,
+            program_ns: flash.program_ns,
+            speeds: Speeds::new(flash, settings.seed, pe_cycles),
             floors: vec![pe_cycles; chips as usize],
             threshold,
             uneven: None,
@@ -82,22 +74,14 @@ impl BlockPool {
         pool
     }
 
-    /// Completes a deserialised pool: `speeds` are those of blocks with no more erasures than these have.
-    pub(crate) fn set_speeds(&mut self, program_ns: u64, speeds: Option<Speeds>) {
-        self.program_ns = program_ns;
-        self.speeds = speeds;
-        if let Some(speeds) = &mut self.speeds {
-            for (block, state) in self.blocks.iter().enumerate() {
-                speeds.detect(block as u32, state.erases);
-            }
-        }
-    }
-
-    /// Makes this the pool of flash found after a power cut, where blocks have been erased so often
-    /// and these are erased, in this order.
+    /// Makes this the pool of flash found after a power cut, or saved, where blocks have been erased so
+    /// often and these are erased, in this order.
     pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
-        for (block, state) in self.blocks.iter_mut().enumerate() {
-            *state = Block { next: NONE, erases: erases(block as u32), free: false };
+        for (block, state) in (0..).zip(&mut self.blocks) {
+            *state = Block { next: NONE, erases: erases(block), free: false };
+            if let Some(speeds) = &mut self.speeds {
+                speeds.detect(block, state.erases);
+            }
         }
         self.lists.fill(EMPTY);
         self.classes.fill(0);
@@ -311,5 +295,89 @@ impl BlockPool {
     /// Erase counts of all blocks.
     pub(crate) fn erases(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocks.iter().map(|block| block.erases)
+    }
+}
+
+/// Most erasures that a saved block may have behind it, so that a run can erase it on.
+const MOST_ERASES: u32 = u32::MAX / 2;
+
+/// Which blocks of a saved state are somebody's: each is one part's alone.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    taken: Bits,
+    blocks: u32,
+}
+
+impl Claims {
+    /// A block is this part's.
+    ///
+    /// # Errors
+    /// [`Damage`] if there is no such block, or it is another part's.
+    pub(crate) fn claim(&mut self, block: u32) -> Result<(), Damage> {
+        if block >= self.blocks || self.taken.get(block) {
+            return Damage::impossible(format!("block {block} is not there, or in two places"));
+        }
+        self.taken.set(block);
+        Ok(())
+    }
+}
+
+impl BlockPool {
+    /// Writes what the pool knows; which blocks are retired follows from the erase counts.
+    ///
+    /// # Errors
+    /// The output's.
+    pub(crate) fn save(&self, out: &mut Encoder) -> std::io::Result<()> {
+        debug_assert!(!self.by_speed, "a run's alone");
+        let mut erased = Vec::new();
+        for list in &self.lists {
+            let mut block = list.head;
+            while block != NONE {
+                erased.push(block);
+                block = self.blocks[block as usize].next;
+            }
+        }
+        let erases: Vec<u32> = self.erases().collect();
+        out.value(&(erases, erased, &self.floors, self.uneven, self.lives.spares()))
+    }
+
+    /// Makes a new pool the saved one. The blocks that are not in it are still to be claimed, then
+    /// [`BlockPool::retire`] those nobody has.
+    ///
+    /// # Errors
+    /// [`Damage`] if it is not whole, or cannot be the pool of this device.
+    pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<Claims, Damage> {
+        type Saved = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
+        let (erases, erased, floors, uneven, spares): Saved = from.value()?;
+        let chips = self.floors.len();
+        if erases.len() != self.blocks.len()
+            || floors.len() != chips
+            || uneven.is_some_and(|chip| chip as usize >= chips)
+        {
+            return Damage::impossible("it holds a device of another size");
+        }
+        if let Some(block) = erases.iter().position(|&count| count > MOST_ERASES) {
+            return Damage::impossible(format!("block {block} was erased {} times", erases[block]));
+        }
+        let mut claims = Claims { taken: Bits::new(self.blocks.len()), blocks: self.count() };
+        erased.iter().chain(&spares).try_for_each(|&block| claims.claim(block))?;
+        self.find(|block| erases[block as usize], &erased);
+        (self.floors, self.uneven) = (floors, uneven);
+        self.set_spares(&spares)?;
+        Ok(claims)
+    }
+
+    /// Retires the blocks of a loaded pool that nobody has.
+    ///
+    /// # Errors
+    /// [`Damage`] if they are not those past their limit.
+    pub(crate) fn retire(&mut self, claims: &Claims) -> Result<(), Damage> {
+        match (0..self.count()).find(|&block| claims.taken.get(block) == self.is_past_limit(block)) {
+            Some(block) if claims.taken.get(block) => {
+                Damage::impossible(format!("block {block} is in use past its limit"))
+            }
+            Some(block) => Damage::impossible(format!("block {block} is nobody's")),
+            None => self.retire_worn(),
+        }
     }
 }

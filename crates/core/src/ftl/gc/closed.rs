@@ -4,17 +4,16 @@ use super::{Need, Space};
 use crate::util::below;
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 /// Closed blocks by chip, in no particular order.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Closed {
     space: Space,
     blocks: Vec<u32>,
     /// Where in `blocks` a closed block stands.
     place: Vec<u32>,
     len: Vec<u32>,
-    rng: Xoshiro256PlusPlus,
+    pub(super) rng: Xoshiro256PlusPlus,
 }
 
 impl Closed {

@@ -17,13 +17,12 @@ use super::lists::{Buckets, Links};
 use super::{Need, Own, Space, Victims};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "cost-benefit";
 pub(super) const DOC: &str = "the greatest (1 - u) / 2u x age (Kawaguchi et al., USENIX 1995)";
 pub type Keys = ();
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct CostBenefit {
     space: Space,
     links: Links,
@@ -84,5 +83,9 @@ impl Victims for CostBenefit {
 
     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
         self.buckets.each(&self.links, chip, visit);
+    }
+
+    fn modified(&self, block: u32) -> u64 {
+        self.modified[block as usize]
     }
 }

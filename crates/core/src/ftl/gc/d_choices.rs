@@ -10,7 +10,6 @@ use super::{Need, Own, Space, Victims};
 use crate::config::section;
 use crate::config::section::count;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "d-choices";
 pub(super) const DOC: &str =
@@ -25,7 +24,7 @@ section! {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct DChoices {
     draws: u32,
     closed: Closed,
@@ -53,5 +52,9 @@ impl Victims for DChoices {
 
     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
         self.closed.each(chip, visit);
+    }
+
+    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+        Some(&mut self.closed.rng)
     }
 }

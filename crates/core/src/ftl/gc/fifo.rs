@@ -8,13 +8,12 @@ use super::lists::{Ends, Links};
 use super::{Need, Own, Space, Victims};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "fifo";
 pub(super) const DOC: &str = "the block that was filled first, in the order of the log";
 pub type Keys = ();
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Fifo {
     links: Links,
     /// Of each chip, oldest first.

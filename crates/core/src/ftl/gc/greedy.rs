@@ -4,13 +4,12 @@
 use super::lists::{Buckets, Links};
 use super::{Need, Own, Space, Victims};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "greedy";
 pub(super) const DOC: &str = "the block with the fewest valid pages";
 pub type Keys = ();
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Greedy {
     links: Links,
     buckets: Buckets,

@@ -2,16 +2,15 @@
 
 use super::Space;
 use crate::util::NONE;
-use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Link {
     prev: u32,
     next: u32,
 }
 
 /// Ends of a list.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub head: u32,
     tail: u32,
@@ -22,7 +21,7 @@ impl Ends {
 }
 
 /// Links of lists that share no block.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Links(Vec<Link>);
 
 impl Links {
@@ -65,7 +64,7 @@ impl Links {
 }
 
 /// Blocks by chip and number of valid slots, in the order in which they came to that number.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Buckets {
     ends: Vec<Ends>,
     /// By chip: no block has fewer valid slots.

@@ -2,8 +2,8 @@
 //!
 //! A [`crate::ftl::log::Log`] tells its policy of every block that closes, loses a valid
 //! slot or leaves, and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`,
-//! `Keys` and a type that implements [`Victims`] and serde's traits (a saved device state holds it
-//! whole, its random stream too), and one line in the registry below.
+//! `Keys` and a type that implements [`Victims`], and one line in the registry below. A saved device state
+//! holds the closed blocks in the order of [`Victims::each`], and closes them in that order when it is loaded.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains
 //! nothing when it is collected; call any other *gainful*. When a chip is collected, at least
@@ -34,10 +34,9 @@ use crate::config::{Choice, section};
 use crate::ftl::settings::Settings;
 use crate::util::stream;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 /// The blocks a policy chooses from.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Space {
     /// Chips; victims are chosen on one chip.
     pub chips: u32,
@@ -90,9 +89,19 @@ pub trait Victims: Sized {
     /// A closed block leaves.
     fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32);
 
-    /// Check mode: visits every block held of a chip, with the number of valid slots it is
-    /// filed under, if it is.
+    /// Visits every block held of a chip, with the number of valid slots it is filed under, if it is.
+    /// Closed again in this order, the blocks are chosen in the same order as now.
     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
+
+    /// When a block held was last modified, if that counts.
+    fn modified(&self, _block: u32) -> u64 {
+        0
+    }
+
+    /// The random stream, of a policy that draws.
+    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+        None
+    }
 }
 
 /// Makes the enum, its dispatch and its lists from one line per policy: `Variant = module::Type;`.
@@ -101,7 +110,7 @@ macro_rules! registry {
         $(mod $module;)*
 
         /// A registered policy.
-        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[derive(Clone, Debug)]
         #[allow(missing_docs, private_interfaces)]
         pub enum Policy { $($variant($module::$type)),* }
 
@@ -145,6 +154,16 @@ macro_rules! registry {
             /// See [`Victims::each`].
             pub fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
                 match self { $(Policy::$variant(p) => p.each(chip, visit)),* }
+            }
+
+            /// See [`Victims::modified`].
+            pub fn modified(&self, block: u32) -> u64 {
+                match self { $(Policy::$variant(p) => p.modified(block)),* }
+            }
+
+            /// See [`Victims::random`].
+            pub fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+                match self { $(Policy::$variant(p) => p.random()),* }
             }
         }
 

@@ -7,13 +7,12 @@
 use super::closed::Closed;
 use super::{Need, Own, Space, Victims};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "random";
 pub(super) const DOC: &str = "any block, each as likely as any other";
 pub type Keys = ();
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Random(Closed);
 
 impl Victims for Random {
@@ -38,5 +37,9 @@ impl Victims for Random {
 
     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
         self.0.each(chip, visit);
+    }
+
+    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+        Some(&mut self.0.rng)
     }
 }

@@ -11,7 +11,6 @@ use crate::config::section;
 use crate::config::section::count;
 use crate::util::{Bits, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "windowed-greedy";
 pub(super) const DOC: &str =
@@ -26,7 +25,7 @@ section! {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct WindowedGreedy {
     window: u32,
     links: Links,

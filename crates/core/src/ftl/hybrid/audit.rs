@@ -102,7 +102,7 @@ impl Store {
     }
 
     /// A page lies where block-level mapping and the log blocks would find it.
-    fn verify_place(&self, lpn: u32, page: u32) -> Result<(), String> {
+    pub(super) fn verify_place(&self, lpn: u32, page: u32) -> Result<(), String> {
         let (logical, block) = (self.logical_of(lpn), self.block_of(page));
         let at = self.block(block);
         let fixed = self.offset(page) == self.offset(lpn);
@@ -148,17 +148,23 @@ impl Store {
         if (at.role == Role::Cooperative) != (self.cooperative == block) {
             return Err(format!("block {block} is {:?}, block {} cooperative", at.role, self.cooperative));
         }
-        if at.role == Role::Log && at.in_order && at.owner != NONE {
-            let displaced = (0..at.next).find(|&offset| {
-                let page = first + offset;
-                self.valid.get(page)
-                    && self.spare[page as usize] != at.owner * self.shape.pages_per_block + offset
-            });
-            if let Some(offset) = displaced {
-                return Err(format!("log block {block} is not in order at page {offset}"));
-            }
+        self.verify_order(block)
+    }
+
+    /// A log block that was written in order holds the pages of its owner at their offsets.
+    pub(super) fn verify_order(&self, block: u32) -> Result<(), String> {
+        let at = self.block(block);
+        if at.role != Role::Log || !at.in_order || at.owner == NONE {
+            return Ok(());
         }
-        Ok(())
+        let [first, owned] = [block, at.owner].map(|block| block * self.shape.pages_per_block);
+        let displaced = |&offset: &u32| {
+            self.valid.get(first + offset) && self.spare[(first + offset) as usize] != owned + offset
+        };
+        match (0..at.next).find(displaced) {
+            Some(offset) => Err(format!("log block {block} is not in order at page {offset}")),
+            None => Ok(()),
+        }
     }
 
     /// Checks everything.

@@ -15,8 +15,6 @@
 //! block allocated and one left to take, nothing. A victim without valid pages needs no merge, so
 //! nothing is named for it.
 
-use serde::{Deserialize, Serialize};
-
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
 use super::logs::{FoundLog, Logs, Part};
@@ -36,7 +34,7 @@ pub type Keys = ();
 pub type Bast = Hybrid<Pairs>;
 
 /// Log blocks by their logical block, in the order in which they were written last.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Pairs {
     logs: Lru<u32>,
     /// Of each chip, and how many it may have.
@@ -146,12 +144,18 @@ impl Logs for Pairs {
         }
     }
 
+    fn each(&self, visit: &mut dyn FnMut(u32)) {
+        for (list, _) in &self.chips {
+            self.logs.each(*list, &mut |id| visit(*self.logs.value(id)));
+        }
+    }
+
     fn found(logs: &[FoundLog], store: &Store) -> Result<Pairs, String> {
         let mut pairs = Pairs::new(&store.shape);
         for &FoundLog { block, .. } in logs {
             let logical = store.block(block).owner;
             let (list, limit) = &mut pairs.chips[store.chip(logical) as usize];
-            if pairs.logs.find(logical) != NONE || list.len == *limit {
+            if logical == NONE || pairs.logs.find(logical) != NONE || list.len == *limit {
                 return Err(format!("block {block} is a log block too many, of logical block {logical}"));
             }
             let id = pairs.logs.insert(logical, block);

@@ -23,8 +23,6 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
 use super::logs::{FoundLog, Logs, Part};
@@ -44,7 +42,7 @@ pub type Keys = ();
 /// FAST.
 pub type Fast = Hybrid<Shared>;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Chip {
     /// RW log blocks, the one filled first in front, the current one at the back.
     random: VecDeque<u32>,
@@ -54,7 +52,7 @@ struct Chip {
 }
 
 /// The log blocks of each chip.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Shared(Vec<Chip>);
 
 impl Shared {
@@ -183,6 +181,13 @@ impl Logs for Shared {
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
         let log = self.current(store.chip(logical), store, work);
         store.append_trims(log, logical, work);
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(u32)) {
+        for chip in &self.0 {
+            let sequential = Some(chip.sequential).filter(|&log| log != NONE);
+            chip.random.iter().copied().chain(sequential).for_each(&mut *visit);
+        }
     }
 
     fn found(logs: &[FoundLog], store: &Store) -> Result<Shared, String> {

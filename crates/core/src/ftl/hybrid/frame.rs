@@ -24,8 +24,6 @@
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
-
 use super::layout::Shape;
 use super::logs::{Logs, Part};
 use super::merges::{MergeKind, MergeStats};
@@ -66,7 +64,7 @@ pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work
 }
 
 /// A hybrid FTL with the log blocks `L`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Hybrid<L> {
     pub(super) store: Store,
     pub(super) logs: L,
@@ -152,10 +150,8 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
     }
 
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Hybrid<L>, Damage> {
-        let mut ftl: Hybrid<L> = from.value()?;
-        ftl.store.load_map(settings, check, from)?;
-        ftl.read_modify_write = settings.ftl.partial_write == PartialWrite::Rmw;
-        Ok(ftl)
+        let (store, logs) = Store::load(settings, check, from)?;
+        Ok(Hybrid::assemble(settings, store, logs))
     }
 
     fn recover(
@@ -302,8 +298,7 @@ impl<L: Logs> Prepare for Hybrid<L> {
     fn collect_in_background(&mut self, _how: GcBackground) {}
 
     fn save(&self, out: &mut Encoder) -> io::Result<()> {
-        out.value(self)?;
-        self.store.save_map(out)
+        self.store.save(&self.logs, out)
     }
 }
 

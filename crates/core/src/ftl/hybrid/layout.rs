@@ -7,8 +7,6 @@
 //! work on their own.) Each chip needs besides two erased blocks: one for a full merge, and one
 //! that a cooperative switch merge may hold meanwhile.
 
-use serde::{Deserialize, Serialize};
-
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
 
@@ -16,7 +14,7 @@ use crate::ftl::settings::Settings;
 const ERASED: u64 = 2;
 
 /// Sizes of a hybrid FTL.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Chips.
     pub chips: u32,
@@ -33,7 +31,6 @@ pub struct Shape {
     /// Largest block issue, in pages, that goes to log blocks under cooperation (CSM_TH of FAST).
     pub csm_threshold: u32,
     /// Trims are durable ([`super::trims`]).
-    #[serde(skip)]
     pub power_safe: bool,
 }
 

@@ -3,8 +3,6 @@
 use super::layout::Shape;
 use super::store::Store;
 use crate::flash::{Cause, Work};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// The part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +16,7 @@ pub struct Part {
 }
 
 /// Log blocks: what BAST and FAST differ in.
-pub trait Logs: Sized + Clone + Serialize + DeserializeOwned {
+pub trait Logs: Sized + Clone {
     /// Registered name.
     const NAME: &'static str;
     /// Log blocks that a chip needs.
@@ -34,7 +32,9 @@ pub trait Logs: Sized + Clone + Serialize + DeserializeOwned {
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Writes them there.
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// After a power cut: the log blocks found, in the order of their last programs.
+    /// Visits the log blocks in an order in which they are found again ([`Logs::found`]).
+    fn each(&self, visit: &mut dyn FnMut(u32));
+    /// After a power cut, or in a saved state: the log blocks found, in the order of their last programs.
     ///
     /// # Errors
     /// In words, if there are more than there may be.

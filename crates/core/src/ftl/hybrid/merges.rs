@@ -1,7 +1,5 @@
 //! Merges of hybrid FTLs, counted by kind.
 
-use serde::{Deserialize, Serialize};
-
 /// How log and data blocks become one data block (Shim et al., TC 2014, sections 2.2 and 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -19,7 +17,7 @@ pub enum MergeKind {
 }
 
 /// Merges of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCount {
     /// How many.
     pub count: u64,
@@ -31,7 +29,7 @@ pub struct MergeCount {
 }
 
 /// Merges by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeStats([MergeCount; 5]);
 
 impl MergeStats {

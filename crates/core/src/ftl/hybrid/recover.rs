@@ -35,7 +35,6 @@ use super::frame::{Hybrid, complete};
 use super::logs::{FoundLog, Logs};
 use super::store::{Block, Role, Store};
 use crate::flash::media::{Change, Kind, Media, Page, Tape};
-use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::recovery::{Flaw, Recovery, read_all};
 use crate::ftl::settings::Settings;
@@ -287,7 +286,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Fills the store with what was found.
-    fn fill(&self, settings: &Settings, roles: &[(u32, Role)]) -> Store {
+    fn fill(&self, roles: &[(u32, Role)]) -> Store {
         let mut store = self.store.clone();
         for &(block, role) in roles {
             let Seen { logical, live, kind, .. } = self.blocks[block as usize];
@@ -312,26 +311,13 @@ impl<'a> Scan<'a> {
         let given_up = |block: u32| self.blocks[block as usize].given_up;
         erased.sort_by_key(|&block| if given_up(block) { u64::MAX } else { self.media.erased(block) });
         store.pool.find(|block| self.media.erases(block) + u32::from(given_up(block)), &erased);
-        let flash = &settings.flash;
-        let speeds = Speeds::new(flash, settings.seed, flash.pe_cycles as u32);
-        store.pool.set_speeds(flash.program_ns, speeds);
         store.remember();
         store
     }
 
     /// Whether a log block can become the data block with what it lacks behind its last page.
     fn in_order(&self, log: u32, store: &Store) -> bool {
-        let Block { owner, next, .. } = *store.block(log);
-        if owner == NONE || !self.blocks[log as usize].ordered {
-            return false;
-        }
-        let first = owner * store.shape.pages_per_block;
-        let pages = next.min(store.shape.lpns - first);
-        let data = store.data[owner as usize];
-        (first..first + pages).all(|lpn| {
-            let page = store.page(lpn);
-            page == NONE || store.block_of(page) != data
-        })
+        store.block(log).owner != NONE && self.blocks[log as usize].ordered && store.continues(log)
     }
 }
 
@@ -365,7 +351,7 @@ pub(super) fn recover<L: Logs>(
         tape.note(Change::Erase { block });
     }
     let roles = scan.roles()?;
-    let mut store = scan.fill(settings, &roles);
+    let mut store = scan.fill(&roles);
     let found: Vec<FoundLog> = roles
         .iter()
         .filter(|(_, role)| *role == Role::Log)

@@ -1,60 +1,119 @@
-//! A hybrid FTL's saved state: its small parts as they are, and of the large ones the map alone.
+//! A hybrid FTL's saved state: its blocks and the map. What follows from these is counted anew, as after a power cut.
 
 use std::io;
 
-use super::layout::Shape;
-use super::store::Store;
-use crate::flash::variation::Speeds;
+use super::logs::{FoundLog, Logs};
+use super::store::{Block, Role, Store};
+use crate::ftl::blocks::pool::Claims;
 use crate::ftl::settings::Settings;
+use crate::util::NONE;
 use crate::util::codec::{Damage, Decoder, Encoder};
-use crate::util::{Bits, NONE};
 
 impl Store {
-    /// Writes the map; the rest of the store is serialised as a value.
+    /// Writes the blocks and the map of a device in which no run has begun: no merge is under way, and no trim is
+    /// on flash.
     ///
     /// # Errors
     /// The output's.
-    pub(crate) fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
-        out.words(&self.map)
+    pub(super) fn save(&self, logs: &impl Logs, out: &mut Encoder) -> io::Result<()> {
+        debug_assert!(self.cooperative == NONE, "a merge is under way");
+        self.pool.save(out)?;
+        let next = |block: u32| if block == NONE { 0 } else { self.block(block).next };
+        let data: Vec<(u32, u32)> = self.data.iter().map(|&block| (block, next(block))).collect();
+        let mut kept = Vec::new();
+        logs.each(&mut |log| {
+            let Block { owner, next, in_order, .. } = *self.block(log);
+            kept.push((log, owner, next, in_order));
+        });
+        out.value(&(data, kept))?;
+        out.words(&self.map[..self.shape.lpns as usize])
     }
 
-    /// Completes a deserialised store. In check mode every page's version counts from 1 again.
+    /// Reads what was saved, and the log blocks. In check mode every page's version counts from 1 again.
     ///
     /// # Errors
-    /// [`Damage`] if the store is of another shape, or the map cannot be that of a store.
-    pub(crate) fn load_map(
-        &mut self,
+    /// [`Damage`] if it is not whole, or cannot be the state of these settings.
+    pub(super) fn load<L: Logs>(
         settings: &Settings,
         check: bool,
         from: &mut Decoder,
-    ) -> Result<(), Damage> {
-        let corrupt = |what: &str| Err(Damage::Corrupt(what.into()));
-        // These are the run's, not the state's.
-        let Shape { csm_threshold, power_safe, .. } = Shape::new(settings);
-        (self.shape.csm_threshold, self.shape.power_safe) = (csm_threshold, power_safe);
-        if self.shape != Shape::new(settings) || self.blocks.len() != self.shape.blocks() as usize {
-            return corrupt("it holds a device of another size");
+    ) -> Result<(Store, L), Damage> {
+        let mut store = Store::new(settings, false);
+        let mut claims = store.pool.load(from)?;
+        type Saved = (Vec<(u32, u32)>, Vec<(u32, u32, u32, bool)>);
+        let (data, logs): Saved = from.value()?;
+        if data.len() != store.data.len() {
+            return Damage::impossible("it holds a device of another size");
         }
-        let flash = &settings.flash;
-        let speeds = Speeds::new(flash, settings.seed, flash.pe_cycles as u32);
-        self.pool.set_speeds(flash.program_ns, speeds);
-        let pages = self.shape.blocks() * self.shape.pages_per_block;
-        self.map = vec![0; self.shape.owners() as usize];
-        from.words(&mut self.map)?;
-        self.spare = vec![0; pages as usize];
-        self.valid = Bits::new(pages as usize);
-        for (lpn, &page) in self.map.iter().enumerate() {
+        for (logical, (block, next)) in (0..).zip(data).filter(|(_, (block, _))| *block != NONE) {
+            store.take_up(
+                block,
+                Block { role: Role::Data, owner: logical, next, ..Block::FREE },
+                &mut claims,
+            )?;
+            store.data[logical as usize] = block;
+        }
+        let mut found = Vec::with_capacity(logs.len());
+        for (born, (block, owner, next, in_order)) in (0..).zip(logs) {
+            store.take_up(
+                block,
+                Block { role: Role::Log, owner, next, in_order, ..Block::FREE },
+                &mut claims,
+            )?;
+            found.push(FoundLog { block, born });
+        }
+        store.pool.retire(&claims)?;
+        from.words(&mut store.map[..settings.user_pages() as usize])?;
+        store.count_map().or_else(Damage::impossible)?;
+        for &FoundLog { block, .. } in &found {
+            store.verify_order(block).or_else(Damage::impossible)?;
+            let Block { owner, in_order, .. } = *store.block(block);
+            if owner != NONE && in_order && !store.continues(block) {
+                return Damage::impossible(format!("log block {block} has older pages than its data block"));
+            }
+        }
+        let logs = L::found(&found, &store).or_else(Damage::impossible)?;
+        logs.verify(&store).or_else(Damage::impossible)?;
+        if check {
+            store.remember();
+        }
+        Ok((store, logs))
+    }
+
+    /// A block is in use.
+    fn take_up(&mut self, block: u32, at: Block, claims: &mut Claims) -> Result<(), Damage> {
+        claims.claim(block)?;
+        let owned = at.owner == NONE
+            || (at.owner < self.shape.logical_blocks() && self.chip(at.owner) == self.chip_of_block(block));
+        if !owned || at.next == 0 || at.next > self.shape.pages_per_block {
+            return Damage::impossible(format!("block {block} cannot be {at:?}"));
+        }
+        self.blocks[block as usize] = at;
+        Ok(())
+    }
+
+    /// Counts what follows from the map.
+    ///
+    /// # Errors
+    /// In words, if a page lies where it cannot.
+    fn count_map(&mut self) -> Result<(), String> {
+        let pages = self.spare.len();
+        for lpn in 0..self.map.len() as u32 {
+            let page = self.page(lpn);
             if page == NONE {
                 continue;
             }
-            if page >= pages || self.valid.get(page) {
-                return corrupt(&format!("page {lpn} lies in page {page}, which is not its own"));
+            if page as usize >= pages || self.valid.get(page) {
+                return Err(format!("page {lpn} lies in page {page}, which is not its own"));
+            }
+            self.verify_place(lpn, page)?;
+            let (block, offset) = (self.block_of(page), self.offset(page));
+            if offset >= self.block(block).next {
+                return Err(format!("block {block} has data where nothing was programmed"));
             }
             self.valid.set(page);
-            self.spare[page as usize] = lpn as u32;
-        }
-        if check {
-            self.remember();
+            self.spare[page as usize] = lpn;
+            self.blocks[block as usize].valid += 1;
         }
         Ok(())
     }

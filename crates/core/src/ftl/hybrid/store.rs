@@ -4,13 +4,10 @@
 //! its offset in the data block or anywhere in a log block. A real device keeps such a map of its log
 //! blocks alone, and finds the rest through the data blocks; check mode verifies that this would do.
 
-use serde::{Deserialize, Serialize};
-
 use super::audit;
 use super::layout::Shape;
 use crate::flash::media::Kind;
 use crate::flash::medium::Medium;
-use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::hybrid::merges::{MergeKind, MergeStats};
@@ -18,7 +15,7 @@ use crate::ftl::settings::Settings;
 use crate::util::{Bits, Divider, NONE};
 
 /// What a block is used as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Erased, in the pool.
     Free,
@@ -31,7 +28,7 @@ pub enum Role {
 }
 
 /// An erase block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// What it is used as.
     pub role: Role,
@@ -64,7 +61,7 @@ impl Block {
 }
 
 /// Blocks, pages, and the map.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Store {
     /// Sizes.
     pub shape: Shape,
@@ -72,12 +69,9 @@ pub struct Store {
     chip_of: Divider,
     by_chip: Divider,
     /// Newest version of each logical page, or [`NONE`]; behind them, of each logical block's trims.
-    #[serde(skip)]
     pub(super) map: Vec<u32>,
     /// Owner in each page's spare area.
-    #[serde(skip)]
     pub(super) spare: Vec<u32>,
-    #[serde(skip)]
     pub(super) valid: Bits,
     /// Data block of each logical block, or [`NONE`].
     pub(super) data: Vec<u32>,
@@ -89,7 +83,6 @@ pub struct Store {
     pub merges: MergeStats,
     /// Logical pages the host wrote.
     pub(super) host_pages: u64,
-    #[serde(skip)]
     pub(super) medium: Option<Box<Medium>>,
 }
 
@@ -97,12 +90,8 @@ impl Store {
     /// Erased flash.
     pub(crate) fn new(settings: &Settings, check: bool) -> Store {
         let shape = Shape::new(settings);
-        let flash = &settings.flash;
-        let erases = flash.pe_cycles as u32;
-        let speeds = Speeds::new(flash, settings.seed, erases);
         // Static wear levelling is the page-mapped FTLs'.
-        let mut pool =
-            BlockPool::new(shape.chips, shape.blocks_per_chip, erases, None, flash.program_ns, speeds);
+        let mut pool = BlockPool::new(settings, None);
         pool.withhold(settings);
         let pages = shape.blocks() * shape.pages_per_block;
         Store {
@@ -384,6 +373,16 @@ impl Store {
         let since_ns = merge_ns(work);
         self.erase(log, work);
         self.charge(kind, 0, since_ns, work);
+    }
+
+    /// Whether a log block that was written in order can become its owner's data block, with what it lacks behind
+    /// its last page.
+    pub(super) fn continues(&self, log: u32) -> bool {
+        let Block { owner, next, .. } = self.blocks[log as usize];
+        let first = owner * self.shape.pages_per_block;
+        let data = self.data[owner as usize];
+        let elsewhere = |page| page == NONE || self.block_of(page) != data;
+        (first..first + next.min(self.shape.lpns - first)).all(|lpn| elsewhere(self.page(lpn)))
     }
 
     /// Puts the logical blocks that have valid pages in a block into `set`, in ascending order.

@@ -87,7 +87,7 @@ impl Log {
 
     /// Slots that must be programmed in a block of its state; `None` for an open block that is
     /// neither the frontier nor set aside.
-    fn programmed(&self, block: u32) -> Option<u32> {
+    pub(super) fn programmed(&self, block: u32) -> Option<u32> {
         let first = block * self.slots_per_block;
         match self.blocks[block as usize].state {
             State::Absent | State::Reserve => Some(0),

@@ -103,11 +103,16 @@ impl Log {
 
     /// Whether a chip can take a page of data and still collect its garbage.
     pub(super) fn has_room(&self, chip: u32) -> bool {
+        u64::from(self.chips[chip as usize].live + self.shape.slots_per_page) <= self.room()
+    }
+
+    /// Slots of data with which a chip can still collect its garbage.
+    #[inline]
+    pub(super) fn room(&self) -> u64 {
         let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
         let units = if self.trims.is_some() { self.shape.trim_units } else { 0 };
-        let room = u64::from(limit - reserve) * sure - u64::from(slots_per_page + units);
-        u64::from(self.chips[chip as usize].live + slots_per_page) <= room
+        u64::from(limit - reserve) * sure - u64::from(slots_per_page + units)
     }
 
     /// Moves the cursor to the next chip that can take data and still collect its garbage.

@@ -53,10 +53,9 @@ use crate::flash::medium::Medium;
 use crate::flash::{Cause, Work};
 use crate::ftl::settings::Settings;
 use crate::util::{Bits, Divider, NONE, memory};
-use serde::{Deserialize, Serialize};
 
 /// What a block is to this log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not this log's.
     Absent,
@@ -67,7 +66,7 @@ enum State {
     Begun,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Block {
     valid: u32,
     /// The next reserve block.
@@ -75,7 +74,6 @@ struct Block {
     state: State,
     /// What must have finished before it is erased: what takes the place of its invalid slots may be
     /// under way on another chip ([`Work::mark`]). Only in a run.
-    #[serde(skip)]
     after: u32,
 }
 
@@ -86,7 +84,7 @@ impl Block {
 }
 
 /// What the log has on one chip.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Chip {
     /// First of the reserve blocks.
     reserve: u32,
@@ -106,7 +104,7 @@ struct Chip {
 const COPIED: usize = 16;
 
 /// The store.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Log {
     shape: Shape,
     slots_per_block: u32,
@@ -119,13 +117,9 @@ pub struct Log {
     /// Chip of each page of a cycle, where the chips do not take turns page by page.
     cycle: Vec<u32>,
     cycle_of: Divider,
-    /// Saved apart, see [`state`].
-    #[serde(skip)]
     map: Vec<u32>,
     /// Owner written in each slot's spare area.
-    #[serde(skip)]
     spare: Vec<u32>,
-    #[serde(skip)]
     valid: Bits,
     blocks: Vec<Block>,
     chips: Vec<Chip>,
@@ -142,23 +136,17 @@ pub struct Log {
     serial: Option<Serial>,
     /// Partly written blocks beside the frontier, where writes choose their block by speed: only in a
     /// run, so never in a saved state.
-    #[serde(skip)]
     by_speed: Option<Partly>,
     /// What is collected in the background: likewise only in a run.
-    #[serde(skip)]
     background: Option<Box<Background>>,
     /// Pages programmed by a collection, and their time, block by block.
-    #[serde(skip)]
     copied: Vec<(u32, u64)>,
     /// The live slots of the block that is collected, with their owners.
-    #[serde(skip)]
     leaving: Vec<(u32, u32)>,
     /// Blocks with a slot whose owner has a newer version in a page buffer, on another chip maybe.
-    #[serde(skip)]
     superseded: Vec<u32>,
     /// What was trimmed and would not survive a power cut.
     trims: Option<Box<Trims>>,
-    #[serde(skip)]
     medium: Option<Box<Medium>>,
 }
 

@@ -32,19 +32,15 @@ impl Log {
         map: Vec<u32>,
     ) -> Result<Log, String> {
         // A serial log's reserve is taken where the blocks found leave room.
-        let reserve = if shape.serial { 0 } else { shape.reserve };
-        let mut log = Log::new(Shape { reserve, ..shape }, settings, pool, false);
-        log.shape = shape;
+        let mut log;
         if shape.serial {
+            log = Log::without_reserve(shape, settings, pool);
             log.take_reserve(pool, found);
+        } else {
+            log = Log::new(shape, settings, pool, false);
         }
         log.map = map;
-        for (owner, &slot) in log.map.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
-            log.spare[slot as usize] = owner as u32;
-            log.valid.set(slot);
-            log.blocks[(slot / log.slots_per_block) as usize].valid += 1;
-            log.chips[log.by_group.div(slot) as usize].live += 1;
-        }
+        log.count_map()?;
         for &FoundBlock { block, used, number } in found {
             let first = block * log.slots_per_block;
             let chip = log.by_group.div(first);
@@ -78,6 +74,34 @@ impl Log {
         Ok(log)
     }
 
+    /// An empty log that has no block yet.
+    pub(super) fn without_reserve(shape: Shape, settings: &Settings, pool: &mut BlockPool) -> Log {
+        let mut log = Log::new(Shape { reserve: 0, ..shape }, settings, pool, false);
+        log.shape = shape;
+        log
+    }
+
+    /// Counts what follows from the map: which slots are valid, whose they are, and how many there are.
+    ///
+    /// # Errors
+    /// In words, if a slot is not there, or two owners have it.
+    pub(super) fn count_map(&mut self) -> Result<(), String> {
+        let slots = self.spare.len();
+        for (owner, &slot) in (0..).zip(&self.map) {
+            if slot == NONE {
+                continue;
+            }
+            if slot as usize >= slots || self.valid.get(slot) {
+                return Err(format!("page {owner} lies in slot {slot}, which is not its own"));
+            }
+            self.spare[slot as usize] = owner;
+            self.valid.set(slot);
+            self.blocks[self.by_block.div(slot) as usize].valid += 1;
+            self.chips[self.by_group.div(slot) as usize].live += 1;
+        }
+        Ok(())
+    }
+
     fn take_reserve(&mut self, pool: &mut BlockPool, found: &[FoundBlock]) {
         for found in found {
             let chip = self.by_chip.div(found.block * self.slots_per_block);
@@ -89,7 +113,7 @@ impl Log {
         }
     }
 
-    fn close_found(&mut self, chip: u32, block: u32, now: u64) {
+    pub(super) fn close_found(&mut self, chip: u32, block: u32, now: u64) {
         let valid = self.blocks[block as usize].valid;
         self.blocks[block as usize] = Block { valid, ..Block::new(State::Closed) };
         self.victims.close(chip, block, valid, now);

@@ -15,17 +15,16 @@ use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
 use crate::util::NONE;
-use serde::{Deserialize, Serialize};
 
 /// Where the blocks of such a log come from.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Serial {
     /// Blocks held of each chip.
     held: Vec<u32>,
     /// Most of each chip.
     most: u32,
     /// Chip that is asked first for the next block.
-    next_chip: u32,
+    pub(super) next_chip: u32,
 }
 
 impl Serial {

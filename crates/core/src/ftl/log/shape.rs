@@ -3,10 +3,9 @@
 use crate::flash::Cause;
 use crate::flash::parallel::Allocation;
 use crate::ftl::settings::Settings;
-use serde::{Deserialize, Serialize};
 
 /// Size and behaviour of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Chips it spans: units of [`crate::flash::parallel`], which are dies or planes where those work
     /// on their own.

@@ -1,61 +1,191 @@
-//! A log's saved state: its small parts as they are, and of the large ones the map alone.
+//! A log's saved state: which blocks it has, in the order in which they go on, and the map.
 //!
-//! Which slots are valid, and who owns them, follows from the map. Stale owners of invalid slots
-//! are not kept: nothing reads them.
+//! Everything else follows from these and is counted anew, so that a state cannot contradict itself in it;
+//! what they could still get wrong is looked at here. Which slots are valid, and who owns them, follows from the
+//! map. Stale owners of invalid slots are not kept: nothing reads them.
 
 use std::io;
 
-use super::{COPIED, Log, Shape};
-use crate::util::codec::{Damage, Decoder, Encoder};
-use crate::util::{Bits, NONE, memory};
+use super::{Log, Shape, State};
+use crate::ftl::blocks::pool::{BlockPool, Claims};
+use crate::ftl::settings::Settings;
+use crate::util::NONE;
+use crate::util::codec::{Damage, Decoder, Encoder, MOST_COUNTED};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
-fn corrupt<T>(what: String) -> Result<T, Damage> {
-    Err(Damage::Corrupt(what))
+/// What is kept beside the map.
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    writes: u64,
+    cursor: u32,
+    /// Chip that is asked first for the next block, where one block is filled at a time.
+    turn: u32,
+    /// Reserve blocks, the first to be used last.
+    reserve: Vec<u32>,
+    /// Next slots of each frontier and of the block set aside, or [`NONE`].
+    open: Vec<[u32; 2]>,
+    /// Closed blocks, in the order in which the policy closes them again, and when they were modified.
+    closed: Vec<(u32, u64)>,
+    random: Option<Xoshiro256PlusPlus>,
 }
 
 impl Log {
-    /// Writes the map; the rest of the log is serialised as a value.
+    /// Writes the log, in which no run has begun.
     ///
     /// # Errors
     /// The output's.
-    pub(crate) fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
-        out.words(&self.map)
+    pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        debug_assert!(self.by_speed.is_none() && self.background.is_none() && self.trims.is_none());
+        let mut kept = Kept {
+            writes: self.writes,
+            cursor: self.cursor,
+            turn: self.serial.as_ref().map_or(0, |serial| serial.next_chip),
+            random: self.victims.clone().random().cloned(),
+            ..Kept::default()
+        };
+        for (group, at) in (0..).zip(&self.chips) {
+            let first = kept.reserve.len();
+            let mut block = at.reserve;
+            while block != NONE {
+                kept.reserve.push(block);
+                block = self.blocks[block as usize].next;
+            }
+            kept.reserve[first..].reverse();
+            let open = [(at.next, at.end), (at.aside_next, at.aside_end)];
+            kept.open.push(open.map(|(next, end)| if next == end { NONE } else { next }));
+            self.victims.each(group, &mut |block, _| kept.closed.push((block, self.victims.modified(block))));
+        }
+        out.value(&kept)?;
+        out.words(&self.map[..self.pages() as usize])
     }
 
-    /// Completes a deserialised log of this shape, on a device of `blocks` erase blocks. In check
-    /// mode every owner's version counts from 1 again.
+    /// Reads the log of this shape that was saved. In check mode every owner's version counts from 1 again.
     ///
     /// # Errors
-    /// [`Damage`] if the log is of another shape, or the map cannot be that of a log.
-    pub(crate) fn load_map(
-        &mut self,
+    /// [`Damage`] if it is not whole, or cannot be such a log.
+    pub(crate) fn load(
         shape: Shape,
-        blocks: u32,
+        settings: &Settings,
+        (pool, claims): (&mut BlockPool, &mut Claims),
         check: bool,
         from: &mut Decoder,
-    ) -> Result<(), Damage> {
-        if self.shape != shape || self.blocks.len() != blocks as usize {
-            return corrupt("it holds a log of another shape".into());
+    ) -> Result<Log, Damage> {
+        let mut log = Log::without_reserve(shape, settings, pool);
+        let kept: Kept = from.value()?;
+        let pages = log.pages() as usize;
+        from.words(&mut log.map[..pages])?;
+        log.count_map().or_else(Damage::impossible)?;
+        log.take_numbers(&kept)?;
+        for &block in &kept.reserve {
+            let group = log.take_up(block, claims)?;
+            log.reserve_push(group, block);
         }
-        let slots = blocks * self.slots_per_block;
-        self.map = memory::filled(0, shape.owners as usize);
-        from.words(&mut self.map)?;
-        self.spare = vec![0; slots as usize];
-        self.valid = Bits::new(slots as usize);
-        for (owner, &slot) in self.map.iter().enumerate() {
-            if slot == NONE {
-                continue;
-            }
-            if slot >= slots || self.valid.get(slot) {
-                return corrupt(format!("page {owner} lies in slot {slot}, which is not its own"));
-            }
-            self.valid.set(slot);
-            self.spare[slot as usize] = owner as u32;
+        for (group, [next, aside]) in (0..).zip(kept.open) {
+            log.take_up_open(group, aside, claims)?;
+            let at = &mut log.chips[group as usize];
+            (at.aside_next, at.aside_end) = (at.next, at.end);
+            (at.next, at.end) = (0, 0);
+            log.take_up_open(group, next, claims)?;
         }
-        self.copied = Vec::with_capacity(COPIED);
-        self.leaving = Vec::with_capacity(self.slots_per_block as usize);
+        for (block, modified) in kept.closed {
+            let group = log.take_up(block, claims)?;
+            if modified > log.writes {
+                return Damage::impossible(format!("block {block} was modified at {modified}"));
+            }
+            log.close_found(group, block, modified);
+        }
+        if let (Some(stream), Some(random)) = (log.victims.random(), kept.random) {
+            *stream = random;
+        }
+        log.examine()?;
         if check {
-            self.medium = Some(self.policed());
+            log.medium = Some(log.policed());
+        }
+        Ok(log)
+    }
+
+    fn take_numbers(&mut self, kept: &Kept) -> Result<(), Damage> {
+        let chips = self.shape.chips;
+        let groups = self.chips.len();
+        if kept.cursor >= chips
+            || kept.turn >= chips
+            || kept.open.len() != groups
+            || kept.writes > MOST_COUNTED
+        {
+            return Damage::impossible("it holds a log of another shape");
+        }
+        (self.writes, self.cursor) = (kept.writes, kept.cursor);
+        if let Some(serial) = &mut self.serial {
+            serial.next_chip = kept.turn;
+        }
+        Ok(())
+    }
+
+    /// A block is the log's; its chip, or 0 where all count as one.
+    fn take_up(&mut self, block: u32, claims: &mut Claims) -> Result<u32, Damage> {
+        claims.claim(block)?;
+        let first = block * self.slots_per_block;
+        let chip = self.by_chip.div(first);
+        if let Some(serial) = &mut self.serial {
+            serial.found(chip);
+        }
+        let group = self.by_group.div(first);
+        self.chips[group as usize].held += 1;
+        Ok(group)
+    }
+
+    /// The block of this slot, if it is one, is written on from there.
+    fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<(), Damage> {
+        if next == NONE {
+            return Ok(());
+        }
+        let block = self.by_block.div(next);
+        if self.take_up(block, claims)? != group {
+            return Damage::impossible(format!("block {block} is open on another chip than its own"));
+        }
+        let at = &mut self.chips[group as usize];
+        (at.next, at.end) = (next, (block + 1) * self.slots_per_block);
+        self.blocks[block as usize].state = State::Open;
+        Ok(())
+    }
+
+    /// What the order of blocks and the map could still get wrong.
+    fn examine(&self) -> Result<(), Damage> {
+        for block in 0..self.blocks() {
+            let first = block * self.slots_per_block;
+            let programmed = self.programmed(block).unwrap_or(0);
+            if self.valid.next_set(first + programmed, first + self.slots_per_block).is_some() {
+                return Damage::impossible(format!("block {block} has data where nothing was programmed"));
+            }
+        }
+        let by_home = !self.by_cursor && !self.shape.serial;
+        let strays =
+            |&(owner, slot): &(u32, u32)| by_home && slot != NONE && self.slot_chip(slot) != self.home(owner);
+        if let Some((owner, slot)) = (0..).zip(self.map.iter().copied()).find(strays) {
+            return Damage::impossible(format!("page {owner} lies in slot {slot}, not on its chip"));
+        }
+        (0..self.chips.len() as u32).try_for_each(|group| self.examine_chip(group))
+    }
+
+    fn examine_chip(&self, group: u32) -> Result<(), Damage> {
+        let Shape { limit, reserve, serial, .. } = self.shape;
+        let at = &self.chips[group as usize];
+        // A serial log collects before it takes its last block.
+        if at.reserve_len != reserve || at.held + u32::from(serial) > limit {
+            return Damage::impossible(format!(
+                "chip {group} has {} blocks, {} in reserve",
+                at.held, at.reserve_len
+            ));
+        }
+        let goes_on = self.by_cursor && !serial && group == self.cursor;
+        let begun = self.by_page.rem(at.next);
+        if self.by_page.rem(at.aside_next) != 0 || (begun != 0 && !goes_on) {
+            return Damage::impossible(format!("chip {group} has a page that is part-full"));
+        }
+        let more = if goes_on { self.shape.slots_per_page - begun } else { 0 };
+        if self.by_cursor && !serial && u64::from(at.live) + u64::from(more) > self.room() {
+            return Damage::impossible(format!("chip {group} has more data than it can have"));
         }
         Ok(())
     }

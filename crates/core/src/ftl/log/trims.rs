@@ -22,10 +22,9 @@ use crate::flash::Work;
 use crate::flash::media::Kind;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::{Bits, NONE};
-use serde::{Deserialize, Serialize};
 
 /// What was trimmed since its unit was written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Trims {
     lpns: Bits,
     /// Units to be written, in the order of their first trim.

@@ -18,6 +18,8 @@
 //! entries that the CMT has of it dirty; a page that garbage collection updates
 //! does not enter the CTP.
 
+use std::io;
+
 use super::context::Context;
 use super::entries::Entries;
 use super::pages::TranslationPages;
@@ -25,8 +27,8 @@ use super::policy::{Cached, Policy};
 use super::recency::Recency;
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
+use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, List, Lru, NONE};
-use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "cdftl";
@@ -48,7 +50,7 @@ fn split(settings: &Settings) -> Option<(u64, u64)> {
 pub type Cdftl = Cached<Levels>;
 
 /// A second-level page.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Page {
     /// Entries in it that flash lacks.
     updated: u32,
@@ -57,7 +59,7 @@ struct Page {
 }
 
 /// The order of the first level, and the second level.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Levels {
     /// First-level entries. Marked are the clean ones and, of each page in the second level, the least recent
     /// dirty one, so that the first marked one may leave; of absent pages dirty ones may still be.
@@ -69,6 +71,7 @@ pub struct Levels {
     updated_pages: u32,
     /// LPNs whose entry in a second-level page is newer than on flash.
     merged: Bits,
+    lpns: u32,
 }
 
 impl Levels {
@@ -129,6 +132,7 @@ impl Policy for Levels {
             page_list: List::EMPTY,
             updated_pages: 0,
             merged: Bits::new(settings.user_pages() as usize),
+            lpns: settings.user_pages() as u32,
         }
     }
 
@@ -267,5 +271,38 @@ impl Policy for Levels {
 
     fn is_updated(&self, lpn: u32) -> bool {
         self.merged.get(lpn)
+    }
+
+    fn each(&self, _entries: &Entries<()>, visit: &mut dyn FnMut(u32)) {
+        self.order.iter().for_each(visit);
+    }
+
+    /// Which entries are marked is not kept: all are when they come in, and what is marked in vain is passed over.
+    fn save_rest(&self, out: &mut Encoder) -> io::Result<()> {
+        let mut held = Vec::with_capacity(self.page_list.len as usize);
+        self.pages.each(self.page_list, &mut |id| held.push(self.pages.key(id)));
+        out.value(&(held, self.merged.members(0, self.lpns).collect::<Vec<_>>()))
+    }
+
+    fn load_rest(
+        &mut self,
+        _entries: &mut Entries<()>,
+        pages: &TranslationPages,
+        from: &mut Decoder,
+    ) -> Result<(), Damage> {
+        let (held, merged): (Vec<u32>, Vec<u32>) = from.value()?;
+        for page in held {
+            if page >= pages.units() || self.holds(page) || self.pages.is_full() {
+                return Damage::impossible(format!("translation page {page} cannot be cached"));
+            }
+            let id = self.pages.insert(page, Page::default());
+            self.pages.push_head(&mut self.page_list, id);
+        }
+        for lpn in merged {
+            if lpn >= pages.lpns() || !self.absorb(lpn, pages.of(lpn)) {
+                return Damage::impossible(format!("page {lpn} is updated where its mapping is not cached"));
+            }
+        }
+        Ok(())
     }
 }

@@ -21,7 +21,7 @@ use super::policy::{Cached, Policy};
 use crate::config::{choice, section};
 use crate::ftl::settings::Settings;
 use crate::util::List;
-use serde::{Deserialize, Serialize};
+use crate::util::codec::Damage;
 
 /// Registered name.
 pub const NAME: &str = "dftl";
@@ -52,7 +52,7 @@ choice! {
 pub type Dftl = Cached<Segmented>;
 
 /// Segmented LRU; with no room in the protected segment it is one LRU list.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Segmented {
     protected_capacity: u32,
     probationary: List,
@@ -141,6 +141,19 @@ impl Policy for Segmented {
             entries.make_clean(self, id);
             context.program_one(entries.lpn(id));
         }
+    }
+
+    fn each(&self, entries: &Entries<bool>, visit: &mut dyn FnMut(u32)) {
+        for list in [self.probationary, self.protected] {
+            entries.slab.each(list, visit);
+        }
+    }
+
+    fn restore(&mut self, entries: &mut Entries<bool>, id: u32, protected: bool) -> Result<(), Damage> {
+        if protected {
+            self.hit(entries, id);
+        }
+        Ok(())
     }
 
     /// The dirty entry nearest the probationary tail, else nearest the protected tail. Looks from both

@@ -5,10 +5,9 @@ use super::policy::Policy;
 use super::units::UnitSpace;
 use crate::ftl::settings::Settings;
 use crate::util::{Divider, Lru, NONE};
-use serde::{Deserialize, Serialize};
 
 /// A cached entry, with the policy's note of it.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Mapping<N> {
     pub(super) note: N,
     dirty: bool,
@@ -22,7 +21,7 @@ pub struct Mapping<N> {
 
 /// The cached entries by LPN, and the dirty ones by translation page. Whoever adds one or changes what is
 /// dirty passes the policy in, which is told.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Entries<N> {
     pub(super) slab: Lru<Mapping<N>>,
     /// Newest dirty entry of each translation page.

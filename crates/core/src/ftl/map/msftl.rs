@@ -21,6 +21,8 @@
 //!   are evicted: a dirty victim has its unit written, and the rest of that page is filled with the next
 //!   units that have updates. With `ftl.flush = "eviction"` that is the only occasion.
 
+use std::io;
+
 use super::context::Context;
 use super::dftl::Dftl;
 use super::pages::TranslationPages;
@@ -30,8 +32,8 @@ use super::units::Due;
 use crate::config::section::bytes;
 use crate::config::{Contradiction, section};
 use crate::ftl::settings::Settings;
+use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
-use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "msftl";
@@ -48,7 +50,7 @@ section! {
 }
 
 /// The units that have entries flash lacks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Updated {
     units: Bits,
     count: u32,
@@ -114,17 +116,16 @@ impl Updated {
 }
 
 /// All that was read or updated, without a bound.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Flat {
     cached: Bits,
     dirty: Bits,
     /// The read that brought an entry in. Those before time 0 are over, so a saved state has none.
-    #[serde(skip)]
     loads: Vec<u32>,
 }
 
 /// What is cached.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 enum Held {
     Flat(Flat),
     Bounded(Dftl),
@@ -134,7 +135,7 @@ enum Held {
 pub type Msftl = Flushed<0>;
 
 /// A mapping cache whose updates are gathered, in units of so many bytes; 0: of `ftl.segment`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Flushed<const UNIT: u32> {
     held: Held,
     updated: Updated,
@@ -347,9 +348,41 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.due.count_from(programs);
     }
 
-    fn restored(&mut self, pages: &TranslationPages) {
-        if let Held::Flat(flat) = &mut self.held {
-            flat.loads = vec![0; pages.lpns() as usize];
+    fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        debug_assert!(self.moved.is_empty(), "every write settles what was moved");
+        out.value(&self.due.programmed())?;
+        match &self.held {
+            Held::Flat(flat) => {
+                let lpns = flat.loads.len() as u32;
+                let known = flat.cached.members(0, lpns).map(|lpn| (lpn, flat.dirty.get(lpn)));
+                out.value(&known.collect::<Vec<_>>())
+            }
+            Held::Bounded(cache) => cache.save(out),
         }
+    }
+
+    fn load(&mut self, pages: &TranslationPages, from: &mut Decoder) -> Result<(), Damage> {
+        self.due.set_programmed(from.value()?)?;
+        match &mut self.held {
+            Held::Flat(flat) => {
+                let known: Vec<(u32, bool)> = from.value()?;
+                for (lpn, dirty) in known {
+                    if lpn >= pages.lpns() {
+                        return Damage::impossible(format!("the mapping of page {lpn} cannot be cached"));
+                    }
+                    flat.cached.set(lpn);
+                    if dirty {
+                        flat.dirty.set(lpn);
+                    }
+                }
+            }
+            Held::Bounded(cache) => cache.load(pages, from)?,
+        }
+        for lpn in 0..pages.lpns() {
+            if self.dirty(lpn, pages) {
+                self.updated.units.set(pages.of(lpn));
+            }
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,6 @@ use super::context::Context;
 use super::pages::TranslationPages;
 use super::translation::Translation;
 use crate::ftl::settings::Settings;
-use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "page";
@@ -17,7 +16,7 @@ pub const DOC: &str = "full page map in RAM";
 pub type Keys = ();
 
 /// Nothing to keep: the log's own map is the mapping.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FullMap;
 
 impl Translation for FullMap {

@@ -11,15 +11,14 @@ use std::io;
 use super::units::{Gathering, UnitSpace};
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
-use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::blocks::pool::{BlockPool, Claims};
 use crate::ftl::log::{Log, Shape};
 use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
-use serde::{Deserialize, Serialize};
 
 /// Counters of the mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapStats {
     /// Translations whose entry was cached.
     pub hits: u64,
@@ -39,14 +38,13 @@ pub struct MapStats {
 ///
 /// The global translation directory (GTD, or mapping segment directory, MSD) is the log's map, kept in
 /// RAM whole.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct TranslationPages {
     pub(super) log: Log,
     per_page: Divider,
     lpns: u32,
     pub(super) units: u32,
     /// Check mode: the slot each entry on flash names.
-    #[serde(skip)]
     pub(super) persisted: Option<Vec<u32>>,
     /// What is gathered into pages, where mappings are flushed by amount.
     pub(super) gathering: Gathering,
@@ -203,31 +201,50 @@ impl TranslationPages {
         self.log.reclaim(chip, pool, work);
     }
 
-    /// Writes the directory; the rest is serialised as a value.
+    /// Writes where they lie, and whether the directory says so too.
     ///
     /// # Errors
     /// The output's.
-    pub(crate) fn save_map(&self, out: &mut Encoder) -> io::Result<()> {
-        self.log.save_map(out)
+    pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        self.log.save(out)?;
+        out.value(&self.gathering.stale)
     }
 
-    /// Completes deserialised translation pages; see [`Log::load_map`]. In check mode the flash
-    /// copies of entries that are not `dirty` are those of `data`.
+    /// Reads what was saved.
     ///
     /// # Errors
-    /// [`Damage`] if they are of another shape.
-    pub(crate) fn load_map(
-        &mut self,
+    /// [`Damage`] if it is not whole, or cannot be.
+    pub(crate) fn load(
         shape: Shape,
-        data: &Log,
-        check: Option<&IsDirty>,
+        settings: &Settings,
+        blocks: (&mut BlockPool, &mut Claims),
+        check: bool,
         from: &mut Decoder,
-    ) -> Result<(), Damage> {
-        self.log.load_map(shape, data.blocks(), check.is_some(), from)?;
-        if let Some(dirty) = check {
-            let on_flash = |lpn| {
-                if dirty(lpn, self) { NONE } else { data.slot(lpn) }
-            };
+    ) -> Result<TranslationPages, Damage> {
+        let log = Log::load(shape, settings, blocks, check, from)?;
+        if !shape.serial
+            && let Some(page) = (0..shape.owners).find(|&page| log.slot(page) == NONE)
+        {
+            return Damage::impossible(format!("translation page {page} is nowhere on flash"));
+        }
+        let mut pages = TranslationPages::over(log, settings, check);
+        pages.gathering.stale = from.value()?;
+        Ok(pages)
+    }
+
+    /// The flash copies of entries that are not `dirty` in the cache are those of `data`, in a loaded state.
+    ///
+    /// # Errors
+    /// [`Damage`] if such a copy would be nowhere.
+    pub(crate) fn agree(&mut self, data: &Log, dirty: &IsDirty) -> Result<(), Damage> {
+        for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
+            let (first, end) = self.range(unit);
+            if let Some(lpn) = (first..end).find(|&lpn| data.slot(lpn) != NONE && !dirty(lpn, self)) {
+                return Damage::impossible(format!("the mapping of page {lpn} is nowhere on flash"));
+            }
+        }
+        if self.persisted.is_some() {
+            let on_flash = |lpn| if dirty(lpn, self) { NONE } else { data.slot(lpn) };
             self.persisted = Some((0..self.lpns).map(on_flash).collect());
         }
         Ok(())

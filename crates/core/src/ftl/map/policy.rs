@@ -4,6 +4,7 @@
 //! [`Policy`] says which entry leaves a full cache; what else a cache may do in its own way has a default here.
 
 use std::fmt::Debug;
+use std::io;
 
 use super::context::Context;
 use super::entries::Entries;
@@ -12,11 +13,12 @@ use super::translation::Translation;
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
+use crate::util::codec::{Damage, Decoder, Encoder};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 /// What one mapping cache does otherwise than the next. Entries go by ids below the capacity.
-pub trait Policy: Sized + Clone + Debug + Serialize + DeserializeOwned {
+pub trait Policy: Sized + Clone + Debug {
     /// What it notes of each entry.
     type Note: Copy + Default + Debug + Serialize + DeserializeOwned;
 
@@ -132,11 +134,52 @@ pub trait Policy: Sized + Clone + Debug + Serialize + DeserializeOwned {
     fn is_updated(&self, _lpn: u32) -> bool {
         false
     }
+
+    /// Visits the entries in an order in which they can come in again, one by one, from a saved state.
+    fn each(&self, entries: &Entries<Self::Note>, visit: &mut dyn FnMut(u32));
+
+    /// Whether another entry of a translation page can come in now.
+    fn has_room(&self, entries: &Entries<Self::Note>, _page: u32) -> bool {
+        !entries.slab.is_full()
+    }
+
+    /// An entry has come in again, clean, of which this was noted.
+    ///
+    /// # Errors
+    /// [`Damage`] if that cannot be.
+    fn restore(
+        &mut self,
+        _entries: &mut Entries<Self::Note>,
+        _id: u32,
+        _note: Self::Note,
+    ) -> Result<(), Damage> {
+        Ok(())
+    }
+
+    /// Writes what it knows beside the entries.
+    ///
+    /// # Errors
+    /// The output's.
+    fn save_rest(&self, _out: &mut Encoder) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Reads that, behind the entries.
+    ///
+    /// # Errors
+    /// [`Damage`] if it is not whole, or cannot be.
+    fn load_rest(
+        &mut self,
+        _entries: &mut Entries<Self::Note>,
+        _pages: &TranslationPages,
+        _from: &mut Decoder,
+    ) -> Result<(), Damage> {
+        Ok(())
+    }
 }
 
 /// A mapping cache with the policy `P`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound = "")]
+#[derive(Clone, Debug)]
 pub struct Cached<P: Policy> {
     pub(super) entries: Entries<P::Note>,
     pub(super) policy: P,
@@ -242,5 +285,33 @@ impl<P: Policy> Translation for Cached<P> {
     fn dirty(&self, lpn: u32, _pages: &TranslationPages) -> bool {
         let id = self.entries.slab.find(lpn);
         (id != NONE && self.entries.is_dirty(id)) || self.policy.is_updated(lpn)
+    }
+
+    fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        debug_assert!(self.moved_pages.is_empty(), "every write settles what was moved");
+        let mut kept = Vec::with_capacity(self.entries.slab.len() as usize);
+        self.policy.each(&self.entries, &mut |id| {
+            kept.push((self.entries.lpn(id), self.entries.is_dirty(id), self.entries.slab.value(id).note));
+        });
+        out.value(&kept)?;
+        self.policy.save_rest(out)
+    }
+
+    fn load(&mut self, pages: &TranslationPages, from: &mut Decoder) -> Result<(), Damage> {
+        let Cached { entries, policy, .. } = self;
+        let kept: Vec<(u32, bool, P::Note)> = from.value()?;
+        for (lpn, dirty, note) in kept {
+            let is_new = lpn < pages.lpns() && entries.slab.find(lpn) == NONE;
+            if !is_new || !policy.has_room(entries, pages.of(lpn)) {
+                return Damage::impossible(format!("the mapping of page {lpn} cannot be cached"));
+            }
+            // The load that brought it in is over.
+            let id = entries.insert(policy, lpn, 0);
+            policy.restore(entries, id, note)?;
+            if dirty {
+                entries.make_dirty(policy, id);
+            }
+        }
+        policy.load_rest(entries, pages, from)
     }
 }

@@ -2,10 +2,9 @@
 //! a walk over those before it.
 
 use crate::util::NONE;
-use serde::{Deserialize, Serialize};
 
 /// Entries by positions that grow with time. When the positions are used up the entries move together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Recency {
     /// Entry at each position, or [`NONE`].
     entries: Vec<u32>,
@@ -116,7 +115,7 @@ impl Recency {
 }
 
 /// A set of positions; each level says which words of the level below are not 0.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Marks {
     levels: Vec<Vec<u64>>,
 }

@@ -24,13 +24,16 @@
 //!   on flash, together with the dirty entries of its node.
 //! - What a batch of the host's scheduler brings in evicts from as many nodes as it takes.
 
+use std::io;
+
 use super::context::Context;
 use super::entries::Entries;
+use super::pages::TranslationPages;
 use super::policy::{Cached, Policy};
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
+use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{List, Lru, NONE};
-use serde::{Deserialize, Serialize};
 
 /// Registered name.
 pub const NAME: &str = "tpftl";
@@ -46,12 +49,14 @@ pub const ENTRY_BYTES: u64 = 6;
 pub const NODE_BYTES: u64 = 8;
 /// Nodes that must have entered, or left, for selective prefetching to go off, or on.
 const THRESHOLD: i32 = 3;
+/// Most translations that a saved state may have behind it: their numbers are added up.
+const MOST_TOUCHES: u64 = 1 << 39;
 
 /// The mapping cache.
 pub type Tpftl = Cached<Nodes>;
 
 /// The entries cached of one translation page.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Node {
     entries: List,
     dirty: u32,
@@ -68,7 +73,7 @@ impl Default for Node {
 }
 
 /// The nodes, and what is prefetched.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Nodes {
     /// Bytes; `None`: no bound.
     bytes: Option<u64>,
@@ -308,6 +313,49 @@ impl Policy for Nodes {
         for &lpn in wanted {
             entries.insert(self, lpn, load);
         }
+    }
+
+    fn each(&self, entries: &Entries<u64>, visit: &mut dyn FnMut(u32)) {
+        let mut pages: Vec<u32> = self.nodes.keys().collect();
+        pages.sort_unstable();
+        for page in pages {
+            entries.slab.each(self.nodes.value(self.nodes.find(page)).entries, visit);
+        }
+    }
+
+    fn has_room(&self, entries: &Entries<u64>, page: u32) -> bool {
+        self.room(entries, page) > 0
+    }
+
+    /// Time has not begun: what comes in is noted with 0.
+    fn restore(&mut self, entries: &mut Entries<u64>, id: u32, touched: u64) -> Result<(), Damage> {
+        if touched > MOST_TOUCHES {
+            return Damage::impossible(format!("a mapping was touched at {touched}"));
+        }
+        *entries.note(id) = touched;
+        let node = self.nodes.find(entries.page(id));
+        self.nodes.value_mut(node).touched += touched;
+        self.sift(node);
+        Ok(())
+    }
+
+    fn save_rest(&self, out: &mut Encoder) -> io::Result<()> {
+        out.value(&(self.now, self.change, self.selective))
+    }
+
+    fn load_rest(
+        &mut self,
+        entries: &mut Entries<u64>,
+        _pages: &TranslationPages,
+        from: &mut Decoder,
+    ) -> Result<(), Damage> {
+        let mut last = 0;
+        self.each(entries, &mut |id| last = last.max(entries.slab.value(id).note));
+        (self.now, self.change, self.selective) = from.value()?;
+        if self.now < last || self.now > MOST_TOUCHES || self.change.abs() >= THRESHOLD {
+            return Damage::impossible("its mappings were touched after the last translation");
+        }
+        Ok(())
     }
 
     /// One of the coldest node that has any.

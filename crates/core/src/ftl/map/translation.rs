@@ -1,9 +1,12 @@
 //! What a mapping cache must provide, and what it works on.
 
+use std::io;
+
 use super::context::Context;
 use super::pages::TranslationPages;
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
+use crate::util::codec::{Damage, Decoder, Encoder};
 
 /// A mapping cache: how logical addresses are resolved, and what that costs.
 pub trait Translation: Sized {
@@ -73,6 +76,19 @@ pub trait Translation: Sized {
     /// From now on data programmed counts from these numbers on ([`crate::flash::Counts::programs`]).
     fn count_from(&mut self, _programs: &[u64; 8]) {}
 
-    /// Completes a deserialised cache.
-    fn restored(&mut self, _pages: &TranslationPages) {}
+    /// Writes what is cached, before a run.
+    ///
+    /// # Errors
+    /// The output's.
+    fn save(&self, _out: &mut Encoder) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Fills a new cache with what was saved of one.
+    ///
+    /// # Errors
+    /// [`Damage`] if it is not whole, or cannot be.
+    fn load(&mut self, _pages: &TranslationPages, _from: &mut Decoder) -> Result<(), Damage> {
+        Ok(())
+    }
 }

@@ -25,11 +25,11 @@ use crate::config::Contradiction;
 use crate::flash::Cause;
 use crate::ftl::settings::FlushCounts;
 use crate::ftl::settings::Settings;
+use crate::util::codec::{Damage, MOST_COUNTED};
 use crate::util::{Bits, NONE};
-use serde::{Deserialize, Serialize};
 
 /// How many units there are and what they take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitSpace {
     /// Bytes of a unit.
     pub unit_bytes: u64,
@@ -66,7 +66,7 @@ impl UnitSpace {
 }
 
 /// When a mapping flush is due.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Due {
     /// NAND pages of data programmed after which it is; `None`: never.
     amount: Option<u64>,
@@ -109,6 +109,23 @@ impl Due {
         self.programmed = 0;
     }
 
+    /// NAND pages of data programmed since the last flush.
+    pub(super) fn programmed(&self) -> u64 {
+        self.programmed
+    }
+
+    /// So many were, in a saved state.
+    ///
+    /// # Errors
+    /// [`Damage`] if that is more than can be.
+    pub(super) fn set_programmed(&mut self, pages: u64) -> Result<(), Damage> {
+        if pages > MOST_COUNTED {
+            return Damage::impossible(format!("{pages} pages were programmed since the last mapping flush"));
+        }
+        self.programmed = pages;
+        Ok(())
+    }
+
     /// From now on data programmed counts from these numbers on.
     pub(crate) fn count_from(&mut self, programs: &[u64; 8]) {
         self.seen = self.total(programs);
@@ -116,12 +133,12 @@ impl Due {
 }
 
 /// A flush under way, and the directory.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Gathering {
     /// Units to be gathered whose source has been read with another's.
     read: Bits,
     /// Units were programmed since the directory was written.
-    stale: bool,
+    pub(super) stale: bool,
 }
 
 impl Gathering {

@@ -10,13 +10,12 @@ use std::io;
 
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
-use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::background::GcBackground;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::Log;
 use crate::ftl::map::context::Context;
-use crate::ftl::map::pages::{IsDirty, MapStats, TranslationPages};
+use crate::ftl::map::pages::{MapStats, TranslationPages};
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::{self, UnitSpace};
 use crate::ftl::recovery::{Flaw, Recovery};
@@ -26,16 +25,21 @@ use crate::ftl::{FlashTranslation, Prepare, wear};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider, NONE};
 use layout::{Layout, shapes};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 /// Whether a host's flush is a mapping flush.
 fn flushes_mappings(settings: &Settings) -> bool {
     settings.ftl.host_flush == HostFlush::Mapping && settings.ftl.flush_bytes.is_some()
 }
 
+/// The erase blocks of a new device, its spare ones withheld.
+fn full_pool(settings: &Settings) -> BlockPool {
+    let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
+    pool.withhold(settings);
+    pool
+}
+
 /// A page-mapped FTL with the mapping cache `T`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct PageMapped<T> {
     data: Log,
     pages: TranslationPages,
@@ -52,16 +56,12 @@ pub struct PageMapped<T> {
     /// A chip had no spare block for a worn one: no write, trim or flush is served any more.
     read_only: bool,
     /// How many were refused in the run.
-    #[serde(skip)]
     refused: u64,
     /// How garbage is collected in the background; a run's alone.
-    #[serde(skip)]
     background: Option<GcBackground>,
     /// A defect built in, for tests.
-    #[serde(skip)]
     flaw: Flaw,
     /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
-    #[serde(skip)]
     missing: Vec<u32>,
     seen: Bits,
 }
@@ -157,23 +157,13 @@ impl<T: Translation> PageMapped<T> {
     }
 }
 
-impl<T: Translation + Serialize + DeserializeOwned> FlashTranslation for PageMapped<T> {
+impl<T: Translation> FlashTranslation for PageMapped<T> {
     const MAPS_ON_FLASH: bool = T::ON_FLASH;
     const IS_HYBRID: bool = false;
 
     fn new(settings: &Settings, check: bool, work: &mut Work) -> PageMapped<T> {
-        let flash = &settings.flash;
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
-        let erases = flash.pe_cycles as u32;
-        let mut pool = BlockPool::new(
-            flash.units(),
-            flash.blocks_per_unit() as u32,
-            erases,
-            settings.ftl.wear_leveling.map(|leveling| leveling.threshold),
-            flash.program_ns,
-            Speeds::new(flash, settings.seed, erases),
-        );
-        pool.withhold(settings);
+        let mut pool = full_pool(settings);
         let data = Log::new(data, settings, &mut pool, check);
         let pages = TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work);
         work.reset();
@@ -182,25 +172,16 @@ impl<T: Translation + Serialize + DeserializeOwned> FlashTranslation for PageMap
 
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<PageMapped<T>, Damage> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
-        let mut ftl: PageMapped<T> = from.value()?;
-        let blocks = settings.flash.blocks_per_chip() * u64::from(settings.flash.chips());
-        if ftl.pool.count() != blocks as u32 || ftl.lpns != data.owners - data.trim_units {
-            return Err(Damage::Corrupt("it holds a device of another size".into()));
-        }
-        let flash = &settings.flash;
-        let speeds = Speeds::new(flash, settings.seed, flash.pe_cycles as u32);
-        ftl.pool.set_speeds(flash.program_ns, speeds);
-        ftl.data.load_map(data, ftl.pool.count(), check, from)?;
+        let mut pool = full_pool(settings);
+        let mut claims = pool.load(from)?;
+        let data = Log::load(data, settings, (&mut pool, &mut claims), check, from)?;
+        let check = check && T::ON_FLASH;
+        let pages = TranslationPages::load(map, settings, (&mut pool, &mut claims), check, from)?;
+        pool.retire(&claims)?;
+        let mut ftl = PageMapped::<T>::assemble(settings, &layout, (data, pages, pool));
         let PageMapped { data, pages, translation, .. } = &mut ftl;
-        let dirty = |lpn, pages: &TranslationPages| translation.dirty(lpn, pages);
-        // The full map has nothing on flash, so nothing there to compare with.
-        let check_pages: Option<&IsDirty> = if check && T::ON_FLASH { Some(&dirty) } else { None };
-        pages.load_map(map, data, check_pages, from)?;
-        translation.restored(pages);
-        // What a run does with partly written pages and flushes is no part of the state.
-        ftl.read_modify_write = settings.ftl.partial_write == PartialWrite::Rmw;
-        ftl.host_flush_mappings = flushes_mappings(settings);
-        ftl.missing = Vec::with_capacity(layout.space.entries as usize);
+        translation.load(pages, from)?;
+        pages.agree(data, &|lpn, pages| translation.dirty(lpn, pages))?;
         Ok(ftl)
     }
 
@@ -232,7 +213,7 @@ impl<T: Translation + Serialize + DeserializeOwned> FlashTranslation for PageMap
     }
 }
 
-impl<T: Translation + Serialize> Prepare for PageMapped<T> {
+impl<T: Translation> Prepare for PageMapped<T> {
     fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
         for lpn in lpns {
             debug_assert_eq!(self.data.slot(lpn), NONE, "laid twice");
@@ -279,8 +260,9 @@ impl<T: Translation + Serialize> Prepare for PageMapped<T> {
     }
 
     fn save(&self, out: &mut Encoder) -> io::Result<()> {
-        out.value(self)?;
-        self.data.save_map(out)?;
-        self.pages.save_map(out)
+        self.pool.save(out)?;
+        self.data.save(out)?;
+        self.pages.save(out)?;
+        self.translation.save(out)
     }
 }

@@ -8,7 +8,6 @@
 
 use super::PageMapped;
 use crate::flash::media::{Change, Kind, Media, Tape};
-use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Work};
 use crate::ftl::Survive;
 use crate::ftl::blocks::pool::BlockPool;
@@ -107,14 +106,9 @@ impl<T: Translation> Survive for PageMapped<T> {
 }
 
 fn found_pool(settings: &Settings, media: &Media, scan: &Scan) -> BlockPool {
-    let flash = &settings.flash;
-    let erases = flash.pe_cycles as u32;
-    let blocks = flash.blocks_per_unit() as u32;
-    let threshold = settings.ftl.wear_leveling.map(|leveling| leveling.threshold);
-    let mut pool = BlockPool::new(flash.units(), blocks, erases, threshold, flash.program_ns, None);
+    let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     let again = |block| u32::from(scan.erase().contains(&block));
     pool.find(|block| media.erases(block) + again(block), &scan.erased(media));
-    pool.set_speeds(flash.program_ns, Speeds::new(flash, settings.seed, erases));
     pool.withhold_found(settings);
     pool
 }
