@@ -13,6 +13,7 @@
 //!
 //! `ftlab-bench theory` compares write amplification with its closed forms instead.
 
+mod closed_forms;
 mod limit;
 mod msftl;
 mod theory;

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::closed_forms;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::gc::theory;
 use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 
@@ -56,17 +56,17 @@ impl Cell {
     /// The closed form at a ratio of physical to logical pages.
     fn form(&self, a: f64) -> f64 {
         let a = match self.load {
-            Load::Trims(share) => a / theory::in_use(share as f64 / 1000.0),
+            Load::Trims(share) => a / closed_forms::in_use(share as f64 / 1000.0),
             _ => a,
         };
         match (self.policy, self.load) {
             ("fifo", Load::HotCold(writes, data)) => {
-                theory::fifo_hot_cold(a, writes as f64 / 100.0, data as f64 / 100.0)
+                closed_forms::fifo_hot_cold(a, writes as f64 / 100.0, data as f64 / 100.0)
             }
-            ("greedy", _) => theory::greedy(a, self.b),
-            ("fifo", _) => theory::fifo(a),
-            ("random", _) => theory::d_choices(a, self.b, 1),
-            _ => theory::d_choices(a, self.b, self.draws),
+            ("greedy", _) => closed_forms::greedy(a, self.b),
+            ("fifo", _) => closed_forms::fifo(a),
+            ("random", _) => closed_forms::d_choices(a, self.b, 1),
+            _ => closed_forms::d_choices(a, self.b, self.draws),
         }
     }
 
@@ -217,8 +217,8 @@ pub fn theory() -> ExitCode {
     let mut worst: f64 = 0.0;
     for (cell, found) in cells.iter().zip(found.into_inner().expect("no thread panicked")) {
         let user = cell.settings().user_pages() as f64;
-        let shared = theory::shared_frontier(BLOCKS, 1, cell.b, user, |a| cell.form(a));
-        let half = cell.form(theory::effective_ratio(BLOCKS, 1, 1, cell.b, user));
+        let shared = closed_forms::shared_frontier(BLOCKS, 1, cell.b, user, |a| cell.form(a));
+        let half = cell.form(closed_forms::effective_ratio(BLOCKS, 1, 1, cell.b, user));
         let [error, half_error] = [shared, half].map(|form| (found / form - 1.0) * 100.0);
         worst = worst.max(error.abs()).max(half_error.abs());
         println!(

@@ -1,6 +1,8 @@
 //! Garbage collection in the background: every invariant holds between any two of its steps, a burst
 //! no longer waits for a whole collection, and write amplification follows the closed forms.
 
+#[path = "../../../benches/src/closed_forms.rs"]
+mod closed_forms;
 mod common;
 #[path = "common/devices.rs"]
 mod devices;
@@ -11,7 +13,6 @@ use common::{Log, checked, pages, settings};
 use devices::device;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::gc::theory;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::Report;
 use ftlab_core::request::Pages;
@@ -146,7 +147,8 @@ fn write_amplification_is_that_of_the_closed_form() {
         };
         programs(10 * user);
         let found = programs(6 * user);
-        let expected = theory::shared_frontier(512, normal, 64, f64::from(user), |a| theory::greedy(a, 64));
+        let expected =
+            closed_forms::shared_frontier(512, normal, 64, f64::from(user), |a| closed_forms::greedy(a, 64));
         let error = (found / expected - 1.0) * 100.0;
         println!("normal {normal}, steps of {step}: {found:.4}, closed form {expected:.4}, {error:+.2} %");
         assert!(error.abs() < 1.0);

@@ -1,13 +1,14 @@
 //! Write amplification of every victim policy against its closed form, within 1 % on small
 //! devices; `ftlab-bench theory` does the same on 4096 blocks, within 0.5 %.
 
+#[path = "../../../benches/src/closed_forms.rs"]
+mod closed_forms;
 mod common;
 
 use common::settings;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::gc::theory;
 use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
@@ -25,7 +26,7 @@ fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settin
     settings.ftl.gc_free_blocks = reserve;
     settings.flash.blocks_per_plane = blocks;
     settings.flash.pages_per_block = b;
-    let used = theory::effective_ratio(blocks, reserve, 1, b, 1.0) / ratio / f64::from(blocks * b);
+    let used = closed_forms::effective_ratio(blocks, reserve, 1, b, 1.0) / ratio / f64::from(blocks * b);
     settings.ftl.over_provisioning_ppm = ((1.0 - used) * 1e6) as u64;
     settings
 }
@@ -35,7 +36,7 @@ fn expected(settings: &Settings, form: impl Fn(f64) -> f64) -> f64 {
     let flash = &settings.flash;
     let user = settings.user_pages() as f64 / f64::from(flash.chips());
     let (blocks, reserve) = (flash.blocks_per_chip() as u32, settings.ftl.gc_free_blocks);
-    theory::shared_frontier(blocks, reserve, flash.pages_per_block, user, form)
+    closed_forms::shared_frontier(blocks, reserve, flash.pages_per_block, user, form)
 }
 
 /// What a host does next.
@@ -99,27 +100,27 @@ fn policy_meets(policy: &str, draws: u32, closed_form: impl Fn(f64, u32) -> f64)
 
 #[test]
 fn greedy() {
-    policy_meets("greedy", 1, theory::greedy);
+    policy_meets("greedy", 1, closed_forms::greedy);
 }
 
 #[test]
 fn fifo() {
-    policy_meets("fifo", 1, |a, _| theory::fifo(a));
+    policy_meets("fifo", 1, |a, _| closed_forms::fifo(a));
 }
 
 #[test]
 fn two_choices() {
-    policy_meets("d-choices", 2, |a, b| theory::d_choices(a, b, 2));
+    policy_meets("d-choices", 2, |a, b| closed_forms::d_choices(a, b, 2));
 }
 
 #[test]
 fn five_choices() {
-    policy_meets("d-choices", 5, |a, b| theory::d_choices(a, b, 5));
+    policy_meets("d-choices", 5, |a, b| closed_forms::d_choices(a, b, 5));
 }
 
 #[test]
 fn ten_choices() {
-    policy_meets("d-choices", 10, |a, b| theory::d_choices(a, b, 10));
+    policy_meets("d-choices", 10, |a, b| closed_forms::d_choices(a, b, 10));
 }
 
 /// One choice is random: 1 / (1 - rho).
@@ -161,13 +162,13 @@ fn cost_benefit_lies_between_greedy_and_fifo_under_uniform_writes() {
 #[test]
 fn half_a_frontier_is_near_enough() {
     let half = |settings: &Settings| {
-        theory::effective_ratio(settings.flash.blocks_per_plane, 1, 1, 64, settings.user_pages() as f64)
+        closed_forms::effective_ratio(settings.flash.blocks_per_plane, 1, 1, 64, settings.user_pages() as f64)
     };
     for a in RATIOS {
         let settings = device("greedy", 512, 64, a, 1);
-        meets("greedy, f / 2", uniform(&settings), theory::greedy(half(&settings), 64), 2.0);
+        meets("greedy, f / 2", uniform(&settings), closed_forms::greedy(half(&settings), 64), 2.0);
         let settings = device("fifo", 512, 64, a, 1);
-        meets("fifo, f / 2", uniform(&settings), theory::fifo(half(&settings)), 2.0);
+        meets("fifo, f / 2", uniform(&settings), closed_forms::fifo(half(&settings)), 2.0);
     }
 }
 
@@ -179,11 +180,9 @@ fn reserve_and_chips_are_accounted_for() {
             let mut settings = device(policy, 512, 64, 1.15, reserve);
             settings.flash.channels = chips;
             settings.flash.blocks_per_plane /= chips;
-            let closed_form =
-                expected(
-                    &settings,
-                    |a| if policy == "greedy" { theory::greedy(a, 64) } else { theory::fifo(a) },
-                );
+            let closed_form = expected(&settings, |a| {
+                if policy == "greedy" { closed_forms::greedy(a, 64) } else { closed_forms::fifo(a) }
+            });
             meets(&format!("{policy}, G = {reserve}, {chips} chips"), uniform(&settings), closed_form, 1.0);
         }
     }
@@ -221,8 +220,8 @@ fn trims_make_room() {
                 Next::Write(lpn)
             });
             let closed_form = expected(&settings, |a| {
-                let a = a / theory::in_use(q);
-                if policy == "greedy" { theory::greedy(a, 64) } else { theory::fifo(a) }
+                let a = a / closed_forms::in_use(q);
+                if policy == "greedy" { closed_forms::greedy(a, 64) } else { closed_forms::fifo(a) }
             });
             meets(&format!("{policy}, {q} trims"), found, closed_form, 1.0);
         }
@@ -240,7 +239,7 @@ fn hot_and_cold() {
             let hot_one = random.random_bool(writes);
             Next::Write(if hot_one { random.random_range(0..hot) } else { random.random_range(hot..user) })
         });
-        let closed_form = expected(&settings, |a| theory::fifo_hot_cold(a, writes, data));
+        let closed_form = expected(&settings, |a| closed_forms::fifo_hot_cold(a, writes, data));
         meets(&format!("fifo, {writes} of the writes to {data} of the data"), found, closed_form, 1.0);
     }
 }

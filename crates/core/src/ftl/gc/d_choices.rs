@@ -16,7 +16,7 @@ pub(super) const DOC: &str =
     "the fewest valid pages of ftl.gc_choices blocks drawn at random (Van Houdt, SIGMETRICS 2013)";
 
 section! {
-    /// Its own keys.
+    /// Keys of d-choices alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Blocks that ftl.gc d-choices draws for each collection.
@@ -38,9 +38,6 @@ impl Victims for DChoices {
     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
         self.closed.push(chip, block);
     }
-
-    #[inline]
-    fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
 
     fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
         self.closed.fewest_of(self.draws, need, valid)

@@ -16,7 +16,7 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct Fifo {
     links: Links,
-    /// Of each chip, oldest first.
+    /// Closed blocks of each chip, oldest first.
     queues: Vec<Ends>,
 }
 
@@ -28,9 +28,6 @@ impl Victims for Fifo {
     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
         self.links.push_tail(&mut self.queues[chip as usize], block);
     }
-
-    #[inline]
-    fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
 
     fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
         let oldest = self.queues[need.chip as usize].head;

@@ -28,7 +28,6 @@
 
 mod closed;
 mod lists;
-pub mod theory;
 
 use crate::config::{Choice, section};
 use crate::ftl::settings::Settings;
@@ -81,7 +80,8 @@ pub trait Victims: Sized {
     fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
 
     /// A closed block lost a valid slot at `now`; `valid` are left.
-    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64);
+    #[inline]
+    fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
 
     /// The block to collect, which stays until it is removed. There is a gainful one.
     fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32;
@@ -177,7 +177,7 @@ macro_rules! registry {
             #[derive(Clone, Debug, PartialEq)]
             pub struct Own {
                 $(
-                    /// Of the policy of this module.
+                    /// Keys of the policy of this module.
                     $module: $module::Keys;
                 )*
             }

@@ -24,9 +24,6 @@ impl Victims for Random {
         self.0.push(chip, block);
     }
 
-    #[inline]
-    fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
-
     fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
         self.0.fewest_of(1, need, valid)
     }

@@ -17,7 +17,7 @@ pub(super) const DOC: &str =
     "the fewest valid pages of the ftl.gc_window blocks filled first (Hu et al., SYSTOR 2009)";
 
 section! {
-    /// Its own keys.
+    /// Keys of windowed-greedy alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Oldest blocks of each chip that ftl.gc windowed-greedy chooses from.
@@ -33,7 +33,7 @@ pub(super) struct WindowedGreedy {
     /// Blocks in the window, by chip and each for itself.
     len: Vec<u32>,
     inside: Bits,
-    /// Of each chip, the blocks younger than the window, oldest first.
+    /// Blocks of each chip that are younger than the window, oldest first.
     younger: Vec<Ends>,
 }
 

@@ -14,7 +14,7 @@ pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logica
 }
 
 /// A closed form, as a function of `a`, for one frontier that copies and host writes share and
-/// garbage collection when it is full, as in [`crate::ftl::log`].
+/// garbage collection when it is full, as in ftlab.
 ///
 /// Such a frontier is not half empty: the copies of a victim fill it at once up to the last
 /// `b / A` pages, and while the host writes those, half of them are empty on average. So
