@@ -5,14 +5,14 @@ use crate::util::NONE;
 
 impl Work {
     /// Reads a page whose content later requests may need, not before it has arrived; returns the
-    /// number to wait for ([`Work::need`]), 0 if nobody can be early.
+    /// number to wait for ([`Work::need`]), 0 if no request can be too early.
     #[inline]
     pub fn load(&mut self, chip: u32, cause: Cause) -> u32 {
         self.read(chip, cause);
         self.number_load()
     }
 
-    /// The same of `count` of the `of` equal parts of a page.
+    /// Reads `count` of the `of` equal parts of a page whose content later requests may need; see [`Work::load`].
     pub(crate) fn load_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) -> u32 {
         self.read_share(chip, cause, count, of);
         self.number_load()
@@ -73,7 +73,7 @@ impl Work {
         self.last = self.steps.len() as u32 - 1;
     }
 
-    /// The same for a folded step of so much time, and of so much on the bus within it.
+    /// Pushes a folded step of so much time, and of so much on the bus within it.
     #[inline(never)] // most devices share buses, or have none that takes time
     fn push_folded(&mut self, chip: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
         let apart = self.apart | u64::from(self.needs | self.settled | self.marked);
@@ -224,7 +224,7 @@ impl Work {
     }
 
     /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what
-    /// follows is a step of its own, so that nobody waits for more.
+    /// follows is a step of its own, so that an erase waits for no more than it must.
     pub(crate) fn mark(&mut self) -> u32 {
         self.marked = 1;
         self.number

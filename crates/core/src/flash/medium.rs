@@ -63,8 +63,8 @@ impl Medium {
 
     /// What is there already: where each owner's data lies, its version counted from 1, and how far each block
     /// is programmed.
-    pub(crate) fn found(&mut self, map: &[u32], programmed: impl Iterator<Item = u32>) {
-        self.programmed = programmed.collect();
+    pub(crate) fn found(&mut self, map: &[u32], programmed: Vec<u32>) {
+        self.programmed = programmed;
         for (owner, slot) in mapped(map) {
             self.newest[owner as usize] = 1;
             self.present.set(owner);
@@ -213,7 +213,7 @@ impl Medium {
         Ok(())
     }
 
-    /// From now on programs and erases go on a tape. The media hold what lies where `map` says; owners below
+    /// Writes programs and erases on a tape as they are decided. The media hold what lies where `map` says; owners below
     /// `lpns` are logical pages.
     pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, map: &[u32], media: &Media) {
         let mut spares = vec![PADDING; self.stamps.len()];

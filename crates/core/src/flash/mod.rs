@@ -155,7 +155,7 @@ pub struct Step {
     pub operation: Operation,
     /// It is one stretch of time, and the bus time within it stands in `out_ns` ([`Work::fold`]).
     pub folded: bool,
-    /// Of a folded step, it ends with a transfer.
+    /// A folded step ends with a transfer.
     pub ends_on_bus: bool,
     /// NAND page, counted over the device; of an erasure the block's first; [`crate::util::NONE`]: not known.
     pub page: u32,

@@ -234,7 +234,7 @@ impl Spread {
         };
         let cycle = product(&self.levels, false);
         let mut most = pages / cycle * product(&self.levels, true);
-        // Of a part of a cycle no unit has more than the first.
+        // No unit has more of a part of a cycle than the first unit.
         let mut rest = pages % cycle;
         for (at, &(_, _, apart)) in self.levels.iter().enumerate().rev() {
             let digit = rest / product(&self.levels[..at], false);

@@ -33,13 +33,13 @@ impl Work {
         }
     }
 
-    /// From now on every flash operation is a step of its own, with a label; no time changes.
+    /// Makes every flash operation a step of its own, with a label; no time changes.
     pub fn label(&mut self) {
         self.labels.get_or_insert_default();
         self.keep_apart();
     }
 
-    /// From now on every flash operation is a step of its own, and those of one chip need not run in
+    /// Makes every flash operation a step of its own; the steps of one chip need not run in
     /// the order of emission.
     pub fn keep_apart(&mut self) {
         self.fold = false;
@@ -47,8 +47,8 @@ impl Work {
         self.apart = 1;
     }
 
-    /// From now on a step is one stretch of time, its transfers within, and neighbours on one chip are
-    /// merged with the bus as without it; for chips that nobody shares a bus with.
+    /// Folds steps: one stretch of time with the transfers inside, and neighbours on one chip merged as they are
+    /// without a bus. For chips that share their bus with no other.
     pub(crate) fn fold(&mut self) {
         let Timing { command_ns, page_transfer_ns, .. } = self.timing;
         self.fold = !self.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;

@@ -126,7 +126,7 @@ faces! {
         fn block_size(self: &Self) -> Option<BlockSize>;
     }
 
-    /// The report: counters, and how far the blocks have come.
+    /// The report: counters, and the wear of the blocks.
     trait Inspect {
         /// Counters of the mapping.
         fn map_stats(self: &Self) -> MapStats;
@@ -138,7 +138,7 @@ faces! {
         fn host_slots(self: &Self) -> u64;
         /// Logical pages in a NAND page.
         fn slots_per_page(self: &Self) -> u32;
-        /// How far the blocks have come.
+        /// Wear of the blocks.
         fn life(self: &Self) -> endurance::Life;
         /// Calls back with every block's erase count.
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
@@ -151,12 +151,12 @@ faces! {
         /// Puts data in place before time 0: each of these LPNs, none of which has any, is written
         /// once, its mapping is on flash and not cached.
         fn lay(self: &mut Self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work);
-        /// The run begins: what was counted before is no part of it.
+        /// Begins the run: counters start at 0.
         fn start(self: &mut Self);
-        /// From now on the host's writes choose their block by speed. A run's alone: what lies where at
+        /// Lets the host's writes choose their block by speed. Only in a run: what lies where at
         /// time 0, and so a saved state, is the same under every scheduler.
         fn choose_by_speed(self: &mut Self);
-        /// From now on [`Idle::background_step`] collects: a run's alone, as above.
+        /// Lets [`Idle::background_step`] collect. Only in a run, for the same reason.
         fn collect_in_background(self: &mut Self, how: GcBackground);
         /// Writes the whole state but for check mode's.
         ///
@@ -170,7 +170,7 @@ faces! {
         /// Puts what the FTL has programmed so far on media that are empty; the highest sequence number. In
         /// check mode, no page buffer part-full.
         fn engrave(self: &Self, media: &mut Media) -> u64;
-        /// From now on notes every program and erase on the tape, in the order in which it emits their steps,
+        /// Notes every program and erase on the tape, in the order in which the FTL emits their steps,
         /// and the content of whatever is no user data. The media hold what it has. [`Ftl::recover`] must be
         /// able to make the FTL anew from the media at any moment.
         fn record(self: &mut Self, tape: &Tape, media: &Media);

@@ -14,6 +14,7 @@ pub mod log;
 pub mod page_mapped;
 pub mod recovery;
 pub mod settings;
+pub(crate) mod slots;
 pub mod wear;
 
 use self::settings::Settings;
@@ -66,6 +67,10 @@ pub trait FlashTranslation:
     /// Whether it gathers translation units into NAND pages ([`units`]).
     fn gathers(_settings: &Settings) -> bool {
         false
+    }
+    /// Name of the FTL that serves in place of this one under these settings, if another does.
+    fn served_by(_settings: &Settings) -> Option<&'static str> {
+        None
     }
     /// Bytes of a translation unit; see [`Settings::unit_bytes`].
     fn unit_bytes(settings: &Settings) -> u32 {
@@ -155,11 +160,11 @@ macro_rules! registry {
             #[derive(Clone, Debug, PartialEq)]
             pub struct Own {
                 $(
-                    /// Of the FTL of this name.
+                    /// Keys of the FTL of this name.
                     $module: $module::Keys;
                 )*
                 $(
-                    /// Of the FTL of this name.
+                    /// Keys of the FTL of this name.
                     $place: $place::Keys;
                 )*
             }
@@ -179,13 +184,13 @@ registry! {
     Fast = fast::Fast;
 }
 
-/// Name of the registered FTL that runs: dftl with mappings flushed by amount (Base-DFTL of Kim and
-/// Lee, ICSOFT 2020) is msftl with the NAND page as its unit.
+/// Name of the registered FTL that runs.
 fn served_by(settings: &Settings) -> &str {
-    if gathers(settings) { msftl::NAME } else { &settings.ftl.kind }
+    let chosen = settings.ftl.kind.as_str();
+    with_kind!(chosen, Kind, of => Kind::served_by(settings)).unwrap_or(chosen)
 }
 
-/// All of these panic if the settings name no registered FTL; they were not checked then.
+/// Every one of these panics if the settings name no registered FTL, as checked settings do.
 impl Ftl {
     /// The FTL that `settings` name on empty flash; its preparation is not charged.
     pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {

@@ -16,7 +16,8 @@
 //! block of a reserve is used before the others. At most one block moves per page that the host writes, so
 //! the threshold is no strict bound: blocks that are worn past it meanwhile, or whose data turns
 //! out not to be cold, exceed it by a little. Translation blocks that are filled one at a time, where
-//! mappings are flushed by amount, are left out: they are rewritten by the log itself. Wear is levelled within a chip: data does not change chips under static allocation.
+//! mappings are flushed by amount, are left out: the log itself rewrites them. Wear is levelled within a chip,
+//! since data does not change chips under static allocation.
 
 use super::blocks::pool::BlockPool;
 use super::log::Log;
@@ -67,7 +68,7 @@ fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
 }
 
 /// The least worn block of a chip that is to be moved and the most worn erased one that a log
-/// holds, if they differ enough. The pool learns what to measure against from now on.
+/// holds, if they differ enough. The pool is told the erase count to measure against.
 fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
     let threshold = pool.threshold()?;
     let left_out = |block| pages.is_serial() && pages.has(block);
@@ -79,7 +80,7 @@ fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u
             continue;
         }
         if data.is_begun(block) || pages.is_begun(block) {
-            // Its data is on the way already.
+            // It is being collected.
             continue;
         }
         if data.is_reserve(block) || pages.is_reserve(block) {

@@ -33,7 +33,7 @@ pub struct Lives {
     exhausted: bool,
 }
 
-/// How far a device's blocks have come.
+/// Wear of a device's blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Life {
     /// Blocks in all, retired and spare ones included.
@@ -219,7 +219,7 @@ impl BlockPool {
         spares.is_some_and(|spares| spares.contains(&block))
     }
 
-    /// How far the blocks have come.
+    /// Wear of the blocks.
     pub fn life(&self) -> Life {
         let lives = self.lives();
         let left = lives.spares.iter().map(Vec::len);

@@ -89,7 +89,7 @@ impl BlockPool {
         erased.iter().for_each(|&block| self.push(block));
     }
 
-    /// From now on keeps the erased blocks by speed, equally fast ones in the order of erasure.
+    /// Sorts the erased blocks by speed, equally fast ones by the order of erasure, and keeps them so.
     pub(crate) fn sort_by_speed(&mut self) {
         let Some(speeds) = &self.speeds else { return };
         let chips = self.lists.len();
@@ -111,7 +111,7 @@ impl BlockPool {
         &self.lives
     }
 
-    /// The same, to change.
+    /// The spare and the retired blocks, to be changed.
     pub(super) fn lives_mut(&mut self) -> &mut Lives {
         &mut self.lives
     }
@@ -137,7 +137,7 @@ impl BlockPool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the block of a chip that was erased first; where they are kept by speed, the slowest.
+    /// Takes the block of a chip that was erased first or, where blocks are kept by speed, the slowest.
     pub(crate) fn take(&mut self, chip: u32) -> Option<u32> {
         match self.classes[chip as usize] {
             0 => None,
@@ -183,7 +183,7 @@ impl BlockPool {
         }
     }
 
-    /// What each of `pages` pages programmed in a block takes, ns; they are counted.
+    /// Counts pages programmed in a block; the time that each of them takes, ns.
     #[inline]
     pub(crate) fn programmed(&mut self, block: u32, pages: u32) -> u64 {
         match &mut self.speeds {

@@ -3,41 +3,30 @@
 //! "L2P and P2L a bijection, valid + invalid + free = all" (the model's contract). Pages of a data block may be
 //! left out, where there is no data.
 
-use super::layout::Shape;
 use super::store::{Role, Store};
 use crate::flash::media::{Media, Page, Tape};
-use crate::flash::medium::Medium;
 use crate::util::NONE;
 
-/// Erased flash of this shape.
-pub(super) fn erased(shape: &Shape) -> Box<Medium> {
-    Box::new(Medium::new(shape.owners(), shape.blocks(), (shape.pages_per_block, 1), true))
-}
-
 impl Store {
-    /// Check mode goes on from the present state, the versions counted from 1.
-    pub(super) fn remember(&mut self) {
-        let mut medium = erased(&self.shape);
-        medium.found(&self.map, self.blocks.iter().map(|block| block.next));
-        self.medium = Some(medium);
+    /// Turns check mode on, the present state being what was done so far.
+    pub(super) fn police(&mut self) {
+        let programmed = self.blocks.iter().map(|block| block.next).collect();
+        self.slots.police((self.shape.pages_per_block, 1), true, programmed);
     }
 
-    /// From now on programs and erases go on a tape; check mode only.
+    /// Writes programs and erases on a tape as they are decided; check mode only.
     ///
     /// # Panics
     /// Outside check mode.
     pub(crate) fn keep_tape(&mut self, tape: &Tape, media: &Media) {
         let lpns = self.shape.lpns;
-        for owner in lpns..self.map.len() as u32 {
-            let page = self.map[owner as usize];
-            if page != NONE
-                && let Page::Programmed { kind, .. } = media.page(page)
-            {
+        for (owner, page) in self.slots.mapped().filter(|&(owner, _)| owner >= lpns) {
+            if let Page::Programmed { kind, .. } = media.page(page) {
                 let seq = media.seq(1, page, owner).unwrap_or(0);
                 tape.hold(*kind, owner, seq, self.trimmed(owner - lpns).into());
             }
         }
-        self.medium.as_mut().expect("in check mode").record(tape, lpns, &self.map, media);
+        self.slots.record(tape, lpns, media);
     }
 
     /// Version on the media that an LPN resolves to.
@@ -60,8 +49,8 @@ impl Store {
     /// # Panics
     /// Outside check mode.
     pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
-        let medium = self.medium.as_ref().expect("in check mode");
-        let owner = |page| self.valid.get(page).then(|| self.spare[page as usize]);
+        let medium = self.slots.medium().expect("in check mode");
+        let owner = |page| self.slots.valid.get(page).then(|| self.slots.spare[page as usize]);
         let mut last = 0;
         for block in 0..self.shape.blocks() {
             media.set_erases(block, self.pool.erase_count(block));
@@ -75,13 +64,6 @@ impl Store {
 }
 
 impl Store {
-    /// Check mode: the version stamp that a logical page resolves to, counted in writes and trims.
-    pub(crate) fn version(&self, lpn: u32) -> Option<u32> {
-        let page = self.page(lpn);
-        (page != NONE).then_some(())?;
-        self.medium.as_ref().map(|medium| medium.stamp(page))
-    }
-
     /// Checks a logical page and the block it lies in.
     ///
     /// # Errors
@@ -95,10 +77,11 @@ impl Store {
     }
 
     fn verify_mapping(&self, lpn: u32) -> Result<(), String> {
-        let Some(medium) = &self.medium else { return Ok(()) };
-        let page = self.page(lpn);
-        medium.verify(lpn, page, &self.valid, &self.spare)?;
-        if page == NONE { Ok(()) } else { self.verify_place(lpn, page) }
+        self.slots.verify(lpn)?;
+        match self.page(lpn) {
+            NONE => Ok(()),
+            page => self.verify_place(lpn, page),
+        }
     }
 
     /// A page lies where block-level mapping and the log blocks would find it.
@@ -121,10 +104,11 @@ impl Store {
     }
 
     fn verify_block(&self, block: u32) -> Result<(), String> {
-        let Some(medium) = &self.medium else { return Ok(()) };
+        let Some(medium) = self.slots.medium() else { return Ok(()) };
         let at = self.block(block);
         let first = block * self.shape.pages_per_block;
-        let valid = |from, to| (from..to).filter(|&offset| self.valid.get(first + offset)).count() as u32;
+        let valid =
+            |from, to| (from..to).filter(|&offset| self.slots.valid.get(first + offset)).count() as u32;
         let (live, beyond) = (valid(0, at.next), valid(at.next, self.shape.pages_per_block));
         if live != at.valid || beyond > 0 {
             return Err(format!("block {block} counts {} valid pages, has {live} and {beyond}", at.valid));
@@ -159,7 +143,8 @@ impl Store {
         }
         let [first, owned] = [block, at.owner].map(|block| block * self.shape.pages_per_block);
         let displaced = |&offset: &u32| {
-            self.valid.get(first + offset) && self.spare[(first + offset) as usize] != owned + offset
+            self.slots.valid.get(first + offset)
+                && self.slots.spare[(first + offset) as usize] != owned + offset
         };
         match (0..at.next).find(displaced) {
             Some(offset) => Err(format!("log block {block} is not in order at page {offset}")),
@@ -172,16 +157,12 @@ impl Store {
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
     pub(crate) fn verify(&self) -> Result<(), String> {
-        if self.medium.is_none() {
+        if self.slots.medium().is_none() {
             return Ok(());
         }
-        (0..self.map.len() as u32).try_for_each(|owner| self.verify_mapping(owner))?;
+        (0..self.slots.map.len() as u32).try_for_each(|owner| self.verify_mapping(owner))?;
         (0..self.shape.blocks()).try_for_each(|block| self.verify_block(block))?;
-        let mapped = self.map.iter().filter(|&&page| page != NONE).count() as u64;
-        let valid = self.valid.count();
-        if mapped != valid {
-            return Err(format!("{mapped} logical pages have data, {valid} pages are valid"));
-        }
+        self.slots.verify_count()?;
         for (logical, &block) in self.data.iter().enumerate().filter(|(_, block)| **block != NONE) {
             if self.block(block).role != Role::Data || self.block(block).owner != logical as u32 {
                 return Err(format!("block {block} is no data block of logical block {logical}"));

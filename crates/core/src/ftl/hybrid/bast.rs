@@ -37,7 +37,7 @@ pub type Bast = Hybrid<Pairs>;
 #[derive(Clone, Debug)]
 pub struct Pairs {
     logs: Lru<u32>,
-    /// Of each chip, and how many it may have.
+    /// The list of each chip's log blocks, and how many the chip may have.
     chips: Vec<(List, u32)>,
 }
 

@@ -16,8 +16,8 @@
 //! of another block completes the one under way; a write behind the next free page ends the issue early
 //! (completes it), and goes the ordinary way, as do those after it; so does a merge of FBN that an
 //! ordinary write needs meanwhile, which the completion then is. A COOP_Complete of another block than
-//! the one under way does nothing. Offsets without data are left out; an issue that brought and found
-//! none gives its block back.
+//! the one under way does nothing. Offsets without data are left out. If neither the host nor an older block
+//! has any data for CSM_Log, the block goes back to the pool.
 //!
 //! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been erased. Without
 //! a spare block the device turns read-only once the page in hand, with the merges it needs, is done.
@@ -26,8 +26,8 @@ use std::io;
 
 use super::layout::Shape;
 use super::logs::{Logs, Part};
-use super::merges::{MergeKind, MergeStats};
-use super::store::{Role, Store, merge_ns};
+use super::merges::{MergeKind, MergeStats, merge_ns};
+use super::store::{Role, Store};
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Cause, Work};

@@ -15,14 +15,14 @@ pub struct Part {
     pub coop: bool,
 }
 
-/// Log blocks: what BAST and FAST differ in.
+/// The log blocks of a hybrid FTL; BAST and FAST differ in nothing else.
 pub trait Logs: Sized + Clone {
     /// Registered name.
     const NAME: &'static str;
     /// Log blocks that a chip needs.
     const LEAST: u64;
 
-    /// None in use.
+    /// No log block in use.
     fn new(shape: &Shape) -> Self;
     /// Whether a part is written as sequential; asked before its first page.
     fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
@@ -30,7 +30,7 @@ pub trait Logs: Sized + Clone {
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
     /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// Writes them there.
+    /// Writes a page of a logical block's trims there.
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Visits the log blocks in an order in which they are found again ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));

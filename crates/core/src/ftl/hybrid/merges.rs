@@ -1,4 +1,8 @@
-//! Merges of hybrid FTLs, counted by kind.
+//! Merges of hybrid FTLs: how they go, and how many there were of each kind.
+
+use super::store::{Block, Role, Store};
+use crate::flash::{Cause, Work};
+use crate::util::NONE;
 
 /// How log and data blocks become one data block (Shim et al., TC 2014, sections 2.2 and 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +14,7 @@ pub enum MergeKind {
     Partial = 1,
     /// A log block written in order to its end becomes the data block as it is.
     Switch = 2,
-    /// The same, with pages that the host wrote as padding.
+    /// A switch merge of a log block that holds pages the host wrote as padding.
     PaddedSwitch = 3,
     /// The host's block issue goes into an erased block, which gets the pages left out.
     Cooperative = 4,
@@ -33,12 +37,12 @@ pub struct MergeCount {
 pub struct MergeStats([MergeCount; 5]);
 
 impl MergeStats {
-    /// Those of one kind.
+    /// Merges of one kind.
     pub fn of(&self, kind: MergeKind) -> MergeCount {
         self.0[kind as usize]
     }
 
-    /// Those since `base`.
+    /// Merges since `base`.
     pub(crate) fn since(&self, base: &MergeStats) -> MergeStats {
         let mut since = *self;
         for (count, base) in since.0.iter_mut().zip(base.0) {
@@ -49,8 +53,69 @@ impl MergeStats {
         since
     }
 
-    /// The same, to count on.
+    /// Merges of one kind, to be counted on.
     pub(crate) fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
         &mut self.0[kind as usize]
     }
+}
+
+impl Store {
+    /// Full merge, but for its log block: all valid pages of a logical block go into an erased block.
+    pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
+        let since_ns = merge_ns(work);
+        let block = self.take(self.chip(logical), Role::Data, logical);
+        let copies = self.fill(block, self.shape.pages_per_block, work);
+        if copies > 0 {
+            self.adopt(block, work);
+        } else {
+            // Nothing but its trims was in a log block.
+            self.give_back(block);
+            let old = std::mem::replace(&mut self.data[logical as usize], NONE);
+            if old != NONE {
+                self.erase(old, work);
+            }
+        }
+        self.record(MergeKind::Full, copies, since_ns, work);
+    }
+
+    /// Switch or partial merge: a log block that was written in order becomes the data block, with
+    /// what it lacks.
+    pub(crate) fn merge_in_order(&mut self, log: u32, work: &mut Work) {
+        let since_ns = merge_ns(work);
+        let Block { next, padded, .. } = self.blocks[log as usize];
+        let kind = match next == self.shape.pages_per_block {
+            false => MergeKind::Partial,
+            true if padded => MergeKind::PaddedSwitch,
+            true => MergeKind::Switch,
+        };
+        let copies = self.fill(log, self.shape.pages_per_block, work);
+        self.adopt(log, work);
+        self.record(kind, copies, since_ns, work);
+    }
+
+    /// Counts a merge that copied so many pages.
+    fn record(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
+        self.merges.of_mut(kind).count += 1;
+        self.charge(kind, copies, since_ns, work);
+    }
+
+    /// Charges copies, and the time of merging since then, to merges of a kind.
+    pub(crate) fn charge(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
+        let count = self.merges.of_mut(kind);
+        count.pages_copied += u64::from(copies);
+        count.busy_ns += merge_ns(work) - since_ns;
+    }
+
+    /// Erases a log block without valid pages; its time is that of merges of this kind.
+    pub(crate) fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
+        let since_ns = merge_ns(work);
+        self.erase(log, work);
+        self.charge(kind, 0, since_ns, work);
+    }
+}
+
+/// Time of merging so far, ns.
+#[inline]
+pub(crate) fn merge_ns(work: &Work) -> u64 {
+    work.counts().busy_ns[Cause::Merge as usize]
 }

@@ -34,82 +34,54 @@
 use super::frame::{Hybrid, complete};
 use super::logs::{FoundLog, Logs};
 use super::store::{Block, Role, Store};
-use crate::flash::media::{Change, Kind, Media, Page, Tape};
+use crate::flash::media::{Kind, Media, Page, Tape};
 use crate::flash::{Cause, Work};
-use crate::ftl::recovery::{Flaw, Recovery, read_all};
+use crate::ftl::recovery::{Flaw, Found, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
-/// A version found.
-#[derive(Clone, Copy, Debug)]
-struct Version {
-    owner: u32,
-    seq: u64,
-    /// Number of the program.
-    number: u64,
-    page: u32,
-}
-
-/// What was found of a block.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    /// What it was taken as; `None`: nothing can be read.
-    kind: Option<Kind>,
-    /// Its logical block, unless it is shared.
-    logical: u32,
-    /// Numbers of its first and its last readable program.
-    born: u64,
-    last: u64,
-    /// Every page holds the logical page of its offset.
-    ordered: bool,
-    /// Pages that count.
-    live: u32,
-    /// It is to be erased.
-    given_up: bool,
-}
-
-/// What was found on flash.
+/// What was found on flash, and which of it counts.
 struct Scan<'a> {
+    found: Found,
     media: &'a Media,
     store: &'a Store,
     flaw: Flaw,
-    blocks: Vec<Seen>,
-    /// By owner, the one that counts first.
-    versions: Vec<Version>,
-    /// Where each owner's versions begin, and the last one's end.
-    starts: Vec<u32>,
-    /// Of each logical block: since when which offsets are void.
+    /// Logical block of each block, unless it is shared.
+    logical: Vec<u32>,
+    /// Blocks of which every page holds the logical page of its offset.
+    ordered: Vec<bool>,
+    /// Pages of each block that count.
+    live: Vec<u32>,
+    /// The newest trims of each logical block, with a bit for each offset that they make void.
     trims: Vec<Option<(Version, Box<[u32]>)>>,
     /// Version of each owner that counts.
     best: Vec<Option<Version>>,
-    torn: u64,
 }
 
 impl<'a> Scan<'a> {
-    fn new(media: &'a Media, store: &'a Store, tape: &Tape, flaw: Flaw) -> Scan<'a> {
+    fn new((media, tape): (&'a Media, &Tape), store: &'a Store, flaw: Flaw, work: &mut Work) -> Scan<'a> {
+        let read = |kind| flaw != Flaw::SkipScan || kind == Kind::Data;
+        let log = |kind| read(kind).then_some((0, 1));
+        let owners = store.shape.owners();
+        let blocks = media.blocks() as usize;
         let mut scan = Scan {
+            found: Found::scan(media, true, (owners, flaw), log, work),
             media,
             store,
             flaw,
-            blocks: Vec::with_capacity(media.blocks() as usize),
-            versions: Vec::new(),
-            starts: Vec::new(),
+            logical: vec![NONE; blocks],
+            ordered: vec![true; blocks],
+            live: vec![0; blocks],
             trims: vec![None; store.shape.logical_blocks() as usize],
-            best: vec![None; store.shape.owners() as usize],
-            torn: 0,
+            best: vec![None; owners as usize],
         };
-        (0..media.blocks()).for_each(|block| scan.block(block));
-        match flaw {
-            // In the order of pages.
-            Flaw::IgnoreOrder => scan.versions.sort_by_key(|at| (at.owner, at.page)),
-            _ => scan
-                .versions
-                .sort_by_key(|at| (at.owner, std::cmp::Reverse(at.seq), std::cmp::Reverse(at.number))),
-        }
-        let mut at = 0;
-        for owner in 0..=store.shape.owners() {
-            at += scan.versions[at..].iter().take_while(|version| version.owner < owner).count();
-            scan.starts.push(at as u32);
+        for version in scan.found.versions_of(0..owners) {
+            let block = scan.found.block_of(version) as usize;
+            let fixed = store.offset(version.owner) == store.offset(version.page);
+            scan.ordered[block] &= fixed && version.owner < store.shape.lpns;
+            if scan.found.blocks[block].kind != Some(Kind::Shared) {
+                scan.logical[block] = store.logical_of(version.owner);
+            }
         }
         for logical in (0..store.shape.logical_blocks()).filter(|_| flaw != Flaw::ForgetTrims) {
             scan.trims[logical as usize] = scan.trims_of(logical, tape);
@@ -118,46 +90,9 @@ impl<'a> Scan<'a> {
         scan
     }
 
-    /// Reads the spare areas of one block.
-    fn block(&mut self, block: u32) {
-        let mut seen =
-            Seen { kind: None, logical: NONE, born: 0, last: 0, ordered: true, live: 0, given_up: false };
-        let first = block * self.media.pages_per_block();
-        for page in first..first + self.media.used(block) {
-            let Page::Programmed { kind, number, spares } = self.media.page(page) else {
-                self.torn += u64::from(*self.media.page(page) == Page::Torn);
-                continue;
-            };
-            if self.flaw == Flaw::SkipScan && *kind != Kind::Data {
-                continue;
-            }
-            let spare = spares[0];
-            seen.born = if seen.kind.is_none() { *number } else { seen.born };
-            (seen.kind, seen.last) = (Some(*kind), *number);
-            if spare.owner == NONE {
-                continue;
-            }
-            if *kind != Kind::Shared {
-                seen.logical = self.store.logical_of(spare.owner);
-            }
-            seen.ordered &= spare.owner < self.store.shape.lpns
-                && self.store.offset(spare.owner) == self.store.offset(page);
-            self.versions.push(Version { owner: spare.owner, seq: spare.seq, number: *number, page });
-        }
-        self.blocks.push(seen);
-    }
-
-    fn versions(&self, owner: u32) -> &[Version] {
-        &self.versions[self.starts[owner as usize] as usize..self.starts[owner as usize + 1] as usize]
-    }
-
-    fn block_of(&self, version: &Version) -> u32 {
-        self.media.block_of(version.page)
-    }
-
     /// A logical block's newest trims, if anything older outside their block still needs them.
     fn trims_of(&self, logical: u32, tape: &Tape) -> Option<(Version, Box<[u32]>)> {
-        let newest = self.versions(self.store.shape.lpns + logical).first()?;
+        let newest = self.found.versions(self.store.shape.lpns + logical).first()?;
         let Page::Programmed { kind, .. } = self.media.page(newest.page) else { return None };
         let bits = tape.content(*kind, newest.owner, newest.seq)?;
         Some((*newest, bits.iter().copied().collect()))
@@ -174,29 +109,28 @@ impl<'a> Scan<'a> {
 
     /// Which version of an owner counts.
     fn pick(&self, owner: u32) -> Option<Version> {
-        let there = |version: &&Version| !self.blocks[self.block_of(version) as usize].given_up;
         if owner < self.store.shape.lpns {
-            return self.versions(owner).iter().filter(there).find(|version| !self.is_void(version)).copied();
+            let counts = |version: &&Version| self.found.is_kept(version) && !self.is_void(version);
+            return self.found.versions(owner).iter().find(counts).copied();
         }
         let logical = owner - self.store.shape.lpns;
         let (trims, _) = self.trims[logical as usize].as_ref()?;
         let first = logical * self.store.shape.pages_per_block;
         let end = (first + self.store.shape.pages_per_block).min(self.store.shape.lpns);
-        let elsewhere = |version: &Version| self.block_of(version) != self.block_of(trims);
+        let elsewhere = |version: &Version| self.found.block_of(version) != self.found.block_of(trims);
         let needed = (first..end)
-            .flat_map(|lpn| self.versions(lpn))
+            .flat_map(|lpn| self.found.versions(lpn))
             .any(|version| elsewhere(version) && self.is_void(version));
         needed.then_some(*trims)
     }
 
     /// Finds which versions count, in blocks that are not given up.
     fn choose(&mut self) {
-        self.blocks.iter_mut().for_each(|seen| seen.live = 0);
+        self.live.fill(0);
         for owner in 0..self.best.len() {
             self.best[owner] = self.pick(owner as u32);
             if let Some(version) = self.best[owner] {
-                let block = self.block_of(&version);
-                self.blocks[block as usize].live += 1;
+                self.live[self.found.block_of(&version) as usize] += 1;
             }
         }
     }
@@ -205,12 +139,10 @@ impl<'a> Scan<'a> {
     /// ones are left out.
     fn by_logical(&self) -> Vec<(u32, Vec<u32>)> {
         let mut blocks: Vec<u32> = (0..self.media.blocks())
-            .filter(|&block| self.blocks[block as usize].live > 0)
-            .filter(|&block| self.blocks[block as usize].kind != Some(Kind::Shared))
+            .filter(|&block| self.live[block as usize] > 0 && !self.is(block, Kind::Shared))
             .collect();
-        let key = |block: &u32| (self.blocks[*block as usize].logical, self.blocks[*block as usize].born);
-        blocks.sort_by_key(key);
-        let of = |block: &u32| self.blocks[*block as usize].logical;
+        let of = |block: &u32| self.logical[*block as usize];
+        blocks.sort_by_key(|block| (of(block), self.found.blocks[*block as usize].first));
         blocks.chunk_by(|one, other| of(one) == of(other)).map(|all| (of(&all[0]), all.to_vec())).collect()
     }
 
@@ -221,10 +153,10 @@ impl<'a> Scan<'a> {
             let Some(last) = blocks.iter().rposition(|&block| self.is(block, Kind::Data)) else { continue };
             let older = blocks[..last].iter().any(|&block| self.may_be_data(block));
             if older && self.flaw == Flaw::TrustMerges {
-                blocks[..last].iter().for_each(|&block| self.blocks[block as usize].given_up = true);
+                blocks[..last].iter().for_each(|&block| self.give_up(block));
                 undone = true;
             } else if older && self.is_copied(blocks[last]) {
-                self.blocks[blocks[last] as usize].given_up = true;
+                self.give_up(blocks[last]);
                 undone = true;
             }
         }
@@ -232,33 +164,37 @@ impl<'a> Scan<'a> {
             self.choose();
         }
         for block in 0..self.media.blocks() {
-            let seen = &mut self.blocks[block as usize];
-            seen.given_up |= self.media.used(block) > 0 && seen.live == 0;
+            if self.media.used(block) > 0 && self.live[block as usize] == 0 {
+                self.give_up(block);
+            }
         }
     }
 
+    fn give_up(&mut self, block: u32) {
+        self.found.blocks[block as usize].given_up = true;
+    }
+
     fn is(&self, block: u32, kind: Kind) -> bool {
-        self.blocks[block as usize].kind == Some(kind)
+        self.found.blocks[block as usize].kind == Some(kind)
     }
 
     fn may_be_data(&self, block: u32) -> bool {
-        !self.is(block, Kind::Log) || self.blocks[block as usize].ordered
+        !self.is(block, Kind::Log) || self.ordered[block as usize]
     }
 
     /// Whether all that counts in a block is elsewhere too.
     fn is_copied(&self, block: u32) -> bool {
-        let inside = |version: &&Version| self.block_of(version) == block;
+        let inside = |version: &&Version| self.found.block_of(version) == block;
         self.best.iter().flatten().filter(inside).all(|version| {
-            self.versions(version.owner).iter().any(|other| {
-                let at = self.block_of(other);
-                other.seq == version.seq && at != block && !self.blocks[at as usize].given_up
+            self.found.versions(version.owner).iter().any(|other| {
+                other.seq == version.seq && self.found.block_of(other) != block && self.found.is_kept(other)
             })
         })
     }
 
     /// Blocks to erase.
     fn erase(&self) -> Vec<u32> {
-        (0..self.media.blocks()).filter(|&block| self.blocks[block as usize].given_up).collect()
+        (0..self.media.blocks()).filter(|&block| self.found.blocks[block as usize].given_up).collect()
     }
 
     /// What each block that is not erased is now; those whose cooperative switch merge is under way last.
@@ -268,7 +204,7 @@ impl<'a> Scan<'a> {
             let taken = blocks.iter().copied().find(|&block| self.is(block, Kind::Data));
             let data = taken.or_else(|| blocks.iter().copied().find(|&block| self.may_be_data(block)));
             for block in blocks {
-                let role = match self.blocks[block as usize].kind {
+                let role = match self.found.blocks[block as usize].kind {
                     _ if Some(block) == data => Role::Data,
                     Some(Kind::Log) => Role::Log,
                     Some(Kind::Cooperative) => Role::Cooperative,
@@ -279,45 +215,38 @@ impl<'a> Scan<'a> {
                 roles.push((block, role));
             }
         }
-        let shared = |block: &u32| self.is(*block, Kind::Shared) && self.blocks[*block as usize].live > 0;
+        let shared = |block: &u32| self.is(*block, Kind::Shared) && self.live[*block as usize] > 0;
         roles.extend((0..self.media.blocks()).filter(shared).map(|block| (block, Role::Log)));
-        roles.sort_by_key(|&(block, _)| self.blocks[block as usize].last);
+        roles.sort_by_key(|&(block, _)| self.found.blocks[block as usize].last);
         Ok(roles)
     }
 
     /// Fills the store with what was found.
-    fn fill(&self, roles: &[(u32, Role)]) -> Store {
+    fn fill(&self, roles: &[(u32, Role)]) -> Result<Store, String> {
         let mut store = self.store.clone();
         for &(block, role) in roles {
-            let Seen { logical, live, kind, .. } = self.blocks[block as usize];
-            let owner = if kind == Some(Kind::Shared) { NONE } else { logical };
-            store.blocks[block as usize] =
-                Block { role, owner, next: self.media.used(block), valid: live, ..Block::FREE };
+            let [owner, valid] = [self.logical[block as usize], self.live[block as usize]];
+            let next = self.media.used(block);
+            store.blocks[block as usize] = Block { role, owner, next, valid, ..Block::FREE };
             if role == Role::Data {
                 store.data[owner as usize] = block;
             }
         }
         for version in self.best.iter().flatten() {
-            store.map[version.owner as usize] = version.page;
-            store.spare[version.page as usize] = version.owner;
-            store.valid.set(version.page);
+            store.slots.map[version.owner as usize] = version.page;
         }
+        store.slots.count_map()?;
         for &(block, _) in roles.iter().filter(|(_, role)| *role == Role::Log) {
             store.blocks[block as usize].in_order = self.in_order(block, &store);
         }
-        let mut erased: Vec<u32> = (0..self.media.blocks())
-            .filter(|&block| self.media.used(block) == 0 || self.blocks[block as usize].given_up)
-            .collect();
-        let given_up = |block: u32| self.blocks[block as usize].given_up;
-        erased.sort_by_key(|&block| if given_up(block) { u64::MAX } else { self.media.erased(block) });
-        store.pool.find(|block| self.media.erases(block) + u32::from(given_up(block)), &erased);
-        store.remember();
-        store
+        self.found.find_pool(self.media, &mut store.pool);
+        store.police();
+        Ok(store)
     }
 
     /// Whether a log block can become the data block with what it lacks behind its last page.
     fn in_order(&self, log: u32, store: &Store) -> bool {
-        store.block(log).owner != NONE && self.blocks[log as usize].ordered && store.continues(log)
+        store.block(log).owner != NONE && self.ordered[log as usize] && store.continues(log)
     }
 }
 
@@ -333,29 +262,20 @@ pub(super) fn recover<L: Logs>(
     work: &mut Work,
 ) -> Result<(Hybrid<L>, Recovery), String> {
     let empty = Store::new(settings, true);
-    let pages = media.of_chip(0).len() as u32 * media.pages_per_block();
-    let read = |chip: u32, work: &mut Work| work.read_part(chip, Cause::Map, 0);
-    read_all(&vec![pages; media.chips() as usize], read, work);
-    let scan_reads = work.counts().reads.iter().sum::<u64>();
-    let mut scan = Scan::new(media, &empty, tape, flaw);
+    let mut scan = Scan::new((media, tape), &empty, flaw, work);
     let mut reads = vec![0; media.chips() as usize];
     for (trims, _) in scan.trims.iter().flatten() {
         reads[media.chip(media.block_of(trims.page)) as usize] += 1;
     }
-    read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
-    let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
+    let map_reads = read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
     scan.settle();
-    for block in scan.erase() {
-        work.chain();
-        work.at(block * media.pages_per_block()).erase(media.chip(block), Cause::Merge);
-        tape.note(Change::Erase { block });
-    }
+    erase_all(&scan.erase(), Cause::Merge, (media, tape), work);
     let roles = scan.roles()?;
-    let mut store = scan.fill(&roles);
+    let mut store = scan.fill(&roles)?;
     let found: Vec<FoundLog> = roles
         .iter()
         .filter(|(_, role)| *role == Role::Log)
-        .map(|&(block, _)| FoundLog { block, born: scan.blocks[block as usize].born })
+        .map(|&(block, _)| FoundLog { block, born: scan.found.blocks[block as usize].first })
         .collect();
     let mut logs = L::found(&found, &store)?;
     store.keep_tape(tape, media);
@@ -364,14 +284,6 @@ pub(super) fn recover<L: Logs>(
         store.cooperative = block;
         complete(&mut logs, &mut store, work);
     }
-    let counts = work.counts();
-    let recovery = Recovery {
-        scan_reads,
-        map_reads,
-        gc_reads: counts.reads.iter().sum::<u64>() - scan_reads - map_reads,
-        programs: counts.programs.iter().sum(),
-        erases: counts.erases.iter().sum(),
-        torn_pages: scan.torn,
-    };
+    let recovery = Recovery::of(&scan.found, map_reads, work);
     Ok((Hybrid::assemble(settings, store, logs), recovery))
 }

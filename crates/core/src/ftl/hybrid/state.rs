@@ -26,7 +26,7 @@ impl Store {
             kept.push((log, owner, next, in_order));
         });
         out.value(&(data, kept))?;
-        out.words(&self.map[..self.shape.lpns as usize])
+        out.words(&self.slots.map[..self.shape.lpns as usize])
     }
 
     /// Reads what was saved, and the log blocks. In check mode every page's version counts from 1 again.
@@ -63,7 +63,7 @@ impl Store {
             found.push(FoundLog { block, born });
         }
         store.pool.retire(&claims)?;
-        from.words(&mut store.map[..settings.user_pages() as usize])?;
+        from.words(&mut store.slots.map[..settings.user_pages() as usize])?;
         store.count_map().or_else(Damage::impossible)?;
         for &FoundLog { block, .. } in &found {
             store.verify_order(block).or_else(Damage::impossible)?;
@@ -75,7 +75,7 @@ impl Store {
         let logs = L::found(&found, &store).or_else(Damage::impossible)?;
         logs.verify(&store).or_else(Damage::impossible)?;
         if check {
-            store.remember();
+            store.police();
         }
         Ok((store, logs))
     }
@@ -97,22 +97,13 @@ impl Store {
     /// # Errors
     /// In words, if a page lies where it cannot.
     fn count_map(&mut self) -> Result<(), String> {
-        let pages = self.spare.len();
-        for lpn in 0..self.map.len() as u32 {
-            let page = self.page(lpn);
-            if page == NONE {
-                continue;
-            }
-            if page as usize >= pages || self.valid.get(page) {
-                return Err(format!("page {lpn} lies in page {page}, which is not its own"));
-            }
+        self.slots.count_map()?;
+        for (lpn, page) in self.slots.mapped() {
             self.verify_place(lpn, page)?;
             let (block, offset) = (self.block_of(page), self.offset(page));
             if offset >= self.block(block).next {
                 return Err(format!("block {block} has data where nothing was programmed"));
             }
-            self.valid.set(page);
-            self.spare[page as usize] = lpn;
             self.blocks[block as usize].valid += 1;
         }
         Ok(())

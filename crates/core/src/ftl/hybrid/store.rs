@@ -4,15 +4,14 @@
 //! its offset in the data block or anywhere in a log block. A real device keeps such a map of its log
 //! blocks alone, and finds the rest through the data blocks; check mode verifies that this would do.
 
-use super::audit;
 use super::layout::Shape;
 use crate::flash::media::Kind;
-use crate::flash::medium::Medium;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::hybrid::merges::{MergeKind, MergeStats};
+use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::settings::Settings;
-use crate::util::{Bits, Divider, NONE};
+use crate::ftl::slots::Slots;
+use crate::util::{Divider, NONE};
 
 /// What a block is used as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,11 +67,8 @@ pub struct Store {
     by_block: Divider,
     chip_of: Divider,
     by_chip: Divider,
-    /// Newest version of each logical page, or [`NONE`]; behind them, of each logical block's trims.
-    pub(super) map: Vec<u32>,
-    /// Owner in each page's spare area.
-    pub(super) spare: Vec<u32>,
-    pub(super) valid: Bits,
+    /// What lies where: of each logical page, and behind them of each logical block's trims.
+    pub(super) slots: Slots,
     /// Data block of each logical block, or [`NONE`].
     pub(super) data: Vec<u32>,
     pub(super) blocks: Vec<Block>,
@@ -83,7 +79,6 @@ pub struct Store {
     pub merges: MergeStats,
     /// Logical pages the host wrote.
     pub(super) host_pages: u64,
-    pub(super) medium: Option<Box<Medium>>,
 }
 
 impl Store {
@@ -94,22 +89,23 @@ impl Store {
         let mut pool = BlockPool::new(settings, None);
         pool.withhold(settings);
         let pages = shape.blocks() * shape.pages_per_block;
-        Store {
+        let mut store = Store {
             by_block: Divider::new(shape.pages_per_block),
             chip_of: Divider::new(shape.chips),
             by_chip: Divider::new(shape.blocks_per_chip),
-            map: vec![NONE; shape.owners() as usize],
-            spare: vec![0; pages as usize],
-            valid: Bits::new(pages as usize),
+            slots: Slots::new(shape.owners(), pages),
             data: vec![NONE; shape.logical_blocks() as usize],
             blocks: vec![Block::FREE; shape.blocks() as usize],
             pool,
             cooperative: NONE,
             merges: MergeStats::default(),
             host_pages: 0,
-            medium: check.then(|| audit::erased(&shape)),
             shape,
+        };
+        if check {
+            store.police();
         }
+        store
     }
 
     /// Logical block of a logical page, or block of a physical one.
@@ -151,7 +147,7 @@ impl Store {
     /// Physical page of a logical one, or [`NONE`].
     #[inline]
     pub(crate) fn page(&self, lpn: u32) -> u32 {
-        self.map[lpn as usize]
+        self.slots.of(lpn)
     }
 
     /// Logical block whose cooperative switch merge is under way, or [`NONE`].
@@ -172,16 +168,14 @@ impl Store {
 
     /// Gives a block back in which nothing was programmed.
     pub(crate) fn give_back(&mut self, block: u32) {
-        if let Some(medium) = &mut self.medium {
-            medium.rewind(block, 0);
-        }
+        self.slots.tell(|medium| medium.rewind(block, 0));
         self.blocks[block as usize] = Block::FREE;
         self.pool.push(block);
     }
 
     #[inline]
     pub(super) fn invalidate(&mut self, page: u32) {
-        self.valid.clear(page);
+        self.slots.valid.clear(page);
         let block = self.by_block.div(page);
         self.blocks[block as usize].valid -= 1;
     }
@@ -189,28 +183,22 @@ impl Store {
     /// Programs the newest version of a logical page.
     #[inline]
     fn put(&mut self, block: u32, offset: u32, lpn: u32) {
-        let old = self.map[lpn as usize];
+        let old = self.slots.of(lpn);
         if old != NONE {
             self.invalidate(old);
         }
         let page = block * self.shape.pages_per_block + offset;
-        self.map[lpn as usize] = page;
-        self.spare[page as usize] = lpn;
-        self.valid.set(page);
         let at = &mut self.blocks[block as usize];
         at.next = offset + 1;
         at.valid += 1;
-        if let Some(medium) = &mut self.medium {
-            medium.program(page, lpn, at.kind());
-        }
+        self.slots.valid.set(page);
+        self.slots.place(page, lpn, || at.kind());
     }
 
     /// Writes a new version of a logical page into the given page of a block.
     #[inline]
     pub(crate) fn write(&mut self, block: u32, offset: u32, lpn: u32, cause: Cause, work: &mut Work) {
-        if let Some(medium) = &mut self.medium {
-            medium.write(lpn);
-        }
+        self.slots.tell(|medium| medium.write(lpn));
         self.put(block, offset, lpn);
         self.blocks[block as usize].padded |= cause == Cause::Pad;
         self.host_pages += u64::from(cause == Cause::Host);
@@ -237,14 +225,10 @@ impl Store {
         }
         let block = self.data[logical as usize];
         let next = self.blocks[block as usize].next;
-        if let Some(medium) = &mut self.medium {
-            medium.rewind(block, offset);
-        }
+        self.slots.tell(|medium| medium.rewind(block, offset));
         self.write(block, offset, lpn, Cause::Host, work);
         self.blocks[block as usize].next = next.max(offset + 1);
-        if let Some(medium) = &mut self.medium {
-            medium.leave_out(block, next);
-        }
+        self.slots.tell(|medium| medium.leave_out(block, next));
     }
 
     /// Reads the newest version of a logical page; without one, where static allocation would put it.
@@ -259,10 +243,7 @@ impl Store {
 
     /// Gives a logical page up.
     pub(crate) fn trim(&mut self, lpn: u32) {
-        if let Some(medium) = &mut self.medium {
-            medium.trim(lpn);
-        }
-        let old = std::mem::replace(&mut self.map[lpn as usize], NONE);
+        let old = self.slots.trim(lpn);
         if old != NONE {
             self.invalidate(old);
         }
@@ -275,11 +256,9 @@ impl Store {
         let first = owner * self.shape.pages_per_block;
         let mut copies = 0;
         for offset in next..end.min(self.shape.lpns - first) {
-            let page = self.map[(first + offset) as usize];
+            let page = self.slots.of(first + offset);
             if page != NONE {
-                if let Some(medium) = &mut self.medium {
-                    medium.copy(page, first + offset);
-                }
+                self.slots.tell(|medium| medium.copy(page, first + offset));
                 self.put(block, offset, first + offset);
                 work.source(page);
                 work.targets(block * self.shape.pages_per_block + offset, 1);
@@ -288,9 +267,7 @@ impl Store {
         }
         if end > next {
             self.blocks[block as usize].next = end;
-            if let Some(medium) = &mut self.medium {
-                medium.leave_out(block, end);
-            }
+            self.slots.tell(|medium| medium.leave_out(block, end));
         }
         if copies > 0 {
             let program_ns = self.pool.programmed(block, copies);
@@ -301,9 +278,7 @@ impl Store {
 
     /// Erases a block without valid pages.
     pub(crate) fn erase(&mut self, block: u32, work: &mut Work) {
-        if let Some(medium) = &mut self.medium {
-            medium.erase(block, &self.valid);
-        }
+        self.slots.erase(block);
         self.blocks[block as usize] = Block::FREE;
         let chip = self.chip_of_block(block);
         self.pool.erased(chip, block);
@@ -322,59 +297,6 @@ impl Store {
         }
     }
 
-    /// Full merge, but for its log block: all valid pages of a logical block go into an erased block.
-    pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
-        let since_ns = merge_ns(work);
-        let block = self.take(self.chip(logical), Role::Data, logical);
-        let copies = self.fill(block, self.shape.pages_per_block, work);
-        if copies > 0 {
-            self.adopt(block, work);
-        } else {
-            // Nothing but its trims was in a log block.
-            self.give_back(block);
-            let old = std::mem::replace(&mut self.data[logical as usize], NONE);
-            if old != NONE {
-                self.erase(old, work);
-            }
-        }
-        self.record(MergeKind::Full, copies, since_ns, work);
-    }
-
-    /// Switch or partial merge: a log block that was written in order becomes the data block, with
-    /// what it lacks.
-    pub(crate) fn merge_in_order(&mut self, log: u32, work: &mut Work) {
-        let since_ns = merge_ns(work);
-        let Block { next, padded, .. } = self.blocks[log as usize];
-        let kind = match next == self.shape.pages_per_block {
-            false => MergeKind::Partial,
-            true if padded => MergeKind::PaddedSwitch,
-            true => MergeKind::Switch,
-        };
-        let copies = self.fill(log, self.shape.pages_per_block, work);
-        self.adopt(log, work);
-        self.record(kind, copies, since_ns, work);
-    }
-
-    /// Counts a merge that copied so many pages.
-    fn record(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
-        self.merges.of_mut(kind).count += 1;
-        self.charge(kind, copies, since_ns, work);
-    }
-
-    /// Charges copies, and the time of merging since then, to merges of a kind.
-    pub(crate) fn charge(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
-        let count = self.merges.of_mut(kind);
-        count.pages_copied += u64::from(copies);
-        count.busy_ns += merge_ns(work) - since_ns;
-    }
-
-    /// Erases a log block without valid pages; its time is that of merges of this kind.
-    pub(crate) fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
-        let since_ns = merge_ns(work);
-        self.erase(log, work);
-        self.charge(kind, 0, since_ns, work);
-    }
-
     /// Whether a log block that was written in order can become its owner's data block, with what it lacks behind
     /// its last page.
     pub(super) fn continues(&self, log: u32) -> bool {
@@ -388,12 +310,8 @@ impl Store {
     /// Puts the logical blocks that have valid pages in a block into `set`, in ascending order.
     pub(crate) fn associated(&self, block: u32, set: &mut Vec<u32>) {
         let first = block * self.shape.pages_per_block;
-        let end = first + self.shape.pages_per_block;
-        let mut at = first;
-        while let Some(page) = self.valid.next_set(at, end) {
-            set.push(self.logical_of(self.spare[page as usize]));
-            at = page + 1;
-        }
+        let valid = self.slots.valid.members(first, first + self.shape.pages_per_block);
+        set.extend(valid.map(|page| self.logical_of(self.slots.spare[page as usize])));
         set.sort_unstable();
         set.dedup();
     }
@@ -405,7 +323,7 @@ impl Store {
         let [first, page] = [owner, block].map(|block| block * self.shape.pages_per_block);
         let trimmed = self.has_trims(owner);
         (0..next.min(self.shape.lpns - first)).any(|offset| {
-            let newest = self.map[(first + offset) as usize];
+            let newest = self.slots.of(first + offset);
             newest != page + offset && (newest != NONE || trimmed)
         })
     }
@@ -418,13 +336,7 @@ impl Store {
     /// Logical block of the first valid page of a block.
     pub(crate) fn first_associated(&self, block: u32) -> Option<u32> {
         let first = block * self.shape.pages_per_block;
-        let page = self.valid.next_set(first, first + self.shape.pages_per_block)?;
-        Some(self.logical_of(self.spare[page as usize]))
+        let page = self.slots.valid.next_set(first, first + self.shape.pages_per_block)?;
+        Some(self.logical_of(self.slots.spare[page as usize]))
     }
-}
-
-/// Time of merging so far, ns.
-#[inline]
-pub(crate) fn merge_ns(work: &Work) -> u64 {
-    work.counts().busy_ns[Cause::Merge as usize]
 }

@@ -126,7 +126,7 @@ impl<L: Logs> Survive for Hybrid<L> {
 
 impl<L: Logs> Police for Hybrid<L> {
     fn version(&self, lpn: u32) -> Option<u32> {
-        self.store.version(lpn)
+        self.store.slots.version(lpn)
     }
 
     fn verify_request(&self, request: Pages) -> Result<(), String> {

@@ -26,7 +26,7 @@ impl Store {
     /// Page that holds a logical block's trims, or [`NONE`].
     pub(crate) fn trims_page(&self, logical: u32) -> u32 {
         match self.shape.power_safe {
-            true => self.map[self.trims(logical) as usize],
+            true => self.slots.map[self.trims(logical) as usize],
             false => NONE,
         }
     }
@@ -56,10 +56,8 @@ impl Store {
         self.write(log, next, owner, Cause::Pad, work);
         self.blocks[log as usize].padded = padded;
         let kind = self.block(log).kind();
-        if let Some(medium) = &self.medium
-            && let Some(tape) = medium.tape()
-        {
-            tape.hold(kind, owner, medium.seq(self.page(owner)), self.trimmed(logical).into());
+        if let Some(tape) = self.slots.tape() {
+            tape.hold(kind, owner, self.slots.seq(owner), self.trimmed(logical).into());
         }
     }
 
@@ -68,11 +66,8 @@ impl Store {
         let page = self.trims_page(logical);
         if page != NONE {
             let owner = self.trims(logical);
-            self.map[owner as usize] = NONE;
+            self.slots.forget(owner);
             self.invalidate(page);
-            if let Some(medium) = &mut self.medium {
-                medium.forget(owner);
-            }
         }
     }
 }

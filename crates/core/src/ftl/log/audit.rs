@@ -4,19 +4,15 @@
 
 use super::{Block, Log, State};
 use crate::flash::Cause;
-use crate::flash::media::{Kind, Media, Tape};
-use crate::flash::medium::Medium;
+use crate::flash::media::{Kind, Media};
 use crate::util::NONE;
 
 impl Log {
-    /// The medium of a log in its present state, the versions counted from 1.
-    pub(super) fn policed(&self) -> Box<Medium> {
-        let blocks = self.blocks.len() as u32;
-        let slots = (self.slots_per_block, self.shape.slots_per_page);
-        let mut medium = Medium::new(self.shape.owners, blocks, slots, false);
+    /// Turns check mode on, the log's present state being what was done so far.
+    pub(super) fn police(&mut self) {
         // What has no answer is left for verification to report.
-        medium.found(&self.map, (0..blocks).map(|block| self.programmed(block).unwrap_or(0)));
-        Box::new(medium)
+        let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
+        self.slots.police((self.slots_per_block, self.shape.slots_per_page), false, programmed);
     }
 
     /// What its blocks are taken as.
@@ -24,65 +20,31 @@ impl Log {
         if self.shape.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
     }
 
-    /// From now on programs and erases go on a tape; check mode only. `lpns` owners are logical pages.
-    ///
-    /// # Panics
-    /// Outside check mode.
-    pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, media: &Media) {
-        self.medium.as_mut().expect("in check mode").record(tape, lpns, &self.map, media);
-    }
-
-    /// Sequence number of an owner's newest version; 0 if it has none, or nothing is recorded.
-    pub(crate) fn seq(&self, owner: u32) -> u64 {
-        match (&self.medium, self.map[owner as usize]) {
-            (None, _) | (_, NONE) => 0,
-            (Some(medium), slot) => medium.seq(slot),
-        }
-    }
-
-    /// The tape, if there is one.
-    pub(crate) fn tape(&self) -> Option<&Tape> {
-        self.medium.as_ref()?.tape()
-    }
-
     /// Puts what the log has programmed on the media; the largest sequence number.
     ///
     /// # Panics
     /// Outside check mode.
     pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
-        let medium = self.medium.as_ref().expect("in check mode");
+        let medium = self.slots.medium().expect("in check mode");
         let used =
             |block: &u32| !matches!(self.blocks[*block as usize].state, State::Absent | State::Reserve);
-        let owner = |slot| Some(self.spare[slot as usize]);
+        let owner = |slot| Some(self.slots.spare[slot as usize]);
         let engrave = |block| medium.engrave((block, self.kind()), owner, media);
         (0..self.blocks.len() as u32).filter(used).map(engrave).max().unwrap_or(0)
     }
 }
 
 impl Log {
-    /// Check mode: the version stamp in an owner's slot, counted in writes and trims; `None` for an
-    /// owner without data, and outside check mode.
-    pub(crate) fn version(&self, owner: u32) -> Option<u32> {
-        let slot = self.map[owner as usize];
-        (slot != NONE).then_some(())?;
-        self.medium.as_ref().map(|medium| medium.stamp(slot))
-    }
-
     /// Checks one owner's mapping and the block it points into.
     ///
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
     pub(crate) fn verify_owner(&self, owner: u32) -> Result<(), String> {
-        self.verify_mapping(owner)?;
-        match self.map[owner as usize] {
+        self.slots.verify(owner)?;
+        match self.slots.of(owner) {
             NONE => Ok(()),
             slot => self.verify_block(self.by_block.div(slot)),
         }
-    }
-
-    fn verify_mapping(&self, owner: u32) -> Result<(), String> {
-        let Some(medium) = &self.medium else { return Ok(()) };
-        medium.verify(owner, self.map[owner as usize], &self.valid, &self.spare)
     }
 
     /// Slots that must be programmed in a block of its state; `None` for an open block that is
@@ -105,12 +67,12 @@ impl Log {
     }
 
     fn verify_block(&self, block: u32) -> Result<(), String> {
-        let Some(medium) = &self.medium else { return Ok(()) };
+        let Some(medium) = self.slots.medium() else { return Ok(()) };
         let state = &self.blocks[block as usize];
         let first = block * self.slots_per_block;
         let programmed = medium.programmed(block);
         let mut valid = 0;
-        for slot in self.valid.members(first, first + self.slots_per_block) {
+        for slot in self.slots.valid.members(first, first + self.slots_per_block) {
             if slot - first >= programmed {
                 return Err(format!("block {block}: slot {} is valid but not programmed", slot - first));
             }
@@ -136,17 +98,11 @@ impl Log {
     /// # Errors
     /// The first broken invariant, in words. Always `Ok` outside check mode.
     pub(crate) fn verify(&self) -> Result<(), String> {
-        if self.medium.is_none() {
+        if self.slots.medium().is_none() {
             return Ok(());
         }
-        let mut mapped = 0;
-        for owner in 0..self.shape.owners {
-            self.verify_mapping(owner)?;
-            mapped += u64::from(self.map[owner as usize] != NONE);
-        }
-        if self.valid.count() != mapped {
-            return Err(format!("{} valid slots for {mapped} mapped owners", self.valid.count()));
-        }
+        (0..self.shape.owners).try_for_each(|owner| self.slots.verify(owner))?;
+        self.slots.verify_count()?;
         for block in 0..self.blocks.len() as u32 {
             self.verify_block(block)?;
         }
@@ -177,9 +133,7 @@ impl Log {
             return Err(format!("chip {chip} has {reserve} reserve blocks of {}", self.shape.reserve));
         }
         let closed = self.verify_closed(chip)?;
-        let open = u32::from(at.next != at.end)
-            + u32::from(at.aside_next != at.aside_end)
-            + self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
+        let open = self.open_blocks(chip);
         if reserve + open + closed + begun != at.held {
             return Err(format!(
                 "chip {chip}: {reserve} reserve + {open} open + {closed} closed + {begun} begun blocks are not \

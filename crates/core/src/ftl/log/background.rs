@@ -22,7 +22,6 @@ use super::speed::Speed;
 use super::{Log, State};
 use crate::flash::Work;
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::gc::Need;
 use crate::util::NONE;
 
 /// What is collected in the background: of each chip the victim, if one is begun, and how many
@@ -34,7 +33,7 @@ pub(super) struct Background {
 }
 
 impl Log {
-    /// From now on [`Log::background_step`] may be called.
+    /// Allows [`Log::background_step`].
     pub(crate) fn collect_in_background(&mut self) {
         let chips = self.chips.len();
         self.background = Some(Box::new(Background { victims: vec![NONE; chips], gainless: vec![0; chips] }));
@@ -71,11 +70,8 @@ impl Log {
     /// Whether some closed block of a chip gains a page for sure.
     pub(crate) fn has_gainful(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        let open = u32::from(at.next != at.end)
-            + u32::from(at.aside_next != at.aside_end)
-            + self.by_speed.as_ref().map_or(0, |partly| partly.count(chip))
-            + u32::from(self.is_collecting(chip));
-        let closed = u64::from(at.held - at.reserve_len - open);
+        let begun = u32::from(self.is_collecting(chip));
+        let closed = u64::from(at.held - at.reserve_len - self.open_blocks(chip) - begun);
         closed * sure_slots(self.shape.pages_per_block, self.shape.slots_per_page) > u64::from(at.live)
     }
 
@@ -123,22 +119,20 @@ impl Log {
                 // the erasure with them: until then nothing may rely on them.
                 self.empty(chip, victim, self.shape.gc, pool, work, moved);
             } else {
-                self.erase(chip, victim, self.shape.gc, pool, work);
+                self.erase(victim, self.shape.gc, pool, work);
             }
         }
     }
 
     fn begin_victim(&mut self, chip: u32) -> u32 {
-        let background = self.background.as_mut().expect("the log collects in the background");
-        let gainless = &mut background.gainless[chip as usize];
+        let at = chip as usize;
+        let mut gainless = self.background.as_ref().expect("the log collects in the background").gainless[at];
+        let victim = self.choose_victim(chip, &mut gainless);
         let blocks = &self.blocks;
-        let need = Need { chip, now: self.writes, gainless: *gainless };
-        let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
-        let gains = self.space.gainful(blocks[victim as usize].valid);
-        *gainless = if gains { 0 } else { *gainless + 1 };
-        background.victims[chip as usize] = victim;
         self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
         self.blocks[victim as usize].state = State::Begun;
+        let background = self.background.as_mut().expect("the log collects in the background");
+        (background.victims[at], background.gainless[at]) = (victim, gainless);
         victim
     }
 
@@ -160,18 +154,16 @@ impl Log {
         self.copied.clear();
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
-            let live = self.valid.next_set(slot, end).expect("the block has a valid slot");
-            let owner = self.spare[live as usize];
-            if let Some(medium) = &mut self.medium {
-                medium.copy(live, owner);
-            }
-            self.valid.clear(live);
+            let live = self.slots.valid.next_set(slot, end).expect("the block has a valid slot");
+            let owner = self.slots.spare[live as usize];
+            self.slots.tell(|medium| medium.copy(live, owner));
+            self.slots.valid.clear(live);
             // The copy answers for what is trimmed from now on.
-            self.spare[live as usize] = NONE;
+            self.slots.spare[live as usize] = NONE;
             self.blocks[victim as usize].valid -= 1;
             self.chips[chip as usize].live -= 1;
-            if self.chips[chip as usize].next == self.chips[chip as usize].end {
-                self.next_in_background(chip, pool);
+            if self.chips[chip as usize].is_full() {
+                self.next_for_copies(chip, true, pool);
             }
             let (placed, block) = self.place(chip, owner);
             if owner < self.pages() {
@@ -212,25 +204,5 @@ impl Log {
     pub(super) fn host_goes_on(&mut self, work: &mut Work) {
         self.settle_superseded(work);
         self.advance_cursor();
-    }
-
-    /// Gives a chip whose frontier is full another one for copies in the background.
-    fn next_in_background(&mut self, chip: u32, pool: &mut BlockPool) {
-        self.choose_frontier(chip, Speed::Slowest, false, pool);
-        let at = &self.chips[chip as usize];
-        if at.next != at.end || self.resume(chip) {
-            return;
-        }
-        let may_take = self.chips[chip as usize].held < self.shape.limit;
-        match may_take.then(|| pool.take(chip)).flatten() {
-            Some(block) => {
-                self.chips[chip as usize].held += 1;
-                self.open(chip, block);
-            }
-            None => {
-                let block = self.reserve_pop(chip, pool);
-                self.open(chip, block);
-            }
-        }
     }
 }

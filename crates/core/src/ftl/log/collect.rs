@@ -14,9 +14,9 @@ impl Log {
         self.end_begun(chip, pool, work, &mut |_| ());
         while pool.free(chip) == 0 {
             let at = &mut self.chips[chip as usize];
-            if at.aside_next == at.aside_end {
+            if !at.has_aside() {
                 self.collect(chip, &mut gainless, pool, work, &mut |_| ());
-            } else if at.next == at.end {
+            } else if at.is_full() {
                 self.resume(chip);
             } else {
                 // Two open blocks are one too many: the closed ones alone may have nothing to gain.
@@ -40,13 +40,20 @@ impl Log {
         if self.end_begun(chip, pool, work, moved) {
             return;
         }
+        let victim = self.choose_victim(chip, gainless);
+        assert!(*gainless <= self.chips[chip as usize].held, "collecting chip {chip} gains nothing");
+        self.empty(chip, victim, self.shape.gc, pool, work, moved);
+    }
+
+    /// The block of a chip that is collected next, which stays with the policy. `gainless` counts the victims in
+    /// succession that gained nothing.
+    pub(super) fn choose_victim(&mut self, chip: u32, gainless: &mut u32) -> u32 {
         let blocks = &self.blocks;
         let need = Need { chip, now: self.writes, gainless: *gainless };
         let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
         let gains = self.space.gainful(blocks[victim as usize].valid);
         *gainless = if gains { 0 } else { *gainless + 1 };
-        assert!(*gainless <= self.chips[chip as usize].held, "collecting chip {chip} gains nothing");
-        self.empty(chip, victim, self.shape.gc, pool, work, moved);
+        victim
     }
 
     /// Moves the live slots of a block to the frontier and erases the block.
@@ -76,9 +83,9 @@ impl Log {
         self.choose_frontier(chip, Speed::Slowest, false, pool);
         let mut rest = &leaving[..];
         while !rest.is_empty() {
-            if self.chips[chip as usize].next == self.chips[chip as usize].end {
+            if self.chips[chip as usize].is_full() {
                 self.note_copies(chip, &mut here, pool, work);
-                self.next_for_copies(chip, pool);
+                self.next_for_copies(chip, false, pool);
             }
             let at = &self.chips[chip as usize];
             let (run, later) = rest.split_at(rest.len().min((at.end - at.next) as usize));
@@ -98,7 +105,7 @@ impl Log {
         if hosts && !self.copied.is_empty() {
             self.host_goes_on(work);
         }
-        self.erase(chip, victim, cause, pool, work);
+        self.erase(victim, cause, pool, work);
         if stated {
             self.trims_settled(work.mark());
         }
@@ -113,12 +120,12 @@ impl Log {
         let end = first + self.slots_per_block;
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
-        for live in self.valid.members(first, end) {
-            let owner = self.spare[live as usize];
-            memory::fetch(&self.map, owner as usize);
+        for live in self.slots.valid.members(first, end) {
+            let owner = self.slots.spare[live as usize];
+            memory::fetch(&self.slots.map, owner as usize);
             leaving.push((live, owner));
         }
-        self.valid.take(first, end);
+        self.slots.valid.take(first, end);
         leaving
     }
 
@@ -141,16 +148,12 @@ impl Log {
         let at = &mut self.chips[chip as usize];
         let first = at.next;
         at.next += run.len() as u32;
-        self.valid.fill(first, at.next);
+        self.slots.valid.fill(first, at.next);
         self.blocks[self.by_block.div(first) as usize].valid += run.len() as u32;
         let (pages, kind) = (self.pages(), self.kind());
         for (slot, &(live, owner)) in (first..).zip(run) {
-            if let Some(medium) = &mut self.medium {
-                medium.copy(live, owner);
-                medium.program(slot, owner, kind);
-            }
-            self.spare[slot as usize] = owner;
-            self.map[owner as usize] = slot;
+            self.slots.tell(|medium| medium.copy(live, owner));
+            self.slots.place(slot, owner, || kind);
             if owner < pages {
                 moved(owner);
             }
@@ -171,34 +174,27 @@ impl Log {
     }
 
     /// Erases a block; one that is past its limit is retired, and a spare block stands in for it.
-    pub(super) fn erase(
-        &mut self,
-        chip: u32,
-        block: u32,
-        cause: Cause,
-        pool: &mut BlockPool,
-        work: &mut Work,
-    ) {
-        let after = self.blocks[block as usize].after;
-        work.at(self.slot_page(block * self.slots_per_block)).erase_after(chip, cause, after);
-        if let Some(medium) = &mut self.medium {
-            medium.erase(block, &self.valid);
-        }
+    pub(super) fn erase(&mut self, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+        let first = block * self.slots_per_block;
+        let (chip, group) = (self.slot_chip(first), self.by_group.div(first));
+        work.at(self.slot_page(first)).erase_after(chip, cause, self.blocks[block as usize].after);
+        self.slots.erase(block);
         pool.erased(chip, block);
         self.blocks[block as usize] = Block::new(State::Absent);
-        let block = pool.successor(chip, block);
-        if self.chips[chip as usize].reserve_len < self.shape.reserve {
-            self.reserve_push(chip, block);
+        let mut spare = pool.successor(chip, block);
+        if self.is_short(group) {
+            self.reserve_push(group, spare);
             return;
         }
-        let mut spare = block;
-        if pool.threshold().is_some() {
+        if let Some(serial) = &mut self.serial {
+            serial.held[chip as usize] -= 1;
+        } else if pool.threshold().is_some() {
             // The most worn stay behind, where wear levelling finds them.
-            self.reserve_push(chip, block);
-            spare = self.reserve_pop(chip, pool);
+            self.reserve_push(group, spare);
+            spare = self.reserve_pop(group, pool);
         }
         self.blocks[spare as usize] = Block::new(State::Absent);
-        self.chips[chip as usize].held -= 1;
+        self.chips[group as usize].held -= 1;
         pool.push(spare);
     }
 
@@ -212,7 +208,7 @@ impl Log {
         self.blocks[block as usize].state == State::Reserve
     }
 
-    /// Any reserve block of a chip.
+    /// A reserve block of a chip, no matter which.
     pub(crate) fn any_reserve(&self, chip: u32) -> u32 {
         self.chips[chip as usize].reserve
     }
@@ -228,9 +224,7 @@ impl Log {
     /// aside yet, no page buffer is part-full, and the reserve is whole.
     pub(crate) fn can_relocate(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        !self.is_short(chip)
-            && (at.next == at.end || at.aside_next == at.aside_end)
-            && self.by_page.rem(at.next) == 0
+        !self.is_short(chip) && (at.is_full() || !at.has_aside()) && self.by_page.rem(at.next) == 0
     }
 
     /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear)

@@ -2,7 +2,7 @@
 
 use super::speed::Speed;
 use super::{Block, Log, Shape, State, shape::sure_slots};
-use crate::flash::Work;
+use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
@@ -81,8 +81,15 @@ impl Log {
     #[inline]
     pub(crate) fn wants_block(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        let partly = self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
-        at.next == at.end && at.aside_next == at.aside_end && partly == 0 && at.held < self.shape.limit
+        at.is_full() && self.open_blocks(chip) == 0 && at.held < self.shape.limit
+    }
+
+    /// Blocks of a chip that are partly written: the frontier and those set aside.
+    #[inline]
+    pub(super) fn open_blocks(&self, chip: u32) -> u32 {
+        let at = &self.chips[chip as usize];
+        let by_speed = self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
+        u32::from(!at.is_full()) + u32::from(at.has_aside()) + by_speed
     }
 
     /// Skips the rest of a part-full page; whether there was one.
@@ -94,9 +101,7 @@ impl Log {
             return false;
         }
         let skipped = self.shape.slots_per_page - rest;
-        if let Some(medium) = &mut self.medium {
-            medium.pad(at.next, skipped, kind);
-        }
+        self.slots.tell(|medium| medium.pad(at.next, skipped, kind));
         at.next += skipped;
         true
     }
@@ -134,21 +139,24 @@ impl Log {
         let slot = at.next;
         at.next += 1;
         at.live += 1;
-        self.spare[slot as usize] = owner;
-        self.valid.set(slot);
+        self.slots.valid.set(slot);
+        self.slots.place(slot, owner, || kind);
         let block = self.by_block.div(slot);
         self.blocks[block as usize].valid += 1;
-        self.map[owner as usize] = slot;
-        if let Some(medium) = &mut self.medium {
-            medium.program(slot, owner, kind);
-        }
         (slot, block)
+    }
+
+    /// Programs the page that a slot is the last of, and closes the block if it was the last page.
+    pub(super) fn program_page(&mut self, slot: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+        let program_ns = pool.programmed(self.by_block.div(slot), 1);
+        work.at(self.slot_page(slot)).program(self.slot_chip(slot), cause, program_ns);
+        self.close_if_full(self.by_group.div(slot));
     }
 
     #[inline]
     pub(super) fn close_if_full(&mut self, chip: u32) {
         let at = self.chips[chip as usize];
-        if at.next == at.end {
+        if at.is_full() {
             let block = self.by_block.div(at.end - 1);
             let state = &mut self.blocks[block as usize];
             state.state = State::Closed;
@@ -164,26 +172,35 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let mut gainless = 0;
-        while self.chips[chip as usize].next == self.chips[chip as usize].end {
+        while self.chips[chip as usize].is_full() {
             if self.resume(chip) {
                 break;
             }
-            let may_take = self.chips[chip as usize].held < self.shape.limit;
-            match may_take.then(|| pool.take(chip)).flatten() {
-                Some(block) => {
-                    self.chips[chip as usize].held += 1;
-                    self.open(chip, block);
-                }
+            match self.take_block(chip, pool) {
+                Some(block) => self.open(chip, block),
                 None => self.collect(chip, &mut gainless, pool, work, moved),
             }
         }
     }
 
-    /// Gives a chip whose frontier is full another one for copies.
-    pub(super) fn next_for_copies(&mut self, chip: u32, pool: &mut BlockPool) {
+    /// Takes an erased block, of a chip or of all where they count as one, if there is one and the log may have
+    /// another.
+    pub(super) fn take_block(&mut self, chip: u32, pool: &mut BlockPool) -> Option<u32> {
+        if self.chips[chip as usize].held >= self.shape.limit {
+            return None;
+        }
+        let block = if self.serial.is_some() { self.take_next(pool) } else { pool.take(chip)? };
+        self.chips[chip as usize].held += 1;
+        Some(block)
+    }
+
+    /// Gives a chip whose frontier is full another one for copies: in the background an erased block of the pool,
+    /// if there is one, before one of the reserve.
+    pub(super) fn next_for_copies(&mut self, chip: u32, background: bool, pool: &mut BlockPool) {
         self.choose_frontier(chip, Speed::Slowest, false, pool);
-        if self.chips[chip as usize].next == self.chips[chip as usize].end && !self.resume(chip) {
-            let block = self.reserve_pop(chip, pool);
+        if self.chips[chip as usize].is_full() && !self.resume(chip) {
+            let fresh = if background { self.take_block(chip, pool) } else { None };
+            let block = fresh.unwrap_or_else(|| self.reserve_pop(chip, pool));
             self.open(chip, block);
         }
     }
@@ -191,7 +208,7 @@ impl Log {
     /// Makes the block set aside the frontier; whether there is one.
     pub(super) fn resume(&mut self, chip: u32) -> bool {
         let at = &mut self.chips[chip as usize];
-        let found = at.aside_next != at.aside_end;
+        let found = at.has_aside();
         if found {
             (at.next, at.end) = (at.aside_next, at.aside_end);
             at.aside_next = at.aside_end;

@@ -49,10 +49,10 @@ use trims::Trims;
 
 use super::blocks::pool::BlockPool;
 use super::gc::{Policy, Space};
-use crate::flash::medium::Medium;
+use super::slots::Slots;
 use crate::flash::{Cause, Work};
 use crate::ftl::settings::Settings;
-use crate::util::{Bits, Divider, NONE, memory};
+use crate::util::{Divider, NONE, memory};
 
 /// What a block is to this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +95,23 @@ struct Chip {
     next: u32,
     end: u32,
     live: u32,
-    /// The same of the block set aside.
+    /// Next slot and end of the block that is set aside; equal when there is none.
     aside_next: u32,
     aside_end: u32,
+}
+
+impl Chip {
+    /// Whether there is no frontier: its last slot is written.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.next == self.end
+    }
+
+    /// Whether a block is set aside.
+    #[inline]
+    fn has_aside(&self) -> bool {
+        self.aside_next != self.aside_end
+    }
 }
 
 /// Blocks that a collection may program before the list of them grows.
@@ -117,10 +131,8 @@ pub struct Log {
     /// Chip of each page of a cycle, where the chips do not take turns page by page.
     cycle: Vec<u32>,
     cycle_of: Divider,
-    map: Vec<u32>,
-    /// Owner written in each slot's spare area.
-    spare: Vec<u32>,
-    valid: Bits,
+    /// What lies where.
+    pub(crate) slots: Slots,
     blocks: Vec<Block>,
     chips: Vec<Chip>,
     /// The closed blocks.
@@ -147,7 +159,6 @@ pub struct Log {
     superseded: Vec<u32>,
     /// What was trimmed and would not survive a power cut.
     trims: Option<Box<Trims>>,
-    medium: Option<Box<Medium>>,
 }
 
 impl Log {
@@ -185,9 +196,7 @@ impl Log {
             chip_of: Divider::new(shape.chips),
             cycle_of: Divider::new(cycle.len().max(1) as u32),
             cycle,
-            map: memory::filled(NONE, shape.owners as usize),
-            spare: vec![0; slots as usize],
-            valid: Bits::new(slots as usize),
+            slots: Slots::new(shape.owners, slots),
             blocks: vec![Block::new(State::Absent); blocks as usize],
             chips: vec![chip; groups as usize],
             victims: Policy::new(settings, space, shape.gc.name()),
@@ -202,21 +211,15 @@ impl Log {
             leaving: Vec::with_capacity(slots_per_block as usize),
             superseded: Vec::with_capacity(COPIED),
             trims: None,
-            medium: None,
         };
         for chip in 0..groups {
             for _ in 0..shape.reserve {
-                let block = if shape.serial {
-                    log.take_next(pool)
-                } else {
-                    log.chips[chip as usize].held += 1;
-                    pool.take(chip).expect("a chip has more blocks than the reserves")
-                };
+                let block = log.take_block(chip, pool).expect("a chip has more blocks than the reserves");
                 log.reserve_push(chip, block);
             }
         }
         if check {
-            log.medium = Some(log.policed());
+            log.police();
         }
         log
     }
@@ -234,22 +237,22 @@ impl Log {
     /// Slot of an owner, or [`NONE`].
     #[inline]
     pub(crate) fn slot(&self, owner: u32) -> u32 {
-        self.map[owner as usize]
+        self.slots.of(owner)
     }
 
     /// Begins to load the map's entry of an owner.
     #[inline]
     pub(crate) fn fetch(&self, owner: u32) {
-        memory::fetch(&self.map, owner as usize);
+        memory::fetch(&self.slots.map, owner as usize);
     }
 
     /// Begins to load what a new version of an owner will invalidate. Its entry of the map is at hand.
     #[inline]
     pub(crate) fn fetch_slot(&self, owner: u32) {
-        if let Some(&slot) = self.map.get(owner as usize)
+        if let Some(&slot) = self.slots.map.get(owner as usize)
             && slot != NONE
         {
-            self.valid.fetch(slot);
+            self.slots.valid.fetch(slot);
             memory::fetch(&self.blocks, self.by_block.div(slot) as usize);
         }
     }
@@ -305,17 +308,10 @@ impl Log {
             let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
             self.choose_frontier(chip, wanted, true, pool);
         }
-        if self.chips[chip as usize].next == self.chips[chip as usize].end {
+        if self.chips[chip as usize].is_full() {
             self.open_frontier(chip, pool, work, moved);
         }
-        self.writes += 1;
-        let old = self.map[owner as usize];
-        if let Some(medium) = &mut self.medium {
-            medium.write(owner);
-        }
-        if old != NONE {
-            self.invalidate(old);
-        }
+        let old = self.renew(owner);
         let (slot, block) = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
             work.at(slot).program(chip, cause, pool.programmed(block, 1));
@@ -343,14 +339,10 @@ impl Log {
 
     /// Invalidates the owner's data, if any.
     pub(crate) fn trim(&mut self, owner: u32) {
-        let old = self.map[owner as usize];
-        if let Some(medium) = &mut self.medium {
-            medium.trim(owner);
-        }
+        let old = self.slots.trim(owner);
         if old != NONE {
             self.note_trim(owner, old);
             self.invalidate(old);
-            self.map[owner as usize] = NONE;
         }
     }
 
@@ -360,11 +352,8 @@ impl Log {
             for chip in 0..self.shape.chips {
                 if self.pad(chip) {
                     work.chain();
-                    let last = self.chips[chip as usize].next - 1;
-                    let block = self.by_block.div(last);
-                    work.at(self.slot_page(last)).program(chip, Cause::Pad, pool.programmed(block, 1));
+                    self.program_page(self.chips[chip as usize].next - 1, Cause::Pad, pool, work);
                     self.settle_superseded(work);
-                    self.close_if_full(chip);
                     if chip == self.cursor {
                         self.advance_cursor();
                     }
@@ -373,9 +362,21 @@ impl Log {
         }
     }
 
+    /// A new version of an owner comes into being; the slot of the one before, or [`NONE`].
+    #[inline(always)] // for every write
+    fn renew(&mut self, owner: u32) -> u32 {
+        self.writes += 1;
+        let old = self.slots.of(owner);
+        self.slots.tell(|medium| medium.write(owner));
+        if old != NONE {
+            self.invalidate(old);
+        }
+        old
+    }
+
     #[inline]
     fn invalidate(&mut self, slot: u32) {
-        self.valid.clear(slot);
+        self.slots.valid.clear(slot);
         let block = self.by_block.div(slot);
         let chip = self.by_group.div(slot);
         self.chips[chip as usize].live -= 1;

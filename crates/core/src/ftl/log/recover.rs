@@ -3,14 +3,13 @@
 use super::{Block, Log, Shape, State};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::settings::Settings;
-use crate::util::NONE;
 
 /// A block of the log as it was found.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundBlock {
     /// Block.
     pub block: u32,
-    /// Its pages that cannot be programmed any more: the first ones.
+    /// Number of its first pages that cannot be programmed any more.
     pub used: u32,
     /// Number of its last program.
     pub number: u64,
@@ -18,8 +17,9 @@ pub struct FoundBlock {
 
 impl Log {
     /// The log with these blocks, in the order of their last programs, and this map. The reserve comes
-    /// from the pool, which must have it. On each chip (of a serial log: in all) the part-written block with the most room left
-    /// is written on, all others are closed; what is left of them is lost until they are collected.
+    /// from the pool, which must have it. On each chip the part-written block with the most room left goes on
+    /// as the frontier (a serial log has one for all chips). All others are closed; the room left in them is
+    /// lost until they are collected.
     ///
     /// # Errors
     /// In words, if no log of this shape can have these blocks.
@@ -39,7 +39,7 @@ impl Log {
         } else {
             log = Log::new(shape, settings, pool, false);
         }
-        log.map = map;
+        log.slots.map = map;
         log.count_map()?;
         for &FoundBlock { block, used, number } in found {
             let first = block * log.slots_per_block;
@@ -53,7 +53,7 @@ impl Log {
             }
             let room = first + log.slots_per_block - next;
             if room > at.end - at.next {
-                let before = (at.next != at.end).then(|| at.end - 1);
+                let before = (!at.is_full()).then(|| at.end - 1);
                 (at.next, at.end) = (next, first + log.slots_per_block);
                 log.blocks[block as usize] = Block { valid, ..Block::new(State::Open) };
                 if let Some(before) = before {
@@ -69,7 +69,7 @@ impl Log {
             log.advance_cursor();
         }
         if check {
-            log.medium = Some(log.policed());
+            log.police();
         }
         Ok(log)
     }
@@ -86,16 +86,8 @@ impl Log {
     /// # Errors
     /// In words, if a slot is not there, or two owners have it.
     pub(super) fn count_map(&mut self) -> Result<(), String> {
-        let slots = self.spare.len();
-        for (owner, &slot) in (0..).zip(&self.map) {
-            if slot == NONE {
-                continue;
-            }
-            if slot as usize >= slots || self.valid.get(slot) {
-                return Err(format!("page {owner} lies in slot {slot}, which is not its own"));
-            }
-            self.spare[slot as usize] = owner;
-            self.valid.set(slot);
+        self.slots.count_map()?;
+        for (_, slot) in self.slots.mapped() {
             self.blocks[self.by_block.div(slot) as usize].valid += 1;
             self.chips[self.by_group.div(slot) as usize].live += 1;
         }
@@ -108,7 +100,7 @@ impl Log {
             self.serial.as_mut().expect("a serial log").found(chip);
         }
         for _ in 0..self.shape.reserve {
-            let block = self.take_next(pool);
+            let block = self.take_block(0, pool).expect("below its limit the log finds an erased block");
             self.reserve_push(0, block);
         }
     }

@@ -10,17 +10,16 @@
 //! taken below the limit. Within the log all blocks count as one chip's, so the argument of [`super`]
 //! against deadlock holds unchanged.
 
-use super::{Block, Log, State};
+use super::Log;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::gc::Need;
 use crate::util::NONE;
 
 /// Where the blocks of such a log come from.
 #[derive(Clone, Debug)]
 pub(super) struct Serial {
     /// Blocks held of each chip.
-    held: Vec<u32>,
+    pub(super) held: Vec<u32>,
     /// Most of each chip.
     most: u32,
     /// Chip that is asked first for the next block.
@@ -50,7 +49,6 @@ impl Log {
             {
                 serial.held[chip as usize] += 1;
                 serial.next_chip = (chip + 1) % chips;
-                self.chips[0].held += 1;
                 return block;
             }
         }
@@ -73,18 +71,16 @@ impl Log {
     #[inline]
     pub(crate) fn takes_last(&self) -> bool {
         let at = &self.chips[0];
-        at.next == at.end && at.held + 1 >= self.shape.limit
+        at.is_full() && at.held + 1 >= self.shape.limit
     }
 
     /// Opens a block behind a full one.
     pub(crate) fn open_next(&mut self, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
-        while self.chips[0].next == self.chips[0].end {
-            if self.chips[0].held < self.shape.limit {
-                let block = self.take_next(pool);
-                self.open(0, block);
-            } else {
-                self.collect_next(&mut gainless, pool, work);
+        while self.chips[0].is_full() {
+            match self.take_block(0, pool) {
+                Some(block) => self.open(0, block),
+                None => self.collect_next(&mut gainless, pool, work),
             }
         }
     }
@@ -99,35 +95,24 @@ impl Log {
 
     /// Writes an owner's new version behind the last one written; its page is programmed once full.
     pub(crate) fn append_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
-        if self.chips[0].next == self.chips[0].end {
+        if self.chips[0].is_full() {
             self.open_next(pool, work);
         }
-        self.writes += 1;
-        let old = self.map[owner as usize];
-        if let Some(medium) = &mut self.medium {
-            medium.write(owner);
-        }
-        if old != NONE {
-            self.invalidate(old);
-        }
+        self.renew(owner);
         self.place_next(owner, cause, pool, work);
     }
 
     fn place_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
-        let (slot, block) = self.place(0, owner);
+        let (slot, _) = self.place(0, owner);
         if self.by_page.rem(slot + 1) == 0 {
-            work.at(self.slot_page(slot)).program(self.slot_chip(slot), cause, pool.programmed(block, 1));
-            self.close_if_full(0);
+            self.program_page(slot, cause, pool, work);
         }
     }
 
     /// Programs the page begun, part-full, if there is one.
     pub(crate) fn finish_page(&mut self, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         if self.pad(0) {
-            let last = self.chips[0].next - 1;
-            let block = self.by_block.div(last);
-            work.at(self.slot_page(last)).program(self.slot_chip(last), cause, pool.programmed(block, 1));
-            self.close_if_full(0);
+            self.program_page(self.chips[0].next - 1, cause, pool, work);
         }
     }
 
@@ -135,18 +120,16 @@ impl Log {
     pub(crate) fn owners_beside(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.by_page.div(slot) * self.shape.slots_per_page;
         (first..first + self.shape.slots_per_page)
-            .filter(|&slot| self.valid.get(slot))
-            .map(|slot| self.spare[slot as usize])
+            .filter(|&slot| self.slots.valid.get(slot))
+            .map(|slot| self.slots.spare[slot as usize])
     }
 
     /// Gathers a victim's live slots into the open block and erases it.
     fn collect_next(&mut self, gainless: &mut u32, pool: &mut BlockPool, work: &mut Work) {
-        let blocks = &self.blocks;
-        let need = Need { chip: 0, now: self.writes, gainless: *gainless };
-        let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
-        let copies = blocks[victim as usize].valid;
-        *gainless = if self.space.gainful(copies) { 0 } else { *gainless + 1 };
+        let victim = self.choose_victim(0, gainless);
         assert!(*gainless <= self.chips[0].held, "collecting translation blocks gains nothing");
+        let blocks = &self.blocks;
+        let copies = blocks[victim as usize].valid;
         self.victims.remove(0, victim, |block| blocks[block as usize].valid);
         let mut slot = victim * self.slots_per_block;
         let end = slot + self.slots_per_block;
@@ -154,19 +137,17 @@ impl Log {
         let cause = self.shape.gc;
         let mut last_page = NONE;
         work.chain();
-        while let Some(live) = self.valid.next_set(slot, end) {
+        while let Some(live) = self.slots.valid.next_set(slot, end) {
             let page = self.by_page.div(live);
             if page != last_page {
                 let wanted = self.owners_beside(live).count() as u32;
                 work.at(page).read_share(chip, cause, wanted, self.shape.slots_per_page);
                 last_page = page;
             }
-            let owner = self.spare[live as usize];
-            if let Some(medium) = &mut self.medium {
-                medium.copy(live, owner);
-            }
-            self.valid.clear(live);
-            if self.chips[0].next == self.chips[0].end {
+            let owner = self.slots.spare[live as usize];
+            self.slots.tell(|medium| medium.copy(live, owner));
+            self.slots.valid.clear(live);
+            if self.chips[0].is_full() {
                 let block = self.reserve_pop(0, pool);
                 self.open(0, block);
             }
@@ -176,26 +157,7 @@ impl Log {
         self.chips[0].live -= copies;
         // Copies are programmed before the block they come from is erased.
         self.finish_page(cause, pool, work);
-        self.erase_next(chip, victim, pool, work);
-    }
-
-    fn erase_next(&mut self, chip: u32, block: u32, pool: &mut BlockPool, work: &mut Work) {
-        work.at(self.slot_page(block * self.slots_per_block)).erase(chip, self.shape.gc);
-        if let Some(medium) = &mut self.medium {
-            medium.erase(block, &self.valid);
-        }
-        pool.erased(chip, block);
-        self.blocks[block as usize] = Block::new(State::Absent);
-        let block = pool.successor(chip, block);
-        if self.chips[0].reserve_len < self.shape.reserve {
-            self.reserve_push(0, block);
-            return;
-        }
-        self.chips[0].held -= 1;
-        if let Some(serial) = &mut self.serial {
-            serial.held[chip as usize] -= 1;
-        }
-        pool.push(block);
+        self.erase(victim, cause, pool, work);
     }
 
     /// Check mode: the blocks counted of each chip are those there are.

@@ -71,7 +71,7 @@ impl Speed {
 }
 
 impl Log {
-    /// From now on writes choose their block by speed. The pool must keep its blocks so.
+    /// Lets writes choose their block by speed. The pool must keep its erased blocks by speed already.
     pub(crate) fn choose_by_speed(&mut self, pool: &BlockPool) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
         let per_chip = pool.speeds().map_or(1, |speeds| speeds.classes());
@@ -87,7 +87,7 @@ impl Log {
     pub(super) fn choose_frontier(&mut self, chip: u32, wanted: Speed, erased: bool, pool: &mut BlockPool) {
         let Some(parked) = &mut self.by_speed else { return };
         let at = &mut self.chips[chip as usize];
-        let active = (at.next != at.end).then(|| pool.class(self.by_block.div(at.next)));
+        let active = (!at.is_full()).then(|| pool.class(self.by_block.div(at.next)));
         let partly = parked.classes[chip as usize] | active.map_or(0, |class| 1u64 << class);
         let may_take = erased && at.held < self.shape.limit;
         let classes = partly | if may_take { pool.free_classes(chip) } else { 0 };

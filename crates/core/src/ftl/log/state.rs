@@ -57,7 +57,7 @@ impl Log {
             self.victims.each(group, &mut |block, _| kept.closed.push((block, self.victims.modified(block))));
         }
         out.value(&kept)?;
-        out.words(&self.map[..self.pages() as usize])
+        out.words(&self.slots.map[..self.pages() as usize])
     }
 
     /// Reads the log of this shape that was saved. In check mode every owner's version counts from 1 again.
@@ -74,7 +74,7 @@ impl Log {
         let mut log = Log::without_reserve(shape, settings, pool);
         let kept: Kept = from.value()?;
         let pages = log.pages() as usize;
-        from.words(&mut log.map[..pages])?;
+        from.words(&mut log.slots.map[..pages])?;
         log.count_map().or_else(Damage::impossible)?;
         log.take_numbers(&kept)?;
         for &block in &kept.reserve {
@@ -100,7 +100,7 @@ impl Log {
         }
         log.examine()?;
         if check {
-            log.medium = Some(log.policed());
+            log.police();
         }
         Ok(log)
     }
@@ -155,14 +155,13 @@ impl Log {
         for block in 0..self.blocks() {
             let first = block * self.slots_per_block;
             let programmed = self.programmed(block).unwrap_or(0);
-            if self.valid.next_set(first + programmed, first + self.slots_per_block).is_some() {
+            if self.slots.valid.next_set(first + programmed, first + self.slots_per_block).is_some() {
                 return Damage::impossible(format!("block {block} has data where nothing was programmed"));
             }
         }
         let by_home = !self.by_cursor && !self.shape.serial;
-        let strays =
-            |&(owner, slot): &(u32, u32)| by_home && slot != NONE && self.slot_chip(slot) != self.home(owner);
-        if let Some((owner, slot)) = (0..).zip(self.map.iter().copied()).find(strays) {
+        let strays = |&(owner, slot): &(u32, u32)| by_home && self.slot_chip(slot) != self.home(owner);
+        if let Some((owner, slot)) = self.slots.mapped().find(strays) {
             return Damage::impossible(format!("page {owner} lies in slot {slot}, not on its chip"));
         }
         (0..self.chips.len() as u32).try_for_each(|group| self.examine_chip(group))

@@ -75,7 +75,7 @@ impl Log {
 
     /// After a power cut: the version of a unit in a slot is not the newest, and is relied on.
     pub(crate) fn rely(&mut self, unit: u32, slot: u32) {
-        self.spare[slot as usize] = unit;
+        self.slots.spare[slot as usize] = unit;
         self.unit_needed(unit, slot);
     }
 
@@ -91,13 +91,13 @@ impl Log {
 
     /// Tells the tape, if there is one, what the newest version of a unit says.
     pub(crate) fn hold_unit(&self, unit: u32) {
-        let Some(tape) = self.tape() else { return };
+        let Some(tape) = self.slots.tape() else { return };
         let (first, end) = self.lpns_of(unit);
         let mut bits = vec![0; (end - first).div_ceil(32) as usize];
-        for lpn in (first..end).filter(|&lpn| self.map[lpn as usize] == NONE) {
+        for lpn in (first..end).filter(|&lpn| self.slots.map[lpn as usize] == NONE) {
             bits[((lpn - first) / 32) as usize] |= 1 << ((lpn - first) % 32);
         }
-        tape.hold(Kind::Data, unit, self.seq(unit), bits.into());
+        tape.hold(Kind::Data, unit, self.slots.seq(unit), bits.into());
     }
 
     fn lpns_of(&self, unit: u32) -> (u32, u32) {
@@ -107,7 +107,7 @@ impl Log {
 
     /// A unit is about to be written, on another chip maybe: until then its newest version is needed.
     pub(crate) fn unit_moves(&mut self, unit: u32) {
-        let old = self.map[unit as usize];
+        let old = self.slots.of(unit);
         if old != NONE {
             let block = self.by_block.div(old);
             self.trims.as_mut().expect("units are due").blocks.set(block);
@@ -132,8 +132,8 @@ impl Log {
         self.trims_settled(work.mark());
     }
 
-    /// Blocks with trimmed slots rely on units from now on, which are on flash for good, whatever is
-    /// cut, once everything up to `number` has finished.
+    /// Blocks with trimmed slots rely on units that are on flash for good, whatever is cut, once everything up to
+    /// `number` has finished.
     pub(super) fn trims_settled(&mut self, number: u32) {
         let Some(trims) = &mut self.trims else { return };
         let count = self.blocks.len() as u32;
@@ -147,7 +147,7 @@ impl Log {
         }
     }
 
-    /// Notes, where pages go round the chips, that an owner's new version is in a page buffer.
+    /// Notes that an owner's new version is still in a page buffer, where pages go round the chips.
     pub(super) fn supersede(&mut self, owner: u32, old: u32) {
         if !self.shape.power_safe {
             return;
@@ -186,8 +186,8 @@ impl Log {
 
     /// The unit that is due before a slot is erased, if there is one.
     fn unit_kept_by(&self, slot: u32) -> Option<u32> {
-        let trims = self.trims.as_ref().filter(|_| !self.valid.get(slot))?;
-        let owner = self.spare[slot as usize];
+        let trims = self.trims.as_ref().filter(|_| !self.slots.valid.get(slot))?;
+        let owner = self.slots.spare[slot as usize];
         let trimmed = owner < self.pages() && trims.lpns.get(owner);
         let unit = if trimmed { self.pages() + owner / self.shape.lpns_per_unit } else { owner };
         (unit >= self.pages() && trims.units.contains(&unit)).then_some(unit)
@@ -212,22 +212,15 @@ impl Log {
             // What was written for another slot is no longer due.
             let Some(unit) = self.unit_kept_by(slot) else { continue };
             any = true;
-            self.writes += 1;
-            if let Some(medium) = &mut self.medium {
-                medium.write(unit);
-            }
             self.unit_moves(unit);
-            let old = self.map[unit as usize];
-            if old != NONE {
-                self.invalidate(old);
-                if self.by_block.div(old) == victim {
-                    // The new version says of data that it is there; it may be on its way to another chip.
-                    self.blocks[victim as usize].after = work.mark();
-                }
+            let old = self.renew(unit);
+            if old != NONE && self.by_block.div(old) == victim {
+                // The new version says of data that it is there; it may be on its way to another chip.
+                self.blocks[victim as usize].after = work.mark();
             }
-            if self.chips[chip as usize].next == self.chips[chip as usize].end {
+            if self.chips[chip as usize].is_full() {
                 self.note_copies(chip, here, pool, work);
-                self.next_for_copies(chip, pool);
+                self.next_for_copies(chip, false, pool);
             }
             self.place(chip, unit);
             *here += 1;

@@ -34,7 +34,7 @@ use crate::util::{Bits, List, Lru, NONE};
 pub const NAME: &str = "cdftl";
 /// One line for `ftlab components`.
 pub const DOC: &str = "two-level demand-cached page map (Qin et al., RTAS 2011)";
-/// Its own keys.
+/// Keys of cdftl alone.
 pub type Keys = ();
 
 /// Entries of the first level and pages of the second, for a capacity in bytes.

@@ -28,7 +28,7 @@ pub const NAME: &str = "dftl";
 /// One line for `ftlab components`.
 pub const DOC: &str = "demand-cached page map (Gupta et al., ASPLOS 2009)";
 section! {
-    /// Its own keys.
+    /// Keys of dftl alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Replacement in the mapping cache of dftl.
@@ -77,7 +77,8 @@ impl Policy for Segmented {
     /// Whether the entry is in the protected segment.
     type Note = bool;
 
-    const BY_AMOUNT: bool = true;
+    /// Base-DFTL of Kim and Lee (ICSOFT 2020): the NAND page is the unit.
+    const BY_AMOUNT: Option<&'static str> = Some(super::msftl::NAME);
 
     fn new(settings: &Settings, _pages: u32) -> Segmented {
         let capacity = Self::capacity(settings).unwrap_or(u32::MAX);

@@ -12,7 +12,7 @@ pub const NAME: &str = "minipage";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "page map flushed by amount, in units of 4 KiB (Lv et al., NAS 2018; Kim and Lee, ICSOFT 2020)";
-/// Its own keys.
+/// Keys of minipage alone.
 pub type Keys = ();
 
 /// The mapping cache: its units are the host's logical pages (section 4.1).

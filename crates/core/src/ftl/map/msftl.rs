@@ -41,7 +41,7 @@ pub const NAME: &str = "msftl";
 pub const DOC: &str = "page map flushed by amount, in mapping segments (Kim and Lee, ICSOFT 2020)";
 
 section! {
-    /// Its own keys.
+    /// Keys of msftl alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Mapping segment of msftl: a power of two from flash.ecc_unit up to flash.page; other FTLs ignore it.
@@ -115,7 +115,7 @@ impl Updated {
     }
 }
 
-/// All that was read or updated, without a bound.
+/// A cache without a bound: it holds every mapping that was read or updated.
 #[derive(Clone, Debug)]
 struct Flat {
     cached: Bits,

@@ -12,7 +12,7 @@ use crate::ftl::settings::Settings;
 pub const NAME: &str = "page";
 /// One line for `ftlab components`.
 pub const DOC: &str = "full page map in RAM";
-/// Its own keys.
+/// Keys of page alone.
 pub type Keys = ();
 
 /// Nothing to keep: the log's own map is the mapping.

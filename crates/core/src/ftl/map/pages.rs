@@ -71,7 +71,7 @@ impl TranslationPages {
         TranslationPages::over(log, settings, check)
     }
 
-    /// Those in a log, of which nothing is known yet.
+    /// The translation pages in a log; what they say is not known yet.
     fn over(log: Log, settings: &Settings, check: bool) -> TranslationPages {
         let space = UnitSpace::new(settings);
         let lpns = settings.user_pages() as u32;
@@ -99,13 +99,13 @@ impl TranslationPages {
         if !on_flash {
             return Ok(TranslationPages::over(log, settings, false));
         }
-        log.record(tape, 0, media);
+        log.slots.record(tape, 0, media);
         let mut pages = TranslationPages::over(log, settings, true);
         let mut persisted = pages.persisted.take().unwrap_or_default();
         for unit in 0..pages.units {
             let (first, end) = pages.range(unit);
             let there = pages.is_written(unit);
-            let entries = there.then(|| tape.content(Kind::Map, unit, pages.log.seq(unit))).flatten();
+            let entries = there.then(|| tape.content(Kind::Map, unit, pages.log.slots.seq(unit))).flatten();
             match entries {
                 Some(entries) => persisted[first as usize..end as usize].copy_from_slice(&entries),
                 // Gathered units have no copy before their first update.
@@ -130,9 +130,9 @@ impl TranslationPages {
         by_chip
     }
 
-    /// From now on programs and erases go on a tape, with what the units say.
+    /// Writes programs and erases on a tape as they are decided, with what the units say.
     pub(crate) fn record(&mut self, tape: &Tape, media: &Media) {
-        self.log.record(tape, 0, media);
+        self.log.slots.record(tape, 0, media);
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
@@ -140,9 +140,9 @@ impl TranslationPages {
     #[cold]
     pub(super) fn hold(&self, unit: u32) {
         let (first, end) = self.range(unit);
-        if let (Some(tape), Some(persisted)) = (self.log.tape(), &self.persisted) {
+        if let (Some(tape), Some(persisted)) = (self.log.slots.tape(), &self.persisted) {
             let entries = &persisted[first as usize..end as usize];
-            tape.hold(Kind::Map, unit, self.log.seq(unit), entries.into());
+            tape.hold(Kind::Map, unit, self.log.slots.seq(unit), entries.into());
         }
     }
 
@@ -191,12 +191,12 @@ impl TranslationPages {
         &self.log
     }
 
-    /// The same, to move its blocks.
+    /// The log, to move its blocks.
     pub(crate) fn log_mut(&mut self) -> &mut Log {
         &mut self.log
     }
 
-    /// Has translation blocks of a chip collected until the pool has one of its blocks.
+    /// Collects translation blocks of a chip until the pool has an erased block of that chip.
     pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         self.log.reclaim(chip, pool, work);
     }

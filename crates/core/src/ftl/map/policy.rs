@@ -22,8 +22,8 @@ pub trait Policy: Sized + Clone + Debug {
     /// What it notes of each entry.
     type Note: Copy + Default + Debug + Serialize + DeserializeOwned;
 
-    /// Whether mappings may be flushed by amount instead, which is then [`super::msftl`]'s business.
-    const BY_AMOUNT: bool = false;
+    /// Name of the FTL that serves in its place where mappings are flushed by amount; `None`: they cannot be.
+    const BY_AMOUNT: Option<&'static str> = None;
 
     /// The policy of `settings`, for so many translation pages.
     fn new(settings: &Settings, pages: u32) -> Self;
@@ -194,7 +194,11 @@ impl<P: Policy> Translation for Cached<P> {
     const ON_FLASH: bool = true;
 
     fn gathers(settings: &Settings) -> bool {
-        P::BY_AMOUNT && settings.ftl.flush_bytes.is_some()
+        Self::served_by(settings).is_some()
+    }
+
+    fn served_by(settings: &Settings) -> Option<&'static str> {
+        P::BY_AMOUNT.filter(|_| settings.ftl.flush_bytes.is_some())
     }
 
     fn new(settings: &Settings, pages: u32) -> Cached<P> {
@@ -208,7 +212,7 @@ impl<P: Policy> Translation for Cached<P> {
     }
 
     fn check(settings: &Settings) -> Result<(), Contradiction> {
-        if settings.ftl.flush_bytes.is_some() && !P::BY_AMOUNT {
+        if settings.ftl.flush_bytes.is_some() && P::BY_AMOUNT.is_none() {
             let message = format!(
                 "{} (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
                  minipage or msftl",

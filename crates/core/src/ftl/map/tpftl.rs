@@ -40,7 +40,7 @@ pub const NAME: &str = "tpftl";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "demand-cached page map by translation page, with prefetching (Zhou et al., EuroSys 2015)";
-/// Its own keys.
+/// Keys of tpftl alone.
 pub type Keys = ();
 
 /// Bytes of a cached entry: its place in the translation page and a physical page number.

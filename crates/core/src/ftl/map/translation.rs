@@ -27,6 +27,11 @@ pub trait Translation: Sized {
         false
     }
 
+    /// Name of the FTL that serves in place of this one under these settings, if another does.
+    fn served_by(_settings: &Settings) -> Option<&'static str> {
+        None
+    }
+
     /// The cache of `settings`, for so many translation units.
     fn new(settings: &Settings, units: u32) -> Self;
 
@@ -73,7 +78,7 @@ pub trait Translation: Sized {
     /// Makes all mappings durable, where that is a host's flush's business.
     fn flush(&mut self, _context: &mut Context) {}
 
-    /// From now on data programmed counts from these numbers on ([`crate::flash::Counts::programs`]).
+    /// Counts data programmed from these numbers on ([`crate::flash::Counts::programs`]).
     fn count_from(&mut self, _programs: &[u64; 8]) {}
 
     /// Writes what is cached, before a run.

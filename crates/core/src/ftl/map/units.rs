@@ -46,7 +46,7 @@ pub struct UnitSpace {
 }
 
 impl UnitSpace {
-    /// Of these settings.
+    /// The translation units of these settings.
     pub fn new(settings: &Settings) -> UnitSpace {
         let (unit, page) = (settings.unit_bytes(), settings.flash.page_bytes);
         let entries = unit / settings.ftl.entry_bytes;
@@ -126,7 +126,7 @@ impl Due {
         Ok(())
     }
 
-    /// From now on data programmed counts from these numbers on.
+    /// Counts data programmed from these numbers on.
     pub(crate) fn count_from(&mut self, programs: &[u64; 8]) {
         self.seen = self.total(programs);
     }

@@ -33,8 +33,6 @@ impl<T: Translation> PageMapped<T> {
             return;
         }
         self.data.flush(&mut self.pool, work);
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
+        self.look_for_exhaustion(work);
     }
 }

@@ -125,12 +125,6 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
 /// # Errors
 /// [`Contradiction`] naming `ftl.over_provisioning`.
 pub(crate) fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
-    if settings.user_pages() == 0 {
-        return Err(Contradiction {
-            key: "ftl.over_provisioning",
-            message: "nothing is left for the user; withhold less or make the flash larger".into(),
-        });
-    }
     match Layout::new(settings, on_flash) {
         Ok(layout) => {
             own_blocks(settings)?;

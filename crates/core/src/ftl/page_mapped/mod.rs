@@ -3,6 +3,7 @@
 mod durable;
 pub mod layout;
 mod recover;
+mod room;
 mod serve;
 mod told;
 
@@ -92,12 +93,18 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
+    /// The mapping cache, and what it works on.
+    #[inline(always)] // for every translation
+    fn translation<'a>(&'a mut self, work: &'a mut Work) -> (&'a mut T, Context<'a>) {
+        let PageMapped { data, pages, pool, translation, .. } = self;
+        (translation, Context { data, pages, pool, work, ahead: 0 })
+    }
+
     /// Resolves an LPN that has `ahead` more behind it in its request; returns the misses.
     #[inline]
     fn translate(&mut self, lpn: u32, ahead: u32, write: bool, work: &mut Work) -> u32 {
-        let mut context =
-            Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work, ahead };
-        let hit = self.translation.translate(lpn, write, &mut context);
+        let (translation, context) = self.translation(work);
+        let hit = translation.translate(lpn, write, &mut Context { ahead, ..context });
         self.pages.stats.hits += u64::from(hit);
         self.pages.stats.misses += u64::from(!hit);
         u32::from(!hit)
@@ -142,12 +149,20 @@ impl<T: Translation> PageMapped<T> {
         self.data.flush(&mut self.pool, work);
         loop {
             work.chain();
-            let PageMapped { data, pages, pool, translation, .. } = self;
-            if !translation.write_back(&mut Context { data, pages, pool, work, ahead: 0 }) {
+            let (translation, mut context) = self.translation(work);
+            if !translation.write_back(&mut context) {
                 break;
             }
         }
         self.read_only = true;
+    }
+
+    /// Turns read-only if a block is past its limit and has no successor.
+    #[inline]
+    fn look_for_exhaustion(&mut self, work: &mut Work) {
+        if self.pool.is_exhausted() {
+            self.turn_read_only(work);
+        }
     }
 
     /// Refuses a request, or the rest of one, on a read-only device.
@@ -208,6 +223,10 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         T::gathers(settings)
     }
 
+    fn served_by(settings: &Settings) -> Option<&'static str> {
+        T::served_by(settings)
+    }
+
     fn unit_bytes(settings: &Settings) -> u32 {
         T::unit_bytes(settings)
     }
@@ -229,8 +248,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
         }
         work.clear();
         if self.pages.log().is_serial() {
-            let PageMapped { data, pages, pool, .. } = self;
-            Context { data, pages, pool, work, ahead: 0 }.finish_page();
+            self.translation(work).1.finish_page();
             work.clear();
         }
         self.translation.count_from(&work.counts().programs);

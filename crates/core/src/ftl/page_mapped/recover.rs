@@ -7,7 +7,8 @@
 //! what it leaves is found by the next recovery like anything else.
 
 use super::PageMapped;
-use crate::flash::media::{Change, Kind, Media, Tape};
+use super::room::{Room, Scan};
+use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::Survive;
 use crate::ftl::blocks::pool::BlockPool;
@@ -16,7 +17,7 @@ use crate::ftl::map::context::Context;
 use crate::ftl::map::pages::TranslationPages;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::page_mapped::layout::shapes;
-use crate::ftl::recovery::{Flaw, Lot, Recovery, Room, Scan, read_all};
+use crate::ftl::recovery::{Flaw, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
@@ -32,45 +33,33 @@ pub(super) fn recover<T: Translation>(
     work: &mut Work,
 ) -> Result<(PageMapped<T>, Recovery), String> {
     let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
-    let lots = [&data, &map].map(|shape| Lot::new(shape.owners, shape.slots_per_page, flaw));
     let lpns = data.owners - data.trim_units;
-    let mut scan = Scan::new(media, lots, (lpns, data.lpns_per_unit), work);
-    let scan_reads = work.counts().reads.iter().sum();
+    let mut scan = Scan::new((media, tape), [&data, &map], flaw, work);
     if flaw == Flaw::SkipScan {
-        without_scan(&mut scan, lpns, (layout.space.entries, data.slots_per_page), tape, media);
+        without_scan(&mut scan, lpns, layout.space.entries, data.slots_per_page, tape, media);
     }
-    scan.make_room(media, &Room::new(&data, &map, settings.ftl.spare_blocks), tape)?;
-    let relied = scan.relied(tape);
-    scan.trimmed(tape).into_iter().for_each(|(lpn, _)| scan.data.drop(lpn));
-    for &block in scan.erase() {
-        work.chain();
-        work.erase(media.chip(block), Cause::Gc);
-        tape.note(Change::Erase { block });
-    }
-    let mut pool = found_pool(settings, media, &scan);
-    let blocks = scan.blocks_of(Kind::Data);
-    let mut data = Log::recover(data, settings, &mut pool, true, &blocks, scan.data.map())?;
-    let blocks = scan.blocks_of(Kind::Map);
-    let map = Log::recover(map, settings, &mut pool, T::ON_FLASH, &blocks, scan.map.map())?;
-    data.record(tape, lpns, media);
-    relied.iter().for_each(|trim| data.rely(trim.unit, trim.slot));
+    scan.make_room(&Room::new(&data, &map, settings.ftl.spare_blocks))?;
+    let relied = scan.relied();
+    scan.trimmed().into_iter().for_each(|(lpn, _)| scan.put(lpn, None));
+    erase_all(&scan.erase, Cause::Gc, (media, tape), work);
+    let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
+    scan.found.find_pool(media, &mut pool);
+    pool.withhold_found(settings);
+    let mut log = |kind, shape, check| {
+        Log::recover(shape, settings, &mut pool, check, &scan.blocks_of(kind), scan.map(kind))
+    };
+    let mut data = log(Kind::Data, data, true)?;
+    let map = log(Kind::Map, map, T::ON_FLASH)?;
+    data.slots.record(tape, lpns, media);
+    relied.iter().for_each(|trim| data.rely(trim.owner, trim.slot));
     let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
     let mut reads = pages.pages_by_chip(media.chips());
-    scan.trims.iter().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
-    read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
-    let map_reads = work.counts().reads.iter().sum::<u64>() - scan_reads;
+    scan.trims().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
+    let map_reads = read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
     if T::ON_FLASH {
         Context { data: &data, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
     }
-    let counts = work.counts();
-    let recovery = Recovery {
-        scan_reads,
-        map_reads,
-        gc_reads: counts.reads.iter().sum::<u64>() - scan_reads - map_reads,
-        programs: counts.programs.iter().sum(),
-        erases: counts.erases.iter().sum(),
-        torn_pages: scan.torn_pages,
-    };
+    let recovery = Recovery::of(&scan.found, map_reads, work);
     let read_only = pool.is_exhausted();
     let ftl = PageMapped::<T>::assemble(settings, &layout, (data, pages, pool));
     Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
@@ -86,7 +75,7 @@ impl<T: Translation> Survive for PageMapped<T> {
     }
 
     fn record(&mut self, tape: &Tape, media: &Media) {
-        self.data.record(tape, self.lpns, media);
+        self.data.slots.record(tape, self.lpns, media);
         if T::ON_FLASH {
             self.pages.record(tape, media);
         }
@@ -105,29 +94,14 @@ impl<T: Translation> Survive for PageMapped<T> {
     }
 }
 
-fn found_pool(settings: &Settings, media: &Media, scan: &Scan) -> BlockPool {
-    let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
-    let again = |block| u32::from(scan.erase().contains(&block));
-    pool.find(|block| media.erases(block) + again(block), &scan.erased(media));
-    pool.withhold_found(settings);
-    pool
-}
-
 /// What is known without the spare areas of user data: the entries on flash.
-fn without_scan(
-    scan: &mut Scan,
-    lpns: u32,
-    (per_page, slots_per_page): (u32, u32),
-    tape: &Tape,
-    media: &Media,
-) {
+fn without_scan(scan: &mut Scan, lpns: u32, per_page: u32, slots_per_page: u32, tape: &Tape, media: &Media) {
     for lpn in 0..lpns {
-        let unit = lpn / per_page;
-        let known = scan.map.map().get(unit as usize).is_some().then(|| scan.map.of(unit)).flatten();
-        let entry = known
-            .and_then(|(seq, _)| tape.content(Kind::Map, unit, seq))
-            .map_or(NONE, |entries| entries[(lpn % per_page) as usize]);
-        let found = (entry != NONE).then(|| media.version(Kind::Data, slots_per_page, entry, lpn)).flatten();
-        scan.data.put(lpn, found.map(|seq| (seq, entry)));
+        let entries =
+            scan.unit(lpn / per_page).and_then(|unit| tape.content(Kind::Map, lpn / per_page, unit.seq));
+        let slot = entries.map_or(NONE, |entries| entries[(lpn % per_page) as usize]);
+        let seq = (slot != NONE).then(|| media.version(Kind::Data, slots_per_page, slot, lpn)).flatten();
+        let version = |seq| Version { owner: lpn, seq, number: 0, page: slot / slots_per_page, slot };
+        scan.put(lpn, seq.map(version));
     }
 }

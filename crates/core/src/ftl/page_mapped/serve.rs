@@ -53,9 +53,7 @@ impl<T: Translation> PageMapped<T> {
             }
         }
         // Evicted mappings are programmed too.
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
+        self.look_for_exhaustion(work);
         misses
     }
 
@@ -115,9 +113,7 @@ impl<T: Translation> Serve for PageMapped<T> {
             misses += self.translate(lpn, end - lpn - 1, true, work);
             self.data.trim(lpn);
         }
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
+        self.look_for_exhaustion(work);
         misses
     }
 
@@ -127,13 +123,11 @@ impl<T: Translation> Serve for PageMapped<T> {
         }
         self.data.flush(&mut self.pool, work);
         self.state_trims(work);
-        let PageMapped { data, pages, pool, translation, .. } = self;
         if self.host_flush_mappings {
-            translation.flush(&mut Context { data, pages, pool, work, ahead: 0 });
+            let (translation, mut context) = self.translation(work);
+            translation.flush(&mut context);
         }
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
+        self.look_for_exhaustion(work);
     }
 
     fn prefetch(&mut self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) {
@@ -155,14 +149,13 @@ impl<T: Translation> Serve for PageMapped<T> {
             // A unit that was never written is known from the directory.
             self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
-            let mut context =
-                Context { data: &self.data, pages: &mut self.pages, pool: &mut self.pool, work, ahead: 0 };
-            self.translation.prefetch(page, &self.missing, &mut context);
+            let missing = std::mem::take(&mut self.missing);
+            let (translation, mut context) = self.translation(work);
+            translation.prefetch(page, &missing, &mut context);
+            self.missing = missing;
             work.fence();
         }
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
+        self.look_for_exhaustion(work);
     }
 
     fn is_read_only(&self) -> bool {
@@ -176,16 +169,9 @@ impl<T: Translation> Serve for PageMapped<T> {
 
 impl<T: Translation> Idle for PageMapped<T> {
     fn write_back(&mut self, work: &mut Work) -> bool {
-        let wrote = self.translation.write_back(&mut Context {
-            data: &self.data,
-            pages: &mut self.pages,
-            pool: &mut self.pool,
-            work,
-            ahead: 0,
-        });
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
+        let (translation, mut context) = self.translation(work);
+        let wrote = translation.write_back(&mut context);
+        self.look_for_exhaustion(work);
         wrote
     }
 
@@ -209,9 +195,7 @@ impl<T: Translation> Idle for PageMapped<T> {
                 pages.log_mut().background_step(chip, how.step_pages, pool, work, &mut |_| ());
             }
         }
-        if self.pool.is_exhausted() {
-            self.turn_read_only(work);
-        }
+        self.look_for_exhaustion(work);
         true
     }
 }

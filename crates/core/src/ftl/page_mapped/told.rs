@@ -128,7 +128,7 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
 impl<T: Translation> Police for PageMapped<T> {
     fn version(&self, lpn: u32) -> Option<u32> {
-        self.data.version(lpn)
+        self.data.slots.version(lpn)
     }
 
     fn verify_request(&self, request: Pages) -> Result<(), String> {

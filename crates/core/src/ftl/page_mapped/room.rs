@@ -1,0 +1,323 @@
+//! Which blocks a page-mapped FTL erases after a power cut, so that it can go on.
+//!
+//! **Why recovery can always go on.** A chip runs its steps in the order in which the FTL decided
+//! them, so a cut leaves each chip with a prefix of its steps, the next one torn at most. Outside a
+//! collection every log has its reserve of erased blocks. Within one, the copies have gone into the
+//! frontier and then into at most one block of the reserve, and the victim is whole:
+//!
+//! - if all it held has been copied it holds nothing that counts, and is erased (the collection is
+//!   finished); so is a block whose erase was torn;
+//! - if not, the reserve block holds nothing but copies of what the victim still has: the originals
+//!   count again and the block is erased (the collection is undone). A unit of trims in it was
+//!   written for the collection, and is undone with it: what it speaks of is still in the victim.
+//!
+//! Either way an erased block is back without a copy made, so a cut within recovery finds the same
+//! situation again. Torn pages and pages left over in a closed block are like invalid ones: the
+//! argument of [`super::log`] needs no more room for them, since live slots alone decide whether
+//! some closed block is gainful, and it is the reserve, whole again, that a collection writes to.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use crate::flash::Work;
+use crate::flash::media::{Kind, Media, Tape};
+use crate::ftl::log::{FoundBlock, Shape};
+use crate::ftl::recovery::{Flaw, Found, Seen, Version};
+use crate::util::NONE;
+
+/// What an FTL cannot do without.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Erased blocks of each chip, spare and retired ones included.
+    reserve: u32,
+    /// Most blocks with data on each chip.
+    data_limit: u32,
+    /// Room of a log of translation units that spans the chips.
+    map: Option<MapRoom>,
+}
+
+/// What a log that fills one block at a time cannot do without.
+#[derive(Clone, Copy, Debug)]
+struct MapRoom {
+    /// Erased blocks in all.
+    reserve: u32,
+    /// Most blocks in all that are not.
+    limit: u32,
+    /// Most blocks of one chip.
+    most: u32,
+}
+
+impl Room {
+    /// What logs of user data and of translation pages of these shapes need, beside so many spare and
+    /// retired blocks of each chip.
+    pub(super) fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
+        let whole = map.serial.then(|| MapRoom {
+            reserve: map.reserve,
+            limit: map.limit - map.reserve,
+            most: map.limit / map.chips,
+        });
+        Room {
+            reserve: withheld + data.reserve + if map.serial { 0 } else { map.reserve },
+            data_limit: data.limit - data.reserve,
+            map: whole,
+        }
+    }
+}
+
+/// What was found, and which of it counts. Owners are LPNs, units of trims and, behind them, translation units.
+pub(super) struct Scan<'a> {
+    /// What was found.
+    pub found: Found,
+    media: &'a Media,
+    tape: &'a Tape,
+    flaw: Flaw,
+    /// Version of each owner that counts.
+    best: Vec<Option<Version>>,
+    /// Units of trims.
+    units: Range<u32>,
+    lpns_per_unit: u32,
+    /// Blocks to erase.
+    pub erase: Vec<u32>,
+}
+
+impl<'a> Scan<'a> {
+    /// Reads all that logs of user data and of translation pages of these shapes may have on the media.
+    pub(super) fn new(
+        (media, tape): (&'a Media, &'a Tape),
+        [data, map]: [&Shape; 2],
+        flaw: Flaw,
+        work: &mut Work,
+    ) -> Scan<'a> {
+        let owners = data.owners + map.owners;
+        let log = |kind| match kind {
+            Kind::Data => Some((0, data.slots_per_page)),
+            _ => Some((data.owners, map.slots_per_page)),
+        };
+        let found = Found::scan(media, false, (owners, flaw), log, work);
+        Scan {
+            best: (0..owners).map(|owner| found.versions(owner).first().copied()).collect(),
+            found,
+            media,
+            tape,
+            flaw,
+            units: data.owners - data.trim_units..data.owners,
+            lpns_per_unit: data.lpns_per_unit,
+            erase: Vec::new(),
+        }
+    }
+
+    /// Owners of a log.
+    fn owners(&self, kind: Kind) -> Range<usize> {
+        match kind {
+            Kind::Data => 0..self.units.end as usize,
+            _ => self.units.end as usize..self.best.len(),
+        }
+    }
+
+    /// The version of a translation unit that counts.
+    pub(super) fn unit(&self, unit: u32) -> Option<Version> {
+        self.best.get((self.units.end + unit) as usize).copied().flatten()
+    }
+
+    /// Puts a version in place of what was found of its owner.
+    pub(super) fn put(&mut self, lpn: u32, version: Option<Version>) {
+        self.best[lpn as usize] = version;
+    }
+
+    /// The slot of every owner of a log, or [`NONE`].
+    pub(super) fn map(&self, kind: Kind) -> Vec<u32> {
+        self.best[self.owners(kind)].iter().map(|version| version.map_or(NONE, |at| at.slot)).collect()
+    }
+
+    /// All versions of units of trims that are kept.
+    pub(super) fn trims(&self) -> impl Iterator<Item = &Version> {
+        self.found.versions_of(self.units.clone()).iter().filter(|version| self.found.is_kept(version))
+    }
+
+    /// Slots that count or are relied on, by block.
+    fn live(&self) -> Vec<u32> {
+        let mut live = vec![0; self.found.blocks.len()];
+        for version in self.relied().iter().chain(self.best.iter().flatten()) {
+            live[self.found.block_of(version) as usize] += 1;
+        }
+        live
+    }
+
+    /// LPNs whose data is none because a unit of trims says so, and the newest that does.
+    pub(super) fn trimmed(&self) -> Vec<(u32, Version)> {
+        let mut trims: Vec<Version> =
+            self.trims().filter(|_| self.flaw != Flaw::ForgetTrims).copied().collect();
+        trims.sort_by_key(|trim| (Reverse(trim.seq), trim.slot));
+        let lpns = self.units.start;
+        let mut gone = vec![false; lpns as usize];
+        let mut found = Vec::new();
+        for trim in trims {
+            let Some(bits) = self.tape.content(Kind::Data, trim.owner, trim.seq) else { continue };
+            let first = (trim.owner - lpns) * self.lpns_per_unit;
+            let end = first.saturating_add(self.lpns_per_unit).min(lpns);
+            let none = |lpn: &u32| bits[((lpn - first) / 32) as usize] >> ((lpn - first) % 32) & 1 != 0;
+            for lpn in (first..end).filter(none) {
+                let older = self.best[lpn as usize].is_some_and(|written| written.seq < trim.seq);
+                if older && !std::mem::replace(&mut gone[lpn as usize], true) {
+                    found.push((lpn, trim));
+                }
+            }
+        }
+        found
+    }
+
+    /// Units of trims that are not the newest of theirs, and still say of some data alone that it is
+    /// none: the newest says that there was data again, which the cut has taken.
+    pub(super) fn relied(&self) -> Vec<Version> {
+        let newest = |trim: &Version| self.best[trim.owner as usize].is_some_and(|at| at.seq == trim.seq);
+        let mut relied: Vec<Version> =
+            self.trimmed().into_iter().map(|(_, trim)| trim).filter(|trim| !newest(trim)).collect();
+        relied.sort_by_key(|trim| trim.slot);
+        relied.dedup_by_key(|trim| trim.slot);
+        relied
+    }
+
+    /// Chooses the blocks to erase: those with nothing readable in them, then as many as `room` lacks.
+    ///
+    /// # Errors
+    /// In words, if they cannot be had without a copy.
+    pub(super) fn make_room(&mut self, room: &Room) -> Result<(), String> {
+        let media = self.media;
+        for block in self.held(0..media.blocks(), None) {
+            if self.found.blocks[block as usize].kind.is_none() {
+                self.give_up(block);
+            }
+        }
+        // First where no unit of trims goes with a block: undoing a collection elsewhere may bring older
+        // units into force again.
+        for last in [false, true] {
+            for chip in 0..media.chips() {
+                self.make_room_on(media.of_chip(chip), room, last)
+                    .map_err(|what| format!("chip {chip} has {what}, recovery needs {room:?}"))?;
+            }
+        }
+        let Some(map) = &room.map else { return Ok(()) };
+        loop {
+            let [erased, _, held] = self.count(0..media.blocks());
+            let may_give = |chip: u32| {
+                let [erased, _, held] = self.count(media.of_chip(chip));
+                erased > room.reserve && held < map.most
+            };
+            let enough = erased >= media.chips() * room.reserve + map.reserve && held <= map.limit;
+            if enough && (0..media.chips()).any(may_give) {
+                return Ok(());
+            }
+            self.make_one(0..media.blocks(), Some(Kind::Map), true).ok_or_else(|| {
+                format!("{erased} blocks are erased, {held} hold mappings; needed: {room:?}")
+            })?;
+        }
+    }
+
+    /// Chooses as many of a chip's blocks as it lacks; it may lack some after all if it is not the `last`
+    /// time.
+    fn make_room_on(&mut self, chip: Range<u32>, room: &Room, last: bool) -> Result<(), String> {
+        loop {
+            let [erased, data, _] = self.count(chip.clone());
+            if erased >= room.reserve && data <= room.data_limit {
+                return Ok(());
+            }
+            let kind = (data > room.data_limit).then_some(Kind::Data);
+            match self.make_one(chip.clone(), kind, last) {
+                Some(()) => (),
+                None if last => return Err(format!("{erased} erased blocks and {data} with data")),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Chooses a block of a range, with `kind` of one log: one with nothing that counts, or the destination of a
+    /// collection that is undone. Only the last time may it hold units of trims that do not count.
+    fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
+        let live = self.live();
+        let mut empty = self.held(among.clone(), kind);
+        empty.retain(|&block| live[block as usize] == 0);
+        let states = |block: u32| self.trims().any(|trim| self.found.block_of(trim) == block);
+        let silent = empty.iter().copied().find(|&block| !states(block));
+        let block =
+            silent.or_else(|| self.undo(among, kind)).or_else(|| empty.first().copied().filter(|_| last))?;
+        self.give_up(block);
+        Some(())
+    }
+
+    /// The blocks of a range that are not erased; with `kind`, those of one log.
+    fn held(&self, among: Range<u32>, kind: Option<Kind>) -> Vec<u32> {
+        let blocks = &self.found.blocks;
+        let of_log = |block: u32| kind.is_none() || blocks[block as usize].kind == kind;
+        among.filter(|&block| !blocks[block as usize].is_erased() && of_log(block)).collect()
+    }
+
+    /// Erased blocks, blocks of the data, and of the translation pages.
+    fn count(&self, among: Range<u32>) -> [u32; 3] {
+        let mut counts = [0; 3];
+        for seen in &self.found.blocks[among.start as usize..among.end as usize] {
+            let at = match seen.kind {
+                _ if seen.is_erased() => 0,
+                Some(Kind::Data) => 1,
+                _ => 2,
+            };
+            counts[at] += 1;
+        }
+        counts
+    }
+
+    fn give_up(&mut self, block: u32) {
+        self.found.blocks[block as usize].given_up = true;
+        self.erase.push(block);
+    }
+
+    /// Undoes a collection that was cut: of the blocks concerned, the one programmed last holds nothing
+    /// but its copies, and units of trims that were written for it. The originals count again. In a log
+    /// of translation units that spans the chips, others may have been programmed meanwhile.
+    fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
+        let seen = |block: &u32| self.found.blocks[*block as usize];
+        let mut held = self.held(among, wanted);
+        held.sort_by_key(|block| Reverse(seen(block).last));
+        if wanted != Some(Kind::Map) {
+            // Each log's: while one collects in the background, the other is written.
+            let last = [Kind::Data, Kind::Map]
+                .map(|log| held.iter().copied().find(|block| seen(block).kind == Some(log)));
+            held.retain(|&block| last.contains(&Some(block)));
+        }
+        let undone = |&block: &u32| Some((block, self.others(seen(&block).kind?, block)?));
+        let (block, others) = held.iter().find_map(undone)?;
+        // A unit in the block that is relied on is a copy, or was written for the collection: then
+        // nothing that relies on it has been erased.
+        for (owner, other) in others {
+            self.best[owner as usize] = other;
+        }
+        Some(block)
+    }
+
+    /// The originals of all that counts in a block, if there are.
+    fn others(&self, kind: Kind, block: u32) -> Option<Vec<(u32, Option<Version>)>> {
+        let elsewhere =
+            |version: &&Version| self.found.block_of(version) != block && self.found.is_kept(version);
+        let inside = |version: &&Version| self.found.block_of(version) == block;
+        let other = |version: &Version| {
+            let others = self.found.versions(version.owner).iter().filter(elsewhere);
+            if self.units.contains(&version.owner) {
+                return Some((version.owner, others.max_by_key(|other| (other.seq, other.slot)).copied()));
+            }
+            let twin = others.filter(|other| other.seq == version.seq).min_by_key(|other| other.slot)?;
+            Some((version.owner, Some(*twin)))
+        };
+        self.best[self.owners(kind)].iter().flatten().filter(inside).map(other).collect()
+    }
+
+    /// The blocks of a log, in the order of their last programs.
+    pub(super) fn blocks_of(&self, kind: Kind) -> Vec<FoundBlock> {
+        let of_log = |seen: &Seen| !seen.is_erased() && seen.kind == Some(kind);
+        let mut found: Vec<FoundBlock> = (0..)
+            .zip(&self.found.blocks)
+            .filter(|(_, seen)| of_log(seen))
+            .map(|(block, seen)| FoundBlock { block, used: seen.used, number: seen.last })
+            .collect();
+        found.sort_by_key(|found| found.number);
+        found
+    }
+}

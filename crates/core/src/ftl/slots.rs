@@ -1,0 +1,165 @@
+//! What lies where: the map of owners to slots, and what the flash says of each slot.
+//!
+//! A log of pages and the blocks of a hybrid FTL both stand on this. An owner is what has data: a logical page, a
+//! translation page, a unit of trims. A slot holds one owner's data: a NAND page, or a logical page where that is
+//! smaller. In check mode the [`Medium`] hears of everything.
+
+use crate::flash::media::{Kind, Media, Tape};
+use crate::flash::medium::Medium;
+use crate::util::{Bits, NONE, memory};
+
+/// The map and what follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    /// Slot with each owner's newest version, or [`NONE`].
+    pub map: Vec<u32>,
+    /// Owner in each slot's spare area.
+    pub spare: Vec<u32>,
+    /// Slots that hold the newest version of their owner.
+    pub valid: Bits,
+    /// In check mode.
+    medium: Option<Box<Medium>>,
+}
+
+impl Slots {
+    /// Erased slots, and owners without data.
+    pub(crate) fn new(owners: u32, slots: u32) -> Slots {
+        Slots {
+            map: memory::filled(NONE, owners as usize),
+            spare: vec![0; slots as usize],
+            valid: Bits::new(slots as usize),
+            medium: None,
+        }
+    }
+
+    /// Slot of an owner, or [`NONE`].
+    #[inline]
+    pub(crate) fn of(&self, owner: u32) -> u32 {
+        self.map[owner as usize]
+    }
+
+    /// Owners that have data, with their slots.
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        (0..).zip(self.map.iter().copied()).filter(|&(_, slot)| slot != NONE)
+    }
+
+    /// Finds out from the map which slots are valid and whose they are.
+    ///
+    /// # Errors
+    /// In words, if a slot is not there, or two owners have it.
+    pub(crate) fn count_map(&mut self) -> Result<(), String> {
+        for (owner, &slot) in (0..).zip(&self.map) {
+            if slot == NONE {
+                continue;
+            }
+            if slot as usize >= self.spare.len() || self.valid.get(slot) {
+                return Err(format!("page {owner} lies in slot {slot}, which is not its own"));
+            }
+            self.spare[slot as usize] = owner;
+            self.valid.set(slot);
+        }
+        Ok(())
+    }
+
+    /// Tells the medium what is done, in check mode.
+    #[inline]
+    pub(crate) fn tell(&mut self, what: impl FnOnce(&mut Medium)) {
+        if let Some(medium) = &mut self.medium {
+            what(medium);
+        }
+    }
+
+    /// Programs an owner's newest version into a slot, which the caller marks valid; `kind` says what its block was taken
+    /// as.
+    #[inline(always)] // for every write
+    pub(crate) fn place(&mut self, slot: u32, owner: u32, kind: impl FnOnce() -> Kind) {
+        self.spare[slot as usize] = owner;
+        self.map[owner as usize] = slot;
+        self.tell(|medium| medium.program(slot, owner, kind()));
+    }
+
+    /// Takes an owner's data away; the slot it was in stays valid until its block has been told.
+    pub(crate) fn trim(&mut self, owner: u32) -> u32 {
+        self.tell(|medium| medium.trim(owner));
+        std::mem::replace(&mut self.map[owner as usize], NONE)
+    }
+
+    /// Takes away an owner's data that is needed no more, as [`Slots::trim`] does; the host has trimmed nothing.
+    pub(crate) fn forget(&mut self, owner: u32) -> u32 {
+        self.tell(|medium| medium.forget(owner));
+        std::mem::replace(&mut self.map[owner as usize], NONE)
+    }
+
+    /// A block is erased.
+    pub(crate) fn erase(&mut self, block: u32) {
+        if let Some(medium) = &mut self.medium {
+            medium.erase(block, &self.valid);
+        }
+    }
+}
+
+/// Check mode, and what power cuts need of it.
+impl Slots {
+    /// Turns check mode on: blocks of this shape, of which so many slots are programmed. Versions count from 1.
+    /// With `gaps`, slots may be left out.
+    pub(crate) fn police(&mut self, shape: (u32, u32), gaps: bool, programmed: Vec<u32>) {
+        let mut medium = Medium::new(self.map.len() as u32, programmed.len() as u32, shape, gaps);
+        medium.found(&self.map, programmed);
+        self.medium = Some(Box::new(medium));
+    }
+
+    /// The medium in check mode.
+    pub(crate) fn medium(&self) -> Option<&Medium> {
+        self.medium.as_deref()
+    }
+
+    /// Programs and erases go on a tape after this; owners below `lpns` are logical pages.
+    ///
+    /// # Panics
+    /// Outside check mode.
+    pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, media: &Media) {
+        self.medium.as_mut().expect("in check mode").record(tape, lpns, &self.map, media);
+    }
+
+    /// The tape, if there is one.
+    pub(crate) fn tape(&self) -> Option<&Tape> {
+        self.medium.as_ref()?.tape()
+    }
+
+    /// Sequence number of an owner's newest version; 0 if it has none, or nothing is recorded.
+    pub(crate) fn seq(&self, owner: u32) -> u64 {
+        match (&self.medium, self.of(owner)) {
+            (None, _) | (_, NONE) => 0,
+            (Some(medium), slot) => medium.seq(slot),
+        }
+    }
+
+    /// Version stamp in an owner's slot, counted in writes and trims; `None` for an owner without data, and
+    /// outside check mode.
+    pub(crate) fn version(&self, owner: u32) -> Option<u32> {
+        let slot = self.of(owner);
+        (slot != NONE).then_some(())?;
+        self.medium.as_ref().map(|medium| medium.stamp(slot))
+    }
+
+    /// Checks that an owner resolves to the newest of its versions.
+    ///
+    /// # Errors
+    /// In words, if it does not. Always `Ok` outside check mode.
+    pub(crate) fn verify(&self, owner: u32) -> Result<(), String> {
+        let Some(medium) = &self.medium else { return Ok(()) };
+        medium.verify(owner, self.of(owner), &self.valid, &self.spare)
+    }
+
+    /// Checks that every valid slot is some owner's.
+    ///
+    /// # Errors
+    /// In words, if one is not.
+    pub(crate) fn verify_count(&self) -> Result<(), String> {
+        let (mapped, valid) = (self.mapped().count() as u64, self.valid.count());
+        match mapped == valid {
+            true => Ok(()),
+            false => Err(format!("{valid} valid slots for {mapped} mapped owners")),
+        }
+    }
+}
