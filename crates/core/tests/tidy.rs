@@ -27,8 +27,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-const LONGEST_FILE: usize = 600;
-const LONGEST_FUNCTION: usize = 70;
+const LONGEST_FILE: usize = 400;
+const LONGEST_FUNCTION: usize = 60;
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {

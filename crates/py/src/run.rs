@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use ftlab_config::Resolved;
+use ftlab_core::metrics::Report;
 use ftlab_core::sim::{self, Prepared, RunError};
 use ftlab_trace::RequestsCsv;
 use ftlab_trace::atomic::OutputError;
@@ -116,21 +118,26 @@ pub fn run(
             (None, None) => unreachable!("one of the two was opened"),
         };
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
-        let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
-        watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;
-        if let Some(rows) = &mut watch.rows {
-            rows.sort();
-        }
-        let report = serde_json::to_value(report).expect("a report holds numbers and texts only");
-        let json = assemble(resolved.to_json(), report);
-        Ok(RunResult {
-            json,
-            wall_s: start.elapsed().as_secs_f64(),
-            timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
-            rows: Mutex::new(watch.rows),
-        })
+        ended(resolved, report, watch, start)
     };
     Ok(py.detach(|| guard(work))?)
+}
+
+/// What a run that has come to its end leaves: its files closed, its result.
+fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) -> Result<RunResult, Fault> {
+    let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
+    watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;
+    if let Some(rows) = &mut watch.rows {
+        rows.sort();
+    }
+    let report = serde_json::to_value(report).expect("a report holds numbers and texts only");
+    let json = assemble(resolved.to_json(), report);
+    Ok(RunResult {
+        json,
+        wall_s: start.elapsed().as_secs_f64(),
+        timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
+        rows: Mutex::new(watch.rows),
+    })
 }
 
 /// Prepares a device once, for several runs; `preconditioning` and `load_state` as in [`run`].
