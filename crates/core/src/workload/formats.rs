@@ -33,16 +33,16 @@ macro_rules! trace_formats {
 
 macro_rules! choices {
     ($($module:ident { $($type:ident = $name:literal, $doc:literal;)+ })*) => {
-        const FORMATS: &[(&str, &str)] = &[
-            ("auto", "recognise the layout (never between ssdsim, mqsim, disksim and replayer)"),
-            ("parquet", "ftlab's own: ts_ns, op, offset, size, flags"),
-            $($(($name, $doc)),+),*
-        ];
+        const TEXTS: &[Choice] = &[$($(Choice { name: $name, doc: $doc }),+),*];
     };
 }
 trace_formats!(choices);
 
-/// Names for `workload.format`.
+const AUTO: Choice =
+    Choice { name: "auto", doc: "recognise the layout (never between ssdsim, mqsim, disksim and replayer)" };
+const PARQUET: Choice = Choice { name: "parquet", doc: "ftlab's own: ts_ns, op, offset, size, flags" };
+
+/// Names for `workload.format`: ftlab's own layouts stand together.
 pub fn formats() -> Vec<Choice> {
-    FORMATS.iter().map(|&(name, doc)| Choice { name, doc }).collect()
+    [&[AUTO, TEXTS[0], PARQUET], &TEXTS[1..]].concat()
 }
