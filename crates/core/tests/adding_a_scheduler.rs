@@ -1,5 +1,5 @@
 //! Adding a scheduler, a victim policy or a mapping cache is one new file and one registry line: this test
-//! does all three, in a copy of the source, and runs what comes out.
+//! does all three, in a copy of the source, and runs what comes out. No list of tests names what was added.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -181,6 +181,14 @@ impl Policy for Hand {
 /// A test of the copy: the scheduler is listed, is run, and does what it says.
 const USE: &str = r#"mod common;
 
+/// The tests that go over what is registered have all three.
+#[test]
+fn what_is_added_is_tested() {
+    assert!(common::schedulers(false).contains(&"lifo"));
+    assert!(common::page_mapped().contains(&"clock") && common::by_eviction().contains(&"clock"));
+    assert!(common::victim_policies().contains(&"newest"));
+}
+
 #[test]
 fn lifo_serves_the_youngest_first() {
     assert!(ftlab_core::host::sched::choices().iter().any(|choice| choice.name == "lifo"));
@@ -280,9 +288,23 @@ fn one_file_and_one_line() {
     add(&source.join("ftl/gc"), "newest", NEWEST, "    Newest = newest::Newest;\n");
     add(&source.join("ftl"), "map/clock", CLOCK, "    Clock = clock::Clock;\n");
     fs::write(copied.join("crates/core/tests/lifo.rs"), USE).unwrap();
+    // Two of those tests, as they are.
+    for test in ["told.rs", "map_plus_cases.rs"] {
+        fs::copy(core.join("tests").join(test), copied.join("crates/core/tests").join(test)).unwrap();
+    }
 
     let output = Command::new(env!("CARGO"))
-        .args(["test", "--offline", "--quiet", "--test", "lifo"])
+        .args([
+            "test",
+            "--offline",
+            "--quiet",
+            "--test",
+            "lifo",
+            "--test",
+            "told",
+            "--test",
+            "map_plus_cases",
+        ])
         .current_dir(&copied)
         .env("CARGO_TARGET_DIR", copied.with_file_name("added-scheduler-target"))
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
@@ -290,5 +312,5 @@ fn one_file_and_one_line() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("3 passed"), "{said}");
+    assert!(output.status.success() && said.contains("4 passed"), "{said}");
 }

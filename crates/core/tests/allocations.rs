@@ -5,7 +5,7 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use common::settings;
+use common::{hybrids, page_mapped_both_ways, schedulers, set_ftl, settings};
 use ftlab_core::config::SizeMix;
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::wear::StaticLeveling;
@@ -127,13 +127,9 @@ const VARIATION: Variation = Variation {
 /// A device of so many channels, filled.
 fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
     let mut settings = settings();
-    settings.ftl.kind = kind.into();
-    settings.ftl.mapping_cache_bytes = Some(16 << 10);
-    if matches!(kind, "base" | "minipage" | "msftl") {
-        settings.ftl.kind = if kind == "base" { "dftl" } else { kind }.into();
-        settings.ftl.mapping_cache_bytes = None;
-        settings.ftl.flush_bytes = Some(256 << 10);
-    }
+    set_ftl(&mut settings, kind);
+    settings.ftl.flush_bytes = settings.ftl.flush_bytes.map(|_| 256 << 10);
+    settings.ftl.mapping_cache_bytes = settings.ftl.flush_bytes.is_none().then_some(16 << 10);
     settings.ftl.over_provisioning_ppm = 200_000;
     settings.host.awareness = if channels == 1 { AwarenessKind::Lru } else { AwarenessKind::Full };
     settings.host.deadline_ns = Some(10_000_000);
@@ -158,8 +154,8 @@ fn allocates_nothing(settings: &Settings, what: &str) {
 // One test, since the counter is the whole process's.
 #[test]
 fn the_steady_state_allocates_nothing() {
-    for kind in ["page", "dftl", "cdftl", "tpftl", "base", "minipage", "msftl", "bast", "fast"] {
-        for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
+    for kind in page_mapped_both_ways().into_iter().chain(hybrids()) {
+        for scheduler in schedulers(false) {
             for (channels, transfer_ps, replay, by) in [
                 (1, 0, Replay::Open, "noop"),
                 (4, 10_000, Replay::Closed, "noop"),

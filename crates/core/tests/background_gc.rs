@@ -65,7 +65,7 @@ fn report(settings: &Settings, trace: Vec<Record>) -> Report {
 
 #[test]
 fn a_burst_no_longer_waits_for_a_collection() {
-    for kind in ["page", "dftl", "cdftl", "tpftl"] {
+    for kind in common::by_eviction() {
         let mut settings = full(kind, 64);
         let foreground = report(&settings, bursts(&settings, 4000));
         settings.ftl.gc_background = background(4, 1);
@@ -323,7 +323,7 @@ proptest! {
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(), above in 1u32..4, step in 1u32..5,
-        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        device_scheduler in prop::sample::select(common::device_schedulers()),
         (depth, transfer, flush) in (any::<u32>(), any::<u64>(), any::<bool>()),
         steps in proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..9_000_000), 1..300),
     ) {

@@ -12,7 +12,7 @@ use ftlab_core::ftl::{self, Ftl};
 use ftlab_core::request::{Mark, Pages, Pool, Request};
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
-use hybrids::{Driver, KINDS, device};
+use hybrids::{Driver, device};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -113,7 +113,7 @@ fn figure_4_in_time() {
 /// Reads in the middle of an issue find the newest version, wherever it is.
 #[test]
 fn an_issue_under_way_is_read() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut stack = Stack::new(&device(kind, 4, 20, 3));
         stack.driver.lay(0..80);
         stack.write(1, 1, BEGIN);
@@ -148,7 +148,7 @@ fn sizes_of_blocks() {
 #[test]
 fn padding_is_charged_to_its_merge() {
     let pad = Mark { pad: true, ..Mark::default() };
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut stack = Stack::new(&device(kind, 4, 20, 3));
         stack.driver.lay(0..80);
         stack.push(Op::Read, 8, 2, pad);
@@ -168,8 +168,8 @@ fn padding_is_charged_to_its_merge() {
 /// FTLs: whatever the host says, no page is lost.
 #[test]
 fn no_mark_loses_data() {
-    for kind in ["bast", "fast"] {
-        for scheduler in ["noop", "piq", "vios"] {
+    for kind in common::hybrids() {
+        for scheduler in common::device_schedulers() {
             let mut settings = device(kind, 4, 60, 12);
             settings.flash.channels = 3;
             settings.flash.blocks_per_plane = 34;

@@ -11,11 +11,14 @@ use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Files, PreconditionKind, Settings};
 use ftlab_core::sim::{self, Completion, Prepared};
 use ftlab_core::workload::{Op, Record};
-use hybrids::{KINDS, device};
+use hybrids::device;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-const POLICIES: [&str; 4] = ["noop", "irbw", "padding", "coop"];
+/// Those by flash blocks, beside one that is not.
+fn policies() -> Vec<&'static str> {
+    [vec!["noop"], common::schedulers(true)].concat()
+}
 const PAGE: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -80,9 +83,9 @@ fn figure_6_in_the_queue() {
 /// Random writes over one block under COOP cause no full merge.
 #[test]
 fn random_writes_over_one_block() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut full = [0; 4];
-        for (scheduler, full) in POLICIES.iter().zip(&mut full) {
+        for (scheduler, full) in policies().iter().zip(&mut full) {
             // Bursts of a few pages, in an order that is none.
             let trace =
                 (0..600u64).map(|n| write(n / 5 * 10_000_000, 16 + (n * 7 + n / 16 * 3) % 16, 1)).collect();
@@ -102,8 +105,8 @@ fn random_writes_over_one_block() {
 /// without copies, a switch merge everywhere but a cooperative one under coop on FAST.
 #[test]
 fn a_block_overwritten_in_order() {
-    for kind in KINDS {
-        for scheduler in POLICIES {
+    for kind in common::hybrids() {
+        for scheduler in policies() {
             for size in [16, 4, 1] {
                 let trace = (0..16 / size).map(|n| write(SECOND_NS, 32 + n * size, size)).collect();
                 let (report, _) = checked(&filled(kind, scheduler, 16), trace);
@@ -118,7 +121,7 @@ fn a_block_overwritten_in_order() {
 /// The pages that a block issue leaves out are read and written with it; that is in no request's figures.
 #[test]
 fn padding_makes_blocks_whole() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let trace = vec![write(0, 17, 2), write(0, 22, 3), write(0, 50, 1)];
         let (report, log) = checked(&filled(kind, "padding", 16), trace);
         assert_eq!(merges(&report), [0, 0, 0, 2, 0], "{kind}");
@@ -137,7 +140,7 @@ fn padding_makes_blocks_whole() {
 /// meanwhile once kept time from moving: the run never ended.)
 #[test]
 fn padding_waits_for_what_it_depends_on() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut settings = filled(kind, "padding", 16);
         settings.flash.channels = 2;
         settings.flash.blocks_per_plane = 50;
@@ -167,8 +170,8 @@ fn writes_over_several_blocks() {
     assert_eq!((log[0].dispatch_ns, log[0].size), (0, 64 * PAGE));
     assert_eq!(log[0].complete_ns, 64 * 240_000 + 4 * 500_000);
     assert_eq!((report.trace.requests, report.trace.bytes_written), (2, 64 * PAGE));
-    for scheduler in ["irbw", "padding", "coop"] {
-        for kind in KINDS {
+    for scheduler in common::schedulers(true) {
+        for kind in common::hybrids() {
             let trace: Vec<Record> =
                 (0..200u64).map(|n| write(n * 3_000_000, n * 37 % 250, 1 + n * 11 % 60)).collect();
             let (report, log) = checked(&filled(kind, scheduler, 16), trace);
@@ -242,8 +245,8 @@ fn small(kind: Kind) -> Parameters {
 #[test]
 fn every_policy_runs_every_benchmark_checked() {
     for bench in [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench] {
-        for kind in KINDS {
-            for scheduler in POLICIES {
+        for kind in common::hybrids() {
+            for scheduler in policies() {
                 let mut settings = phone(kind, scheduler, 64, 256);
                 settings.files.benchmark = Some(small(bench));
                 let clients = Clients::of_benchmark(&settings).unwrap();
@@ -303,8 +306,8 @@ fn steps(draws: &[(u8, u32, u64, u64)]) -> Vec<Step> {
 }
 
 fn any_policy() -> impl Strategy<Value = Settings> {
-    let choice = (prop::sample::select(&KINDS[..]), prop::sample::select(&POLICIES[..]));
-    let device = (1u32..4, 1u32..9, prop::sample::select(&["noop", "piq", "vios"][..]));
+    let choice = (prop::sample::select(common::hybrids()), prop::sample::select(policies()));
+    let device = (1u32..4, 1u32..9, prop::sample::select(common::device_schedulers()));
     (choice, device, prop::sample::select(&[4u32, 5, 16, 64][..]), 1u32..40).prop_map(
         |((kind, scheduler), (channels, depth, of_device), block_pages, host_depth)| {
             let mut settings = device_of(kind, block_pages, channels);

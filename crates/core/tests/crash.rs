@@ -4,7 +4,7 @@ mod common;
 #[path = "common/devices.rs"]
 mod devices;
 
-use common::settings;
+use common::{page_mapped_both_ways, set_ftl, settings};
 use devices::device;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
@@ -16,20 +16,10 @@ use ftlab_core::workload::Op;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Registered FTLs.
-const KINDS: [&str; 7] = ["page", "dftl", "cdftl", "tpftl", "base-dftl", "minipage", "msftl"];
-
-/// Sets the FTL; `base-dftl` is dftl with mappings flushed by amount.
-fn name(settings: &mut Settings, kind: &str) {
-    settings.ftl.kind = if kind == "base-dftl" { "dftl" } else { kind }.into();
-    let by_amount = ["base-dftl", "minipage", "msftl"].contains(&kind);
-    settings.ftl.flush_bytes = by_amount.then_some(40 * 512);
-}
-
 /// A small device of four chips whose pages are small, so that there are several translation pages.
 fn small(kind: &str) -> Settings {
     let mut settings = settings();
-    name(&mut settings, kind);
+    set_ftl(&mut settings, kind);
     settings.flash.channels = 2;
     settings.flash.chips_per_channel = 2;
     settings.flash.blocks_per_plane = 14;
@@ -73,7 +63,7 @@ fn count() -> u64 {
 
 #[test]
 fn what_was_durable_is_there() {
-    for kind in KINDS {
+    for kind in page_mapped_both_ways() {
         let settings = small(kind);
         let summary =
             cuts(&settings, count(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
@@ -98,7 +88,7 @@ fn buffered(kind: &str) -> Settings {
 
 #[test]
 fn page_buffers_lose_only_what_no_flush_covers() {
-    for kind in KINDS {
+    for kind in page_mapped_both_ways() {
         let settings = buffered(kind);
         let summary = cuts_with_fua(&settings, count(), 2, Flaw::None)
             .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
@@ -112,7 +102,7 @@ fn page_buffers_lose_only_what_no_flush_covers() {
 /// the other one's was cut as well.
 #[test]
 fn garbage_collected_in_the_background() {
-    for kind in KINDS {
+    for kind in page_mapped_both_ways() {
         for (seed, mut settings) in [small(kind), buffered(kind)].into_iter().enumerate() {
             let normal_blocks = settings.ftl.gc_free_blocks + 2;
             settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: 1 + seed as u32 });
@@ -142,7 +132,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
         out_of_order: true,
         max_passed: 4,
     };
-    for (seed, kind) in KINDS.into_iter().enumerate() {
+    for (seed, kind) in page_mapped_both_ways().into_iter().enumerate() {
         for dynamic in [false, true] {
             for mut settings in [small(kind), buffered(kind)] {
                 if dynamic {
@@ -165,7 +155,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
 /// Blocks wear out and spare ones take their places, until the device is read-only; that it stays.
 #[test]
 fn a_device_wears_out_under_power_cuts() {
-    for kind in KINDS {
+    for kind in page_mapped_both_ways() {
         let mut settings = small(kind);
         (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Cycles(30), 2);
         settings.flash.blocks_per_plane += 6;
@@ -180,12 +170,10 @@ fn a_device_wears_out_under_power_cuts() {
 
 #[test]
 fn a_deep_queue_and_every_policy() {
-    for (seed, gc) in
-        ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"].iter().enumerate()
-    {
-        for kind in KINDS {
+    for (seed, gc) in common::victim_policies().into_iter().enumerate() {
+        for kind in page_mapped_both_ways() {
             let mut settings = small(kind);
-            settings.ftl.gc = (*gc).into();
+            settings.ftl.gc = gc.into();
             settings.device.queue_depth = 16;
             settings.ftl.wear_leveling =
                 (seed % 2 == 0).then_some(2).map(|threshold| StaticLeveling { threshold });
@@ -199,7 +187,7 @@ fn a_deep_queue_and_every_policy() {
 #[test]
 fn broken_recovery_is_noticed() {
     for flaw in [Flaw::SkipScan, Flaw::IgnoreOrder, Flaw::ForgetTrims] {
-        for kind in KINDS {
+        for kind in page_mapped_both_ways() {
             let outcome = cuts(&small(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
         }
@@ -210,7 +198,7 @@ fn broken_recovery_is_noticed() {
 /// NAND pages every write is, so a device that takes it for any other is noticed with smaller ones alone.
 #[test]
 fn fua_that_does_nothing_is_noticed() {
-    for kind in KINDS {
+    for kind in page_mapped_both_ways() {
         let outcome = cuts_with_fua(&buffered(kind), 300, 3, Flaw::PlainFua);
         let Err(CrashError::Fault { what, .. }) = outcome else { panic!("{kind}: {outcome:?}") };
         assert!(what.contains("is durable"), "{kind}: {what}");

@@ -351,7 +351,7 @@ fn writes_starve_no_longer_than_the_bound() {
 #[test]
 fn a_flush_comes_after_the_writes_before_it() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
-    for scheduler in ["noop", "piq", "vios"] {
+    for scheduler in common::device_schedulers() {
         let mut settings = device(scheduler, 4, 4);
         settings.device.sched.max_passed = 7;
         let trace = random_trace(&mut random, 4000, 4000, 20);

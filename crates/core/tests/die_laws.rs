@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn one_die_and_plane_are_a_chip(
         settings in device(),
-        scheduler in prop::sample::select(vec!["noop", "direct", "piq", "vios"]),
+        scheduler in prop::sample::select(common::device_schedulers()),
         host in prop::sample::select(vec!["noop", "rb", "map+"]),
         (depth, transfer, command) in (1u32..12, 0u64..3, 0u64..3),
         background: bool,
@@ -129,7 +129,7 @@ proptest! {
     fn all_options_together_keep_every_invariant(
         settings in device(),
         options in parallel(),
-        scheduler in prop::sample::select(vec!["noop", "direct", "piq", "vios"]),
+        scheduler in prop::sample::select(common::device_schedulers()),
         (dies, planes, depth, transfer, command) in (1u32..4, 1u32..4, 1u32..40, 0u64..3, 0u64..3),
         steps in steps(),
     ) {

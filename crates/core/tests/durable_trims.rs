@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{pages, settings};
+use common::{page_mapped_both_ways, pages, set_ftl, settings};
 use ftlab_core::ftl::settings::HostFlush;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
@@ -10,13 +10,11 @@ use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
 
 const PAGE: u64 = 4096;
-const KINDS: [&str; 7] = ["page", "dftl", "cdftl", "tpftl", "base-dftl", "minipage", "msftl"];
 
 /// Two chips, which hold 150 pages of the user.
 fn device(kind: &str, power_safe: bool) -> Settings {
     let mut settings = settings();
-    settings.ftl.kind = if kind == "base-dftl" { "dftl" } else { kind }.into();
-    settings.ftl.flush_bytes = ["base-dftl", "minipage", "msftl"].contains(&kind).then_some(64 << 10);
+    set_ftl(&mut settings, kind);
     settings.ftl.mapping_cache_bytes = settings.ftl.flush_bytes.is_none().then_some(8192);
     settings.ftl.host_flush = HostFlush::Data;
     settings.flash.chips_per_channel = 2;
@@ -69,7 +67,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
         (Op::Trim, 12, 1),
         (Op::Flush, 0, 0),
     ];
-    for kind in KINDS {
+    for kind in page_mapped_both_ways() {
         for power_safe in [false, true] {
             let settings = device(kind, power_safe);
             let (report, done) = simulate(&settings, spaced(&ops));
@@ -91,7 +89,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
 /// Without a flush only garbage collection has to state trims, and without trims nobody.
 #[test]
 fn a_long_run_with_trims() {
-    for kind in KINDS {
+    for kind in page_mapped_both_ways() {
         let mut random = 1u64;
         let mut draw = |bound: u64| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 /// The same on the paper's FTLs.
 #[test]
 fn every_benchmark_runs_checked_on_hybrid_ftls() {
-    for ftl in ["bast", "fast"] {
+    for ftl in common::hybrids() {
         for kind in KINDS {
             let mut settings = phone(256);
             settings.ftl.kind = ftl.into();

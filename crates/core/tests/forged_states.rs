@@ -42,6 +42,7 @@ fn prepared(number: u64) -> (Settings, Vec<u8>) {
     let mut draw = Draw::seed_from_u64(number);
     let pick = |names: &[Choice], at: u64| names[at as usize % names.len()].name.to_owned();
     let kinds = ftl::choices();
+    let schedulers = common::schedulers(false);
     loop {
         let mut settings = settings();
         settings.seed = draw.random();
@@ -83,7 +84,7 @@ fn prepared(number: u64) -> (Settings, Vec<u8>) {
         settings.ftl.background_flush = draw.random_bool(0.3);
         settings.ftl.power_safe = draw.random_bool(0.5);
         settings.device.queue_depth = draw.random_range(1..9);
-        settings.host.scheduler = ["noop", "map+"][draw.random_range(0..2)].into();
+        settings.host.scheduler = schedulers[draw.random_range(0..schedulers.len())].into();
         let kinds = [PreconditionKind::Steady, PreconditionKind::Steady, PreconditionKind::Mapped];
         settings.device.precondition = Precondition {
             kind: kinds[draw.random_range(0..3)],

@@ -10,7 +10,7 @@ mod hybrids;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::hybrid::merges::MergeKind;
 use ftlab_core::request::Mark;
-use hybrids::{Driver, KINDS, device};
+use hybrids::{Driver, device};
 
 const NONE: (u64, u64) = (0, 0);
 
@@ -184,7 +184,7 @@ fn a_victim_that_owns_the_sequential_block() {
 /// merge everywhere but a CSM under coop on FAST." The first write of a block goes to log blocks too.
 #[test]
 fn a_block_overwritten_in_order() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         for at_once in [true, false] {
             let mut driver = laid(kind, 4);
             if at_once {
@@ -211,7 +211,7 @@ fn a_block_overwritten_in_order() {
 /// Random writes over one block under COOP cause no full merge.
 #[test]
 fn random_writes_over_one_block_under_coop() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut driver = Driver::new(&device(kind, 8, 20, 2));
         driver.lay(0..160);
         let mut state = 88_172_645_463_325_252u64;
@@ -293,7 +293,7 @@ fn cooperative_merges_clear_a_victim() {
 /// Algorithm 1's edges: what ends an issue early, and what changes nothing.
 #[test]
 fn edges_of_a_cooperative_merge() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut driver = laid(kind, 3);
         driver.complete(3);
         driver.issue(3);
@@ -361,7 +361,7 @@ fn a_merge_of_the_block_under_way_is_its_completion() {
 #[test]
 fn padded_switch_merges() {
     let pad = Mark { pad: true, ..Mark::default() };
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut driver = laid(kind, 3);
         driver.marked(8, 1, pad);
         driver.write(9, 2);

@@ -16,7 +16,6 @@ use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash
 use ftlab_core::sim::{Completion, Prepared, run_clients};
 use ftlab_core::workload::{Op, Record};
 use hybrid_devices::device;
-use hybrids::KINDS;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
@@ -49,7 +48,7 @@ fn count() -> u64 {
 
 #[test]
 fn what_was_durable_is_there() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let summary =
             cuts(&small(kind), count(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         println!("{kind}: {summary:#?}");
@@ -64,7 +63,7 @@ fn what_was_durable_is_there() {
 /// Planes of dies that overlap, suspend and pass each other.
 #[test]
 fn dies_side_by_side() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut settings = small(kind);
         (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
         settings.flash.parallel = Parallel {
@@ -88,7 +87,7 @@ fn dies_side_by_side() {
 /// Cooperative switch merges, padding and whole-block issues are under way at the cuts.
 #[test]
 fn every_scheduler_by_flash_blocks() {
-    for (seed, scheduler) in ["irbw", "padding", "coop"].into_iter().enumerate() {
+    for (seed, scheduler) in common::schedulers(true).into_iter().enumerate() {
         for (kind, depth) in [("bast", 1), ("bast", 12), ("fast", 1), ("fast", 12)] {
             let mut settings = small(kind);
             settings.host.scheduler = scheduler.into();
@@ -104,7 +103,7 @@ fn every_scheduler_by_flash_blocks() {
 #[test]
 fn broken_recovery_is_noticed() {
     for flaw in [Flaw::SkipScan, Flaw::IgnoreOrder, Flaw::ForgetTrims, Flaw::TrustMerges] {
-        for kind in KINDS {
+        for kind in common::hybrids() {
             let outcome = cuts(&small(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
         }
@@ -152,7 +151,7 @@ fn requests_of(kind: Kind, settings: &Settings) -> Vec<Record> {
 #[test]
 fn every_benchmark_under_every_policy() {
     for bench in [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench] {
-        for kind in KINDS {
+        for kind in common::hybrids() {
             let mut settings = settings();
             settings.ftl.kind = kind.into();
             settings.flash.blocks_per_plane = 72;
@@ -194,7 +193,7 @@ proptest! {
     fn any_device(
         mut settings in device(),
         scheduler in prop::sample::select(vec!["noop", "irbw", "padding", "coop", "coop"]),
-        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        device_scheduler in prop::sample::select(common::device_schedulers()),
         (depth, queue, merge, rmw) in (1u32..20, 1u32..30, any::<bool>(), any::<bool>()),
         seed in 0u64..1 << 32,
     ) {

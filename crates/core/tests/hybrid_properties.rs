@@ -18,7 +18,7 @@ use ftlab_core::settings::{Endurance, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use hybrid_devices::device;
-use hybrids::{Driver, KINDS};
+use hybrids::Driver;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use reference::Model;
@@ -185,8 +185,8 @@ proptest! {
     #[test]
     fn the_whole_stack_and_saved_states(
         settings in device(),
-        scheduler in prop::sample::select(vec!["noop", "row", "amphibian", "hp", "rb", "map", "map+"]),
-        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        scheduler in prop::sample::select(common::schedulers(false)),
+        device_scheduler in prop::sample::select(common::device_schedulers()),
         (kind, share_ppm, depth, transfer, rmw) in
             (0usize..4, 1u64..=1_000_000, 1u32..12, 0u64..3, any::<bool>()),
         steps in proptest::collection::vec((0u8..10, any::<u32>(), 1u64..9000, 0u64..2_000_000), 1..200),
@@ -239,7 +239,7 @@ proptest! {
 /// acknowledged, and refuses the rest. Everything is verified after every request.
 #[test]
 fn a_worn_out_device_turns_read_only() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let mut settings = hybrids::device(kind, 4, 60, 8);
         settings.flash.endurance = Endurance::Cycles(6);
         settings.ftl.spare_blocks = 5;
@@ -281,7 +281,7 @@ fn a_different_model_disagrees() {
 /// The same configuration gives the same bytes.
 #[test]
 fn two_runs_are_equal() {
-    for kind in KINDS {
+    for kind in common::hybrids() {
         let settings = hybrids::device(kind, 8, 60, 5);
         let trace: Vec<_> = (0..5000u64)
             .map(|n| common::pages(n * 100_000, Op::Write, 4096, n * 7919 % 470, 1 + n % 9))

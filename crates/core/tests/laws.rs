@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{checked, pages, settings};
+use common::{all_ftls, checked, page_mapped, pages, schedulers, settings};
+use ftlab_core::ftl::gathers;
 use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::metrics::Report;
@@ -11,8 +12,6 @@ use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-const SCHEDULERS: [&str; 7] = ["noop", "row", "amphibian", "hp", "rb", "map", "map+"];
 
 /// Bursts of reads and writes of one to six pages over the first `lpns` pages.
 fn bursts(seed: u64, requests: u64, lpns: u64) -> Vec<Record> {
@@ -33,7 +32,7 @@ fn small(kind: &str, chips: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
     settings.ftl.mapping_cache_bytes = Some(16 << 10);
-    if matches!(kind, "minipage" | "msftl") {
+    if gathers(&settings) {
         settings.ftl.mapping_cache_bytes = None;
         settings.ftl.flush_bytes = Some(128 << 10);
     }
@@ -49,8 +48,8 @@ fn small(kind: &str, chips: u32) -> Settings {
 
 #[test]
 fn every_request_completes_once_and_latency_is_wait_plus_access() {
-    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl", "bast", "fast"] {
-        for scheduler in SCHEDULERS {
+    for kind in all_ftls() {
+        for scheduler in schedulers(false) {
             for (chips, depth, transfer_ps, device) in [
                 (1, 1, 0, "noop"),
                 (4, 8, 0, "noop"),
@@ -120,7 +119,7 @@ fn sequential_overwrites(settings: &Settings, passes: u64) -> Report {
 
 #[test]
 fn sequential_overwrite_moves_no_user_data() {
-    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl"] {
+    for kind in page_mapped() {
         for (chips, blocks, withheld) in [(1, 64, 70_000), (4, 64, 70_000), (3, 100, 100_000)] {
             let mut settings = small(kind, chips);
             settings.flash.blocks_per_plane = blocks;
@@ -228,7 +227,7 @@ fn arrivals_beyond_the_clock_are_refused() {
 /// request (the device is below check mode's limit for that).
 #[test]
 fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
-    for kind in ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl"] {
+    for kind in page_mapped() {
         for (chips, depth) in [(1, 1), (2, 4)] {
             let mut settings = small(kind, chips);
             if settings.ftl.flush_bytes.is_none() {

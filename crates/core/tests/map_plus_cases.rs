@@ -114,7 +114,7 @@ fn a_miss_costs_what_equation_2_says() {
 /// A cache as large as the map equals the full page map once warm, to the nanosecond.
 #[test]
 fn a_cache_as_large_as_the_map_equals_the_page_map() {
-    for scheduler in ["noop", "row", "amphibian", "hp", "rb", "map", "map+"] {
+    for scheduler in common::schedulers(false) {
         let mut dftl = with_scheduler(settings(), scheduler);
         dftl.ftl.mapping_cache_bytes = Some(dftl.user_pages() * 8);
         dftl.host.deadline_ns = Some(10_000_000);

@@ -113,7 +113,7 @@ proptest! {
         depth in prop_oneof![1u32..8, Just(128)],
         deadline in prop::option::of(0u64..3_000_000),
         closed in any::<bool>(),
-        kind in prop::sample::select(&["page", "dftl", "tpftl", "bast"][..]),
+        kind in prop::sample::select(common::all_ftls()),
     ) {
         let mut time_ns = 0;
         let trace: Vec<_> = requests.iter().map(|&(what, at, size, gap)| {

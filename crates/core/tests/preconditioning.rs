@@ -152,7 +152,7 @@ fn uniform(settings: &Settings, count: usize) -> Vec<Record> {
 /// is far from it.
 #[test]
 fn a_steady_device_stays_as_it_is() {
-    for kind in ["page", "dftl", "cdftl", "tpftl"] {
+    for kind in common::by_eviction() {
         let settings = steady(kind, 20_000, 100);
         let trace = uniform(&settings, 4 * settings.user_pages() as usize);
         let ready = prepared(&settings);

@@ -8,7 +8,7 @@ mod devices;
 use std::collections::HashMap;
 
 use common::settings;
-use devices::{POLICIES, device};
+use devices::device;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
@@ -20,13 +20,6 @@ use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-
-/// Every registered policy is tried, with wear levelling off and at low thresholds.
-#[test]
-fn the_policies_are_all_there_are() {
-    let names: Vec<_> = ftlab_core::ftl::gc::choices().iter().map(|choice| choice.name).collect();
-    assert_eq!(names, POLICIES);
-}
 
 /// Drives an FTL directly: version of every LPN by a plain map.
 struct Oracle {
@@ -143,8 +136,8 @@ proptest! {
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(),
-        scheduler in prop::sample::select(vec!["noop", "row", "amphibian", "hp", "rb", "map", "map+"]),
-        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        scheduler in prop::sample::select(common::schedulers(false)),
+        device_scheduler in prop::sample::select(common::device_schedulers()),
         max_passed in prop::sample::select(vec![0u32, 3, 128, u32::MAX]),
         awareness in prop::sample::select(vec![
             AwarenessKind::Full, AwarenessKind::Polled, AwarenessKind::Lru, AwarenessKind::None

@@ -165,7 +165,7 @@ fn a_log_block_in_order_stays_so() {
 /// What was laid before time 0 is on the media page by page, and later writes have higher numbers.
 #[test]
 fn what_was_laid_is_engraved() {
-    for kind in hybrids::KINDS {
+    for kind in common::hybrids() {
         let mut settings = hybrids::device(kind, 6, 20, 5);
         settings.ftl.power_safe = true;
         let mut driver = Driver::new(&settings);

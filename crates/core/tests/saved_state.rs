@@ -7,7 +7,7 @@ mod devices;
 use std::io::Read;
 
 use common::settings;
-use devices::{POLICIES, device};
+use devices::device;
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::settings::{Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{FORMAT, Identity, Prepared, StateError, run_prepared};
@@ -91,7 +91,7 @@ proptest! {
 fn every_policy_goes_on_where_it_was() {
     let steps: Vec<_> =
         (0..600u32).map(|n| (4 + (n % 3) as u8, n.wrapping_mul(2_654_435_761), 2048)).collect();
-    for gc in POLICIES {
+    for gc in common::victim_policies() {
         for wear_threshold in [None, Some(2)] {
             let mut settings = filled("dftl");
             settings.ftl.gc = gc.into();
@@ -137,7 +137,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
 /// Every byte of a state changed, and the state cut at every length: always an error in words.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
-    for kind in ["page", "dftl", "cdftl", "tpftl", "msftl", "bast", "fast"] {
+    for kind in common::all_ftls() {
         let (settings, bytes) = state(kind);
         assert!(load(&settings, &bytes, true).is_ok());
         for at in 0..bytes.len() {
@@ -270,7 +270,7 @@ fn golden() {
         })
     };
     let kinds = ["page", "dftl", "cdftl", "tpftl", "msftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
-    let policies = POLICIES.map(|gc| {
+    let policies = ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"].map(|gc| {
         let mut settings = filled("dftl");
         settings.ftl.gc = gc.into();
         settings.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });

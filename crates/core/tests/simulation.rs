@@ -140,7 +140,7 @@ fn with_options(
     mut settings: Settings,
     (scheduler, depth, deadline, limit, own): (usize, u32, Option<u64>, Option<u64>, u8),
 ) -> Settings {
-    let hybrid = hybrids::KINDS.contains(&settings.ftl.kind.as_str());
+    let hybrid = ftlab_core::ftl::is_hybrid(&settings);
     let scheduler = sched::choices()[scheduler].name;
     if scheduler != "padding" || hybrid {
         settings.host.scheduler = scheduler.into();
@@ -269,7 +269,7 @@ fn an_idle_device_works_on_when_time_moves_on() {
 
 #[test]
 fn a_cut_keeps_what_was_flushed() {
-    for kind in ["page", "dftl", "tpftl", "msftl", "bast", "fast"] {
+    for kind in common::all_ftls() {
         let mut settings = settings();
         settings.ftl.kind = kind.into();
         settings.ftl.power_safe = true;

@@ -32,7 +32,7 @@ fn device(kind: &str) -> Settings {
 /// cached in a list is what is told one by one, and no more than fits.
 #[test]
 fn cached_mappings_are_listed() {
-    for kind in ["page", "dftl", "cdftl", "tpftl", "msftl"] {
+    for kind in common::page_mapped() {
         let settings = device(kind);
         let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
         let mut work = Work::new(timing, 1);
@@ -48,9 +48,8 @@ fn cached_mappings_are_listed() {
             assert!(listed == cached, "{kind}: {} listed, {} cached", listed.len(), cached.len());
             most = most.max(cached.len());
         }
-        assert_eq!(ftl.map_complete(), kind == "page", "{kind}");
         let capacity = ftl.cache_capacity();
-        assert_eq!(capacity.is_some(), kind != "page", "{kind}");
+        assert_eq!(capacity.is_some(), !ftl.map_complete(), "{kind}");
         assert!(capacity.is_none_or(|most_ever| most <= most_ever as usize && most > 50), "{kind}: {most}");
     }
 }
@@ -58,7 +57,7 @@ fn cached_mappings_are_listed() {
 /// A worn-out hybrid FTL refuses writes and trims, and counts each.
 #[test]
 fn what_a_worn_hybrid_ftl_refuses_is_counted() {
-    for kind in hybrids::KINDS {
+    for kind in common::hybrids() {
         let mut settings = hybrids::device(kind, 4, 20, 5);
         settings.flash.endurance = Endurance::Cycles(3);
         let mut driver = Driver::new(&settings);
@@ -81,7 +80,7 @@ fn what_a_worn_hybrid_ftl_refuses_is_counted() {
 /// A page that is covered in part is read before it is written where `ftl.partial_write` says so, and none else.
 #[test]
 fn hybrid_ftls_read_what_is_covered_in_part() {
-    for (kind, reads) in hybrids::KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+    for (kind, reads) in common::hybrids().into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
         let mut settings = hybrids::device(kind, 4, 20, 5);
         settings.ftl.partial_write = if reads { PartialWrite::Rmw } else { PartialWrite::Ignore };
         let mut driver = Driver::new(&settings);

@@ -97,9 +97,7 @@ fn check(name: &str, model: &Model, need: Need, window: usize, chosen: u32) -> R
 proptest! {
     #[test]
     fn choices_are_what_a_scan_finds(
-        name in prop::sample::select(vec![
-            "greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy",
-        ]),
+        name in prop::sample::select(common::victim_policies()),
         window in 1u32..14,
         steps in proptest::collection::vec((0u8..8, any::<u32>()), 1..400),
     ) {

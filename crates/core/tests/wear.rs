@@ -82,7 +82,7 @@ fn it_bounds_the_spread_and_is_charged() {
 #[test]
 fn it_levels_translation_blocks_with_the_data() {
     for (cache, reserve) in [(Some(1 << 10), 1), (None, 1), (Some(1 << 10), 3)] {
-        for kind in ["dftl", "cdftl", "tpftl"] {
+        for kind in common::demand_cached() {
             let mut settings = device(kind, "greedy", None);
             settings.ftl.mapping_cache_bytes = cache.map(|bytes: u64| bytes.max(8192));
             settings.ftl.gc_free_blocks = reserve;

@@ -57,7 +57,7 @@ fn blocks(report: &Report) {
 
 #[test]
 fn a_device_ages_to_read_only() {
-    for kind in ["page", "dftl", "cdftl", "tpftl"] {
+    for kind in common::by_eviction() {
         let mut spans = Vec::new();
         for spare in [0, 4] {
             let mut settings = ageing(kind, 30, spare);
@@ -261,7 +261,7 @@ fn contradictions_say_what_to_do() {
     let refused = check(&settings).unwrap_err();
     assert!(refused.key == "flash.endurance" && refused.message.contains("flash.pe_cycles"), "{refused}");
     // Regression: hybrid FTLs were not asked, and panicked.
-    for kind in ["bast", "fast"] {
+    for kind in common::hybrids() {
         settings.ftl.kind = kind.into();
         assert_eq!(check(&settings).unwrap_err().key, "flash.endurance", "{kind}");
     }
@@ -435,7 +435,7 @@ proptest! {
     fn a_run_goes_on_to_its_end(
         settings in mortal(),
         scheduler in prop::sample::select(vec!["noop", "row", "rb", "map+"]),
-        device_scheduler in prop::sample::select(vec!["noop", "piq", "vios"]),
+        device_scheduler in prop::sample::select(common::device_schedulers()),
         (depth, closed, flush) in (1u32..12, any::<bool>(), any::<bool>()),
         steps in proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..3_000_000), 100..300),
     ) {

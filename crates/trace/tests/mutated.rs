@@ -9,8 +9,9 @@ mod common;
 use common::campaign::campaign;
 use common::seeds::{JOBS, TABLES, TOMLS};
 use common::{Folder, drain};
-use ftlab_config::{Base, Override, Resolved, resolve};
+use ftlab_config::{Base, Override, Resolved, presets, resolve};
 use ftlab_core::files::clients::{Clients, fio};
+use ftlab_core::ftl;
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::sim::Prepared;
 use ftlab_trace::{Options, info, open, samples};
@@ -93,13 +94,13 @@ struct States(Vec<(Resolved, Vec<u8>)>);
 
 impl States {
     fn new() -> States {
-        let kinds = ["page", "dftl", "cdftl", "tpftl", "minipage", "msftl", "bast", "fast"];
-        States(kinds.iter().map(|kind| States::of(kind)).collect())
+        States(ftl::choices().iter().map(|kind| States::of(kind.name)).collect())
     }
 
     fn of(kind: &str) -> (Resolved, Vec<u8>) {
-        let preset =
-            if ["bast", "fast"].contains(&kind) { format!("coop-{kind}") } else { "map-plus".into() };
+        // A hybrid FTL has a preset of its own, with log blocks.
+        let own = format!("coop-{kind}");
+        let preset = if presets().iter().any(|preset| preset.name == own) { own } else { "map-plus".into() };
         let set =
             |key: &str, value: &str| Override { origin: key.into(), key: key.into(), value: value.into() };
         let mut sets = vec![

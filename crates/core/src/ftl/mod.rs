@@ -223,17 +223,17 @@ impl Ftl {
 }
 
 /// Whether the chosen FTL has a mapping cache over translation pages on flash.
-pub(crate) fn maps_on_flash(settings: &Settings) -> bool {
+pub fn maps_on_flash(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_ON_FLASH)
 }
 
 /// Whether the chosen FTL maps blocks.
-pub(crate) fn is_hybrid(settings: &Settings) -> bool {
+pub fn is_hybrid(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::IS_HYBRID)
 }
 
 /// Whether the chosen FTL gathers translation units into NAND pages.
-fn gathers(settings: &Settings) -> bool {
+pub fn gathers(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::gathers(settings))
 }
 

@@ -10,15 +10,7 @@ use ftlab_core::ftl::{check, map::tpftl};
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 
-use crate::common::settings;
-
-/// Registered FTLs; dftl twice, since it can flush its mappings by amount.
-pub const KINDS: [&str; 7] = ["page", "dftl", "cdftl", "tpftl", "dftl", "minipage", "msftl"];
-/// The first of those that flush by amount.
-const BY_AMOUNT: usize = 4;
-
-/// Registered victim policies.
-pub const POLICIES: [&str; 6] = ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"];
+use crate::common::{page_mapped_both_ways, set_ftl, settings, victim_policies};
 
 /// Blocks that age quickly.
 pub const AGEING: Variation = Variation {
@@ -63,9 +55,14 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
 
 /// A geometry, from roomy down to the least number of blocks that is accepted, and a policy.
 pub fn device() -> impl Strategy<Value = Settings> {
-    let policy = (0usize..6, 1u32..4, 1u32..8, prop_oneof![Just(None), (1u32..4).prop_map(Some)]);
+    let policy = (
+        prop::sample::select(victim_policies()),
+        1u32..4,
+        1u32..8,
+        prop_oneof![Just(None), (1u32..4).prop_map(Some)],
+    );
     (geometry(), policy).prop_map(|(mut settings, (gc, choices, window, wear))| {
-        settings.ftl.gc = POLICIES[gc].into();
+        settings.ftl.gc = gc.into();
         settings.ftl.victims.d_choices.draws = choices;
         settings.ftl.victims.windowed_greedy.window = window;
         // Wear levelling and the choice by speed exclude each other.
@@ -97,8 +94,12 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
 fn geometry() -> impl Strategy<Value = Settings> {
     let parts = (1u32..3, 1u32..3, parallel(), allocations(), any::<bool>());
     let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
-    let cache =
-        (0usize..KINDS.len(), prop_oneof![Just(0u64), 1u64..40, 40u64..400], any::<bool>(), any::<bool>());
+    let cache = (
+        prop::sample::select(page_mapped_both_ways()),
+        prop_oneof![Just(0u64), 1u64..40, 40u64..400],
+        any::<bool>(),
+        any::<bool>(),
+    );
     (geometry, cache, 1u32..3, any::<bool>(), parts).prop_filter_map(
         "needs more blocks",
         |(
@@ -109,7 +110,8 @@ fn geometry() -> impl Strategy<Value = Settings> {
             (dies, planes, parallel, allocation, plain),
         )| {
             let mut settings = settings();
-            settings.ftl.kind = KINDS[kind].into();
+            set_ftl(&mut settings, kind);
+            let flushes = settings.ftl.flush_bytes.take().is_some();
             settings.flash.channels = channels;
             settings.flash.chips_per_channel = ways;
             if !plain {
@@ -134,14 +136,14 @@ fn geometry() -> impl Strategy<Value = Settings> {
                     settings.device.scheduler = "vios".into();
                 }
             }
-            let least = match KINDS[kind] {
+            let least = match kind {
                 "cdftl" => settings.flash.page_bytes.into(),
                 "tpftl" => tpftl::NODE_BYTES + tpftl::ENTRY_BYTES,
                 _ => 0,
             };
             settings.ftl.mapping_cache_bytes =
                 (cache > 0).then(|| least + cache * u64::from(settings.ftl.entry_bytes));
-            if kind >= BY_AMOUNT {
+            if flushes {
                 by_amount(&mut settings, cache, slots, lru, batch);
             }
             settings.ftl.over_provisioning_ppm = 100_000 + spare * 10_000;

@@ -5,8 +5,7 @@ use ftlab_core::ftl::check;
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 
-use crate::common::settings;
-use crate::hybrids::KINDS;
+use crate::common::{hybrids, settings};
 
 const AGEING: Variation = Variation {
     growth_mean: 0.01,
@@ -22,12 +21,12 @@ const AGEING: Variation = Variation {
 
 /// A geometry, from roomy down to the least number of blocks and log blocks that is accepted.
 pub fn device() -> impl Strategy<Value = Settings> {
-    let geometry = (0usize..2, 1u32..4, 1u32..3, 1u32..9, 1u32..24, 0u64..40);
+    let geometry = (prop::sample::select(hybrids()), 1u32..4, 1u32..3, 1u32..9, 1u32..24, 0u64..40);
     (geometry, 0u64..30, 0u64..100, any::<bool>(), 1u32..3).prop_filter_map(
         "does not fit",
         |((kind, channels, ways, pages, blocks, spare), logs, threshold, vary, dies)| {
             let mut settings = settings();
-            settings.ftl.kind = KINDS[kind].into();
+            settings.ftl.kind = kind.into();
             settings.flash.channels = channels;
             settings.flash.chips_per_channel = ways;
             settings.flash.dies_per_chip = dies;

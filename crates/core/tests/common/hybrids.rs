@@ -10,9 +10,6 @@ use ftlab_core::settings::Settings;
 
 use crate::common::settings;
 
-/// The hybrid FTLs.
-pub const KINDS: [&str; 2] = ["bast", "fast"];
-
 /// One chip of so many blocks, of which the user has `user` and `logs` are log blocks.
 pub fn device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> Settings {
     let mut settings = settings();
