@@ -4,6 +4,8 @@
 use crate::error::{ConfigError, Text};
 use crate::input::read_text;
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
+use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use toml_parser::Source;
@@ -11,12 +13,16 @@ use toml_parser::lexer::TokenKind;
 
 /// Brackets in each other, at most.
 const MOST_NESTING: usize = 80;
+/// Characters of a key and of a text, at most: messages quote them.
+const MOST_KEY: usize = 200;
+const MOST_TEXT: usize = 10_000;
 
 /// Reads a TOML file; tables keep the order of the text, dates become texts. `what` says in messages what
 /// the file should be.
 ///
 /// # Errors
-/// If it cannot be read, is larger than 1 MiB, nested more than 80 deep, or no TOML; says in which line.
+/// If it cannot be read, is larger than 1 MiB, nested more than 80 deep, has a key of more than 200 characters
+/// or a text of more than 10,000, or is no TOML; says in which line.
 pub fn read_toml(path: &str, what: &str) -> Result<Value, ConfigError> {
     let source = Text::new(path, &read_text(path, what)?);
     check_nesting(&source)?;
@@ -51,8 +57,25 @@ pub(crate) fn check_nesting(source: &Text) -> Result<(), ConfigError> {
 }
 
 fn object(source: &Text, table: &DeTable<'_>) -> Result<Value, ConfigError> {
-    let entries = table.iter().map(|(name, value)| Ok((name.get_ref().to_string(), json(source, value)?)));
-    entries.collect::<Result<Map<_, _>, _>>().map(Value::Object)
+    let entry = |(name, value): (&Spanned<_>, _)| {
+        let key: &Cow<'_, str> = name.get_ref();
+        bounded(source, name.span(), "key", key, MOST_KEY)?;
+        Ok((key.to_string(), json(source, value)?))
+    };
+    table.iter().map(entry).collect::<Result<Map<_, _>, _>>().map(Value::Object)
+}
+
+fn bounded(
+    source: &Text,
+    span: Range<usize>,
+    what: &str,
+    text: &str,
+    most: usize,
+) -> Result<(), ConfigError> {
+    if text.chars().count() <= most {
+        return Ok(());
+    }
+    Err(ConfigError::in_text(source, span, &format!("a {what} of more than {most} characters"), &[]))
 }
 
 fn json(source: &Text, value: &Spanned<DeValue<'_>>) -> Result<Value, ConfigError> {
@@ -61,7 +84,10 @@ fn json(source: &Text, value: &Spanned<DeValue<'_>>) -> Result<Value, ConfigErro
         number.map(Value::Number).ok_or_else(fault)
     };
     match value.get_ref() {
-        DeValue::String(text) => Ok(Value::String(text.to_string())),
+        DeValue::String(text) => {
+            bounded(source, value.span(), "text", text, MOST_TEXT)?;
+            Ok(Value::String(text.to_string()))
+        }
         DeValue::Integer(digits) => {
             number(i64::from_str_radix(digits.as_str(), digits.radix()).ok().map(Number::from))
         }

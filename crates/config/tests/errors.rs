@@ -478,6 +478,11 @@ fn tables_of_no_configuration_keep_their_order_and_have_its_limits() {
         let error = read(format!("a = {number}").as_bytes()).unwrap_err();
         assert_eq!(error, "/a.toml:1: a number beyond what ftlab reads");
     }
+    // Regression: a message quoted a key of 20,000 characters.
+    let long = format!("[a]\n{} = 1", "i".repeat(201));
+    assert_eq!(read(long.as_bytes()).unwrap_err(), "/a.toml:2: a key of more than 200 characters");
+    let long = format!("a = 1\nb = \"{}\"", "i".repeat(10_001));
+    assert_eq!(read(long.as_bytes()).unwrap_err(), "/a.toml:2: a text of more than 10000 characters");
     assert_eq!(read(b"\xff").unwrap_err(), "/a.toml:1: not UTF-8 text (byte 0xff), so no targets file");
     let error = ftlab_config::read_toml("/dev/zero", "targets file").unwrap_err();
     assert_eq!(error.headline(), "/dev/zero: larger than 1MiB, so no targets file");
