@@ -53,6 +53,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 """Every command that writes files, with all kinds of them."""
 
+STARTS = ("Fatal Python error: init_import_site", "Could not import runpy module")
+"""What the interpreter says of a signal before it has come to ftlab."""
+
 
 def whole(path: Path) -> None:
     """Fails where the file is not all of what it should be."""
@@ -178,8 +181,8 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
         # It says where it is.
         process.send_signal(signal.SIGABRT)
         raise AssertionError(f"it goes on after {number!r}: {process.communicate()[1]}") from None
-    if "Fatal Python error: init_import_site" in said:
-        return ""  # The interpreter's own start was interrupted.
+    if any(start in said for start in STARTS):
+        return ""
     # -number: before ftlab has begun, or while it only looks at a trace.
     assert process.returncode in (0, 128 + number, -number), (process.returncode, said)
     if process.returncode == 128 + number:
