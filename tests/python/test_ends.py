@@ -53,7 +53,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 """Every command that writes files, with all kinds of them."""
 
-STARTS = ("Fatal Python error: init_import_site", "Could not import runpy module")
+STARTS = ("Fatal Python error: init_", "Could not import runpy module")
 """What the interpreter says of a signal before it has come to ftlab."""
 
 
