@@ -94,6 +94,7 @@ pins: $(VENV)/.built
 # Each test of crash.rs and hybrid_crash.rs cuts so many times per FTL and device.
 crash: | require-cargo
 	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash --test hybrid_crash -- --nocapture
+	FTLAB_CUTS=10000 cargo test --locked --package ftlab-files --test crash -- --nocapture
 
 # N=0: all of them, for days; a run that is stopped goes on.
 N ?= 200

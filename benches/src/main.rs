@@ -122,7 +122,7 @@ fn settings<'a>(name: &str, keys: impl IntoIterator<Item = &'a (&'a str, &'a str
     };
     let overrides: Vec<_> = COMMON.iter().chain(keys).map(set).collect();
     match resolve(Base::Preset("map-plus"), &overrides) {
-        Ok(resolved) => resolved.settings,
+        Ok(resolved) => resolved.settings.below,
         Err(error) => panic!("{error}"),
     }
 }

@@ -111,7 +111,7 @@ fn settings(ftl: &Ftl) -> Settings {
     };
     let overrides: Vec<_> = own.iter().chain(ftl.keys).map(set).collect();
     match resolve(Base::Preset("msftl"), &overrides) {
-        Ok(resolved) => resolved.settings,
+        Ok(resolved) => resolved.settings.below,
         Err(error) => panic!("{error}"),
     }
 }

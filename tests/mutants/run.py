@@ -1,6 +1,6 @@
-"""Runs the core's tests against mutants of it: `make mutants`.
+"""Runs the tests of core and file host against mutants of both: `make mutants`.
 
-A copy of the workspace below OUT gets a switch around each place of the core that can be mutated
+A copy of the workspace below OUT gets a switch around each place of the two that can be mutated
 (ftlab-mutants, beside this), and is built once. One run of every test by itself says which mutants it
 reaches and how long it takes. Then each mutant of the sample is switched on for the tests that reach it,
 the quickest first, until one fails: it is caught. A mutant that survives needs a reason in
@@ -39,7 +39,8 @@ LEAST_SHARE = 0.95
 MEMORY_BYTES = 6 << 30
 # Tests that read or build the source, which the switches would change.
 OF_THE_SOURCE = {"tidy", "adding_a_scheduler"}
-PACKAGES = ["core", "config"]
+MUTATED = ["core", "files"]
+PACKAGES = [*MUTATED, "config"]
 # The workspace, and what its tests read.
 COPIED = ["Cargo.toml", "Cargo.lock", "crates", "benches", "tests/mutants", "traces", "workloads", "docs"]
 
@@ -117,7 +118,7 @@ def spans(message: Record) -> list[Record]:
 def blame(mutants: list[Record], error: Record) -> set[int]:
     """The numbers of the mutants that an error is about: the branch it is in, else the switch around."""
     for span in spans(error):
-        file = span["file_name"].removeprefix("crates/core/src/")
+        file = span["file_name"].removeprefix("crates/")
         at = span["byte_start"]
         for part in ["branch", "whole"]:
             around = [
@@ -136,7 +137,7 @@ def generate(out: Path, chosen: set[int]) -> list[Record]:
     numbers = out / "chosen.txt"
     numbers.write_text("".join(f"{number}\n" for number in sorted(chosen)))
     command = ["cargo", "run", "--quiet", "--locked", "--package", "ftlab-mutants", "--"]
-    command += [str(out / "source"), str(out / "tree/crates/core/src"), str(numbers)]
+    command += [str(out / "source"), str(out / "tree/crates"), str(numbers)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     found: list[Record] = json.loads(done.stdout)
     return found
@@ -164,13 +165,14 @@ def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tup
     copy_tree(tree)
     # The generator reads what was copied, whatever is edited meanwhile.
     shutil.rmtree(out / "source", ignore_errors=True)
-    shutil.copytree(tree / "crates/core/src", out / "source")
+    for crate in MUTATED:
+        shutil.copytree(tree / "crates" / crate / "src", out / "source" / crate / "src")
     mutants = named(generate(out, set()))
     broken: set[int] = set()
     while True:
         sample = choose([mutant for mutant in mutants if mutant.number not in broken])
         found = generate(out, {mutant.number for mutant in sample})
-        code, messages = cargo(tree, "check", "--package", "ftlab-core", "--lib", "--profile", "test")
+        code, messages = cargo(tree, "check", "--package", "ftlab-files", "--profile", "test")
         if code == 0:
             return len(mutants) - len(broken), sample
         errors = [at["message"] for at in messages if at["reason"] == "compiler-message"]

@@ -1,7 +1,7 @@
 //! The key table in the shapes the front asks for.
 
 use ftlab_core::config::Key;
-use ftlab_core::settings;
+use ftlab_files::settings;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 

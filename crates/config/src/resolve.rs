@@ -6,7 +6,8 @@ use crate::error::{ConfigError, Text, clean};
 use crate::value::{self, Literal};
 use crate::{presets, suggest};
 use ftlab_core::config::{Contradiction, Value, Values};
-use ftlab_core::settings::{Settings, shapes_state};
+use ftlab_core::settings::shapes_state;
+use ftlab_files::settings::Settings;
 use std::collections::BTreeMap;
 
 /// What a configuration starts from.

@@ -3,7 +3,7 @@
 use ftlab_config::{Base, ConfigError, Override, resolve};
 use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
 use ftlab_core::config::{Key, Kind, SizeMix, Value};
-use ftlab_core::settings::all;
+use ftlab_files::settings::all;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,8 @@
 use ftlab_config::{Base, Override, Resolved, presets, resolve};
 use ftlab_core::config::{Kind, Value};
 use ftlab_core::ftl::map::dftl::Replacement;
-use ftlab_core::settings::{OutOfRange, Precondition, Replay, all};
+use ftlab_core::settings::{OutOfRange, Precondition, Replay};
+use ftlab_files::settings::all;
 
 fn of_text(text: &str) -> Resolved {
     resolve(Base::Text { name: "c.toml", text }, &[]).unwrap_or_else(|error| panic!("{error}"))

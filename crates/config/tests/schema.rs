@@ -4,7 +4,7 @@
 //! Python tests check it with a full validator.
 
 use ftlab_config::{Base, components, presets, reference_markdown, resolve, schema};
-use ftlab_core::settings::all;
+use ftlab_files::settings::all;
 use regex_lite::Regex;
 use serde_json::{Value as Json, json};
 

@@ -1,6 +1,6 @@
 //! The simulated stack of ftlab, from a block request down to NAND pages.
 //!
-//! Data flows one way: [`workload`] or [`files`] -> [`host`] (I/O scheduler) -> [`device`]
+//! Data flows one way: [`workload`] -> [`host`] (I/O scheduler) -> [`device`]
 //! (queue and array) -> [`ftl`] -> [`flash`]; [`sim`] is the one loop that passes
 //! requests on and owns the clock, [`metrics`] gathers what it reports.
 //! [`config`] is how settings are declared, [`settings`] gathers those of all parts.
@@ -10,7 +10,6 @@
 pub mod clock;
 pub mod config;
 pub mod device;
-pub mod files;
 pub mod flash;
 pub mod ftl;
 pub mod host;

@@ -1,10 +1,10 @@
-//! All settings of a run: what the parts declare, gathered, and checked against each other.
+//! The settings of the stack: what the parts declare, gathered, and checked against each other.
 
-use crate::config::{Contradiction, Key, Section, Values, over, section};
-use crate::files::settings as files;
+use crate::config::section::keys;
+use crate::config::{Contradiction, Values, over, section};
+use crate::host::settings as host;
 
 pub use crate::device::settings::{Device, Precondition, PreconditionKind, WriteOrder};
-pub use crate::files::settings::Files;
 pub use crate::flash::{Endurance, Flash};
 pub use crate::ftl::background::GcBackground;
 pub use crate::ftl::settings::Ftl;
@@ -13,36 +13,30 @@ pub use crate::metrics::Results;
 pub use crate::workload::settings::{Arrival, BurstOps, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 section! {
-    /// Everything that a run reads. Each floor's settings are a field of those above, and reached through
-    /// them: a function takes those of its own floor.
+    /// What the stack reads, from the block layer down. Each floor's settings are a field of those above, and
+    /// reached through them: a function takes those of its own floor.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
-        /// The file host's, and all below.
-        below: files::Settings;
+        /// The host's, and all below.
+        below: host::Settings;
         /// What the result holds.
         results: Results;
     }
 }
 
-over!(Settings, below: files::Settings);
+over!(Settings, below: host::Settings);
 
 impl Settings {
-    /// Reads the typed settings out of complete, individually checked values.
+    /// Checks the parts against each other; `values` are those that the settings were read from.
     ///
     /// # Errors
     /// [`Contradiction`] where values do not fit together.
-    ///
-    /// # Panics
-    /// If a key with a default is missing from `values` or holds another kind's value.
-    pub fn from_values(values: &Values) -> Result<Settings, Contradiction> {
-        let settings = Settings::read(values);
-        crate::ftl::check::geometry(&settings)?;
-        crate::host::check::check(&settings, values)?;
-        files::check(&settings)?;
-        crate::device::sched::check(&settings)?;
-        crate::flash::variation::check(&settings.flash)?;
-        crate::ftl::check(&settings)?;
-        Ok(settings)
+    pub fn check(&self, values: &Values) -> Result<(), Contradiction> {
+        crate::ftl::check::geometry(self)?;
+        crate::host::check::check(self, values)?;
+        crate::device::sched::check(self)?;
+        crate::flash::variation::check(&self.flash)?;
+        crate::ftl::check(self)
     }
 
     /// Keys that the chosen parts ignore, each with the reason.
@@ -51,19 +45,10 @@ impl Settings {
     }
 }
 
-/// Every key of this build.
-pub fn all() -> Vec<Key> {
-    crate::config::section::keys::<Settings>()
-}
-
 /// Whether the state of the flash at time 0 depends on a key, so that a saved state is that of its
 /// value alone. A key of `[ftl]` or `[flash]` does unless its declaration says that it does not.
 pub fn shapes_state(path: &str) -> bool {
     let device = path == "seed" || path.starts_with("device.precondition");
     let shape = path.starts_with("ftl.") || path.starts_with("flash.");
-    device || (shape && all().iter().any(|key| key.path == path && key.in_state))
+    device || (shape && keys::<Settings>().iter().any(|key| key.path == path && key.in_state))
 }
-
-#[cfg(test)]
-#[path = "settings_tests.rs"]
-mod tests;

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::{Value, Values};
+use ftlab_core::config::{Section, Value, Values};
 use ftlab_core::flash::variation::{Speeds, Variation};
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::Completion;
@@ -395,7 +395,7 @@ fn impossible_settings_are_refused() {
     let with = |changes: &[(&'static str, Value)]| {
         let mut values = defaults.clone();
         values.extend(changes.iter().cloned());
-        Settings::from_values(&values).map_err(|error| error.to_string())
+        Settings::read(&values).check(&values).map_err(|error| error.to_string())
     };
     let text = |text: &str| Value::Text(text.into());
     let vios = ("device.scheduler", text("vios"));

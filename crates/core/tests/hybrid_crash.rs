@@ -7,14 +7,11 @@ mod hybrid_devices;
 mod hybrids;
 
 use common::settings;
-use ftlab_core::files::clients::{Clients, Kind, Parameters};
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::PartialWrite;
-use ftlab_core::settings::{Files, Settings};
+use ftlab_core::settings::Settings;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
-use ftlab_core::sim::{Completion, Prepared, run_clients};
-use ftlab_core::workload::{Op, Record};
 use hybrid_devices::device;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -106,76 +103,6 @@ fn broken_recovery_is_noticed() {
         for kind in common::hybrids() {
             let outcome = cuts(&small(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
-        }
-    }
-}
-
-/// A benchmark of the paper, small, as it comes down to the block layer of a phone of 16 MiB: its requests.
-fn requests_of(kind: Kind, settings: &Settings) -> Vec<Record> {
-    let mut settings = settings.clone();
-    settings.files = Files { page_cache_bytes: 512 << 20, discard: true, ..Files::default() };
-    let paper = Parameters::of(kind);
-    let second_ns = 1_000_000_000;
-    settings.files.benchmark = Some(match kind {
-        Kind::PostMark => Parameters { files: 16, transactions: 64, runs: 1, ..paper },
-        Kind::SysBench => Parameters { file_size: 2 << 20, requests: 1000, ageing_ns: second_ns, ..paper },
-        Kind::FileBench => {
-            Parameters { file_size: 4 << 20, duration_ns: second_ns, runs: 1, sync_every: 1 << 20, ..paper }
-        }
-        Kind::DBench => Parameters {
-            clients: 3,
-            files: 10,
-            file_size: 1 << 20,
-            duration_ns: 2 * second_ns,
-            ageing_ns: second_ns,
-            ..paper
-        },
-    });
-    let clients = Clients::of_benchmark(&settings).unwrap();
-    let mut log = common::Log::default();
-    let prepared = Prepared::new(&settings, &mut (), false).unwrap();
-    run_clients(&settings, prepared, clients, &mut log).expect("a sound run");
-    log.0.sort_by_key(|done| (done.dispatch_ns, done.id));
-    let record = |done: &Completion| Record {
-        time_ns: done.dispatch_ns,
-        op: done.op,
-        offset: done.offset,
-        size: done.size,
-        line: 0,
-        flags: 0,
-    };
-    log.0.iter().map(record).collect()
-}
-
-/// The requests of every benchmark, its barriers and discards among them, under every policy.
-#[test]
-fn every_benchmark_under_every_policy() {
-    for bench in [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench] {
-        for kind in common::hybrids() {
-            let mut settings = settings();
-            settings.ftl.kind = kind.into();
-            settings.flash.blocks_per_plane = 72;
-            settings.ftl.over_provisioning_ppm = 150_000;
-            settings.ftl.log_blocks_ppm = 100_000;
-            settings.device.queue_depth = 4;
-            let records = requests_of(bench, &settings);
-            assert!(records.iter().any(|record| record.op == Op::Flush), "{}", bench.name());
-            for scheduler in ["noop", "irbw", "padding", "coop"] {
-                settings.host.scheduler = scheduler.into();
-                let options = Options {
-                    cuts: Cuts::Random { count: count() / 20, mean: 500 },
-                    seed: 5,
-                    flaw: Flaw::None,
-                };
-                let mut reopen = || {
-                    Ok(Box::new(records.clone().into_iter()) as Box<dyn ftlab_core::workload::Source + Send>)
-                };
-                let outcome = crash(&settings, &mut reopen, &options, &mut |_| true);
-                let summary =
-                    outcome.unwrap_or_else(|fault| panic!("{} {kind} {scheduler}: {fault}", bench.name()));
-                println!("{} {kind} {scheduler}: {summary:?}", bench.name());
-                assert!(summary.durable_writes > 0 && summary.torn_programs > 0, "{kind}: {summary:?}");
-            }
         }
     }
 }

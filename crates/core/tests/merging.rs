@@ -3,12 +3,10 @@
 
 mod common;
 
-use common::{Log, checked, pages, settings};
-use ftlab_core::files::clients::{Clients, FileOp, Step};
+use common::{checked, pages, settings};
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::host::sched;
-use ftlab_core::settings::{Files, Settings};
-use ftlab_core::sim::{Prepared, run_clients};
+use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -142,26 +140,5 @@ proptest! {
             prop_assert!(log.len() <= trace.len());
             prop_assert_eq!(report.trace.bytes_written, written);
         }
-    }
-}
-
-/// Each page of a page cache's is a block I/O of its own: what merged is pages less requests.
-#[test]
-fn requests_that_merged_are_counted() {
-    for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {
-        let mut settings = settings();
-        settings.files = Files { page_cache_bytes: 1 << 20, ..Files::default() };
-        settings.host.merge_limit = limit;
-        let write = FileOp::Write { file: 0, offset: 0, size: 4 * PAGE };
-        // Four pages of data; descriptor and five changed blocks; the commit block.
-        let script = [FileOp::Create(0), write, FileOp::Fsync(0)].map(Step::Do);
-        let prepared = Prepared::new(&settings, &mut (), true).unwrap();
-        let mut log = Log::default();
-        let clients = Clients::scripts(vec![script.into()]);
-        let report = run_clients(&settings, prepared, clients, &mut log).expect("every invariant holds");
-        let writes: Vec<u64> =
-            log.0.iter().filter(|done| done.op == Op::Write).map(|done| done.size / PAGE).collect();
-        assert_eq!(report.file_system.unwrap().merged_requests, expected, "{writes:?}");
-        assert_eq!(writes.iter().sum::<u64>() - writes.len() as u64, expected);
     }
 }

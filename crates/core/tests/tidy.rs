@@ -15,14 +15,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ftl", &["config", "flash", "request", "util"]),
     ("device", &["clock", "config", "flash", "ftl", "request", "util", "workload"]),
     ("metrics", &["config", "device", "flash", "ftl", "request", "util", "workload"]),
-    ("host", &["clock", "config", "device", "ftl", "request", "util", "workload"]),
-    ("files", &["clock", "config", "flash", "ftl", "host", "metrics", "request", "util", "workload"]),
-    ("settings", &["config", "device", "files", "flash", "ftl", "host", "metrics", "workload"]),
+    ("host", &["clock", "config", "device", "ftl", "metrics", "request", "util", "workload"]),
+    ("settings", &["config", "device", "flash", "ftl", "host", "metrics", "workload"]),
     (
         "sim",
         &[
-            "clock", "config", "device", "files", "flash", "ftl", "host", "metrics", "request", "settings",
-            "util", "workload",
+            "clock", "config", "device", "flash", "ftl", "host", "metrics", "request", "settings", "util",
+            "workload",
         ],
     ),
 ];

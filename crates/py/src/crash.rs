@@ -1,8 +1,8 @@
 //! Power cuts, started from Python.
 
-use ftlab_core::settings::Settings;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash as cut_power};
 use ftlab_core::workload::{Source, SourceError};
+use ftlab_files::settings::Settings;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

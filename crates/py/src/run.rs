@@ -113,7 +113,7 @@ pub fn run(
             state::save(resolved, &prepared, path)?;
         }
         let outcome = match (clients, &mut source) {
-            (Some(clients), _) => sim::run_clients(settings, prepared, clients, &mut watch),
+            (Some(clients), _) => ftlab_files::run(settings, prepared, clients, &mut watch),
             (None, Some(source)) => sim::run_prepared(settings, prepared, &mut **source, &mut watch),
             (None, None) => unreachable!("one of the two was opened"),
         };

@@ -14,12 +14,12 @@ use std::time::Duration;
 use common::campaign::campaign;
 use ftlab_config::{Base, Override, Resolved, presets, resolve, schema};
 use ftlab_core::Simulation;
-use ftlab_core::files::clients::{Clients, fio};
 use ftlab_core::metrics::Preconditioning;
 use ftlab_core::settings::Replay;
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Summary, crash};
-use ftlab_core::sim::{Activity, Completion, Observer, Prepared, RunError, run_clients, run_prepared};
+use ftlab_core::sim::{Activity, Completion, Observer, Prepared, RunError, run_prepared};
 use ftlab_core::workload::{Generator, Op, Record, Source, SourceError};
+use ftlab_files::clients::{Clients, fio};
 use rand::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus as Draw;
 use serde_json::Value as Json;
@@ -308,11 +308,14 @@ impl Load {
         let report = match self {
             Load::Benchmark => {
                 let clients = Clients::of_benchmark(settings).expect("it is chosen");
-                run_clients(settings, prepared, clients, watch)
+                ftlab_files::run(settings, prepared, clients, watch)
             }
-            Load::Jobs(jobs) => {
-                run_clients(settings, prepared, Clients::of_jobs(jobs, settings).expect("they fit"), watch)
-            }
+            Load::Jobs(jobs) => ftlab_files::run(
+                settings,
+                prepared,
+                Clients::of_jobs(jobs, settings).expect("they fit"),
+                watch,
+            ),
             Load::Synthetic | Load::Records(_) => {
                 run_prepared(settings, prepared, &mut *self.source(resolved), watch)
             }

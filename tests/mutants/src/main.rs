@@ -1,9 +1,9 @@
-//! Puts switchable mutants into a copy of a crate's source: one build, and an environment variable says
-//! which of them is on.
+//! Puts switchable mutants into a copy of the source of core and what stands on it: one build, and an environment
+//! variable says which of them is on.
 //!
 //!     ftlab-mutants SOURCE COPY CHOSEN
 //!
-//! Reads every module below SOURCE and writes it below COPY with a switch around each place whose mutants
+//! Reads every module below SOURCE (core/src and files/src) and writes it below COPY with a switch around each place whose mutants
 //! are CHOSEN, a file of their numbers, one a line. The list of all mutants goes to stdout as JSON.
 //! `run.py` beside this does the rest.
 
@@ -51,10 +51,12 @@ fn run(source: &Path, copy: &Path, chosen: &Path) -> Result<Value, Box<dyn std::
         fs::write(copy.join(inside), text)?;
     }
     let switch = SWITCH.replace("COUNT", &(all.len() + 1).to_string());
-    let root = copy.join("lib.rs");
-    let text = fs::read_to_string(&root)?;
-    // What is wrong with a mutant is for the tests to find.
-    fs::write(root, format!("#![allow(arithmetic_overflow, unconditional_panic)]\n{text}{switch}"))?;
+    for (root, switch) in [("core", &*switch), ("files", "pub(crate) use ftlab_core::switched;\n")] {
+        let root = copy.join(root).join("src/lib.rs");
+        let text = fs::read_to_string(&root)?;
+        // What is wrong with a mutant is for the tests to find.
+        fs::write(root, format!("#![allow(arithmetic_overflow, unconditional_panic)]\n{text}{switch}"))?;
+    }
     let list = all.into_iter().map(|(file, at)| {
         json!({
             "file": file, "function": at.function, "what": at.what,

@@ -8,8 +8,8 @@ pub mod section;
 mod size_mix;
 pub mod units;
 
+pub use crate::{choice, over, section, switch};
 pub use section::Section;
-pub(crate) use section::{choice, over, section, switch};
 pub use size_mix::{MOST_SIZES, SizeMix};
 
 use std::collections::BTreeMap;

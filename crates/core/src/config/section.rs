@@ -42,6 +42,28 @@ impl Section for () {
     fn read(_values: &Values) {}
 }
 
+/// A section that a key switches on: `Option<Self>` is a [`Section`] too.
+pub trait Switched: Sized {
+    /// Appends the key, and those that it switches on.
+    fn declare_with_switch(keys: &mut Vec<Key>);
+
+    /// Its values, if it is on.
+    ///
+    /// # Panics
+    /// As [`Section::read`].
+    fn read_if_on(values: &Values) -> Option<Self>;
+}
+
+impl<T: Switched> Section for Option<T> {
+    fn declare(keys: &mut Vec<Key>) {
+        T::declare_with_switch(keys);
+    }
+
+    fn read(values: &Values) -> Option<T> {
+        T::read_if_on(values)
+    }
+}
+
 /// The keys of a section.
 pub fn keys<T: Section>() -> Vec<Key> {
     let mut keys = Vec::new();
@@ -141,7 +163,7 @@ impl<T: Field> Field for Option<T> {
 }
 
 /// The field of a key; `other` is the key that its word stands for, if it does.
-pub(crate) fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
+pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
     let value = match (values.get(path), other) {
         (Some(Value::Word(_)), [other]) => values.get(other),
         (value, _) => value,
@@ -152,33 +174,37 @@ pub(crate) fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T 
 /// Longest time a key may state: one year.
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
 /// Any time.
-pub(crate) const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
+pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
 /// A flash operation: at most a second, so that 2^34 of them fit 64 bits.
-pub(crate) const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
+pub const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
 
-pub(crate) const fn count(min: u64, max: u64) -> Kind {
+/// A whole number.
+pub const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
 
-pub(crate) const fn number(min: f64, max: f64) -> Kind {
+/// A number.
+pub const fn number(min: f64, max: f64) -> Kind {
     Kind::Number { min, max }
 }
 
-pub(crate) const fn bytes(min: u64, max: u64) -> Kind {
+/// A size.
+pub const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
 /// A share in percent.
-pub(crate) const fn share(min_ppm: u64, max_ppm: u64) -> Kind {
+pub const fn share(min_ppm: u64, max_ppm: u64) -> Kind {
     Kind::Percent { min_ppm, max_ppm }
 }
 
 /// One of a registry's names.
-pub(crate) const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
+pub const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
     Kind::Choice(list)
 }
 
 /// Makes a [`Section`] of a struct; see the module.
+#[macro_export]
 macro_rules! section {
     (
         $(#[$meta:meta])*
@@ -203,7 +229,7 @@ macro_rules! section {
         impl $crate::config::Section for $name {
             #[allow(unused_variables)]
             fn declare(keys: &mut Vec<$crate::config::Key>) {
-                $($crate::config::section!(
+                $($crate::section!(
                     @declare keys, $type, concat!($($doc),+)
                     $(, $path, [$type $(, $kind $(($($limit),+))?)?],
                         &[$($($word),*)?], concat!($($default)?), concat!($(stringify!($state))?))?
@@ -213,7 +239,7 @@ macro_rules! section {
             #[allow(unused_variables)]
             fn read(values: &$crate::config::Values) -> $name {
                 $name {
-                    $($field: $crate::config::section!(
+                    $($field: $crate::section!(
                         @read values, $type $(, $path, &[$($($($other,)?)*)?])?
                     ),)*
                 }
@@ -232,7 +258,7 @@ macro_rules! section {
     (@declare $keys:ident, $type:ty, $doc:expr, $path:literal, $kind:tt, $words:expr, $default:expr, $out:expr) => {
         $keys.push($crate::config::Key {
             path: $path,
-            kind: $crate::config::section!(@kind $kind),
+            kind: $crate::section!(@kind $kind),
             default: $default,
             words: $words,
             doc: $doc.trim_start(),
@@ -247,23 +273,23 @@ macro_rules! section {
     };
 }
 
-/// Makes a section one that a key switches on: `Option<T>` is a section too, `Some` where the key holds the
-/// value behind `is`. The key stands before the section's own.
+/// Makes a section one that a key switches on ([`section::Switched`]), where the key holds the value behind `is`. The key stands before the section's own.
+#[macro_export]
 macro_rules! switch {
     (
         $(#[doc = $doc:literal])+
         $name:ident if $type:ty = $path:literal, $default:literal $(not in $state:ident)? is $on:expr
     ) => {
-        impl $crate::config::Section for Option<$name> {
-            fn declare(keys: &mut Vec<$crate::config::Key>) {
-                $crate::config::section!(
+        impl $crate::config::section::Switched for $name {
+            fn declare_with_switch(keys: &mut Vec<$crate::config::Key>) {
+                $crate::section!(
                     @declare keys, $type, concat!($($doc),+), $path, [$type], &[], $default,
                     concat!($(stringify!($state))?)
                 );
                 <$name as $crate::config::Section>::declare(keys);
             }
 
-            fn read(values: &$crate::config::Values) -> Option<$name> {
+            fn read_if_on(values: &$crate::config::Values) -> Option<$name> {
                 let switch: $type = $crate::config::section::field(values, $path, &[]);
                 (switch == $on).then(|| <$name as $crate::config::Section>::read(values))
             }
@@ -272,6 +298,7 @@ macro_rules! switch {
 }
 
 /// Makes an enum of a closed list of names: each variant's documentation is its line in the reference.
+#[macro_export]
 macro_rules! choice {
     (
         $(#[$meta:meta])*
@@ -311,6 +338,7 @@ macro_rules! choice {
 
 /// Makes what a floor reads include what the floor below reads: its fields are reached as if they were
 /// its own, and a reference to it serves as a reference to those.
+#[macro_export]
 macro_rules! over {
     ($name:ty, $field:ident: $below:ty) => {
         impl std::ops::Deref for $name {
@@ -328,5 +356,3 @@ macro_rules! over {
         }
     };
 }
-
-pub(crate) use {choice, over, section, switch};

@@ -1,8 +1,12 @@
 //! What the host asks of whatever feeds it.
 
 use crate::clock::NEVER;
+use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
-use crate::workload::SourceError;
+use crate::workload::{SourceError, SourceSummary};
+
+/// Version of a logical page's data on the device; `None`: it has none.
+pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// A feed of requests. They wait in it, in the order of their arrival, until the host admits them.
 pub trait Arrivals {
@@ -41,6 +45,34 @@ pub trait Arrivals {
 
     /// A request completed.
     fn completed(&mut self, now_ns: u64, request: &Request);
+
+    /// What was read and dropped.
+    fn summary(&self) -> SourceSummary {
+        SourceSummary::default()
+    }
+
+    /// Whether a measured stretch has begun or ended, so that [`Arrivals::measure`] is due: asked after every tick.
+    fn wants_measure(&self) -> bool {
+        false
+    }
+
+    /// Takes what the device has done up to now.
+    fn measure(&mut self, _done: Done) {}
+
+    /// Adds to a result what was counted above the block layer; `done` is what the device did, `merged` how many
+    /// requests became part of a pending one.
+    fn add_to(&self, _report: &mut Report, _done: &Done, _merged: u64) {}
+
+    /// Check mode: a request has completed.
+    fn landed(&mut self, _request: &Request, _version: VersionOf) {}
+
+    /// Check mode: what was promised above the block layer since the last call.
+    ///
+    /// # Errors
+    /// What is lost or stale, in words.
+    fn verify(&mut self, _version: VersionOf) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Appends writes of the dirty pages that a page cache above holds between two bytes of the device.
     fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}

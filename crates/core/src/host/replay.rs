@@ -86,11 +86,6 @@ impl<'a> Replayed<'a> {
         }
     }
 
-    /// What the source read and dropped.
-    pub fn summary(&self) -> SourceSummary {
-        self.source.summary()
-    }
-
     #[cold]
     fn late(&self, record: &Record) -> SourceError {
         SourceError::Input(format!(
@@ -115,6 +110,10 @@ impl<'a> Replayed<'a> {
 }
 
 impl Arrivals for Replayed<'_> {
+    fn summary(&self) -> SourceSummary {
+        self.source.summary()
+    }
+
     #[inline]
     fn next_ns(&self) -> Option<u64> {
         let record = self.next.as_ref()?;

@@ -8,6 +8,17 @@ use super::merges::Merges;
 use super::report::Flash;
 use super::series::SeriesReport;
 use super::summary::Summary;
+use crate::flash::Counts;
+use crate::ftl::hybrid::merges::MergeStats;
+
+/// What the device has done up to a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Flash operations.
+    pub counts: Counts,
+    /// Merges.
+    pub merges: MergeStats,
+}
 
 /// `benchmark`: what the clients saw.
 #[derive(Clone, Debug, Serialize)]

@@ -13,7 +13,7 @@ mod settings;
 mod summary;
 mod utilization;
 
-pub use files::{Benchmark, FileSystem, PageCache, Run};
+pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
 pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport, SeriesByCause};

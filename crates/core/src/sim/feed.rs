@@ -1,7 +1,7 @@
 //! What feeds a simulation.
 
-use crate::files::FileHost;
-use crate::host::{Arrivals, Replayed, Submitted};
+use crate::host::{Arrivals, Replayed, Submitted, VersionOf};
+use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
@@ -11,8 +11,8 @@ pub enum Feed<'a> {
     Submitted(Submitted),
     /// A trace or a generator.
     Replayed(Replayed<'a>),
-    /// Clients, their file system and its page cache.
-    Files(Box<FileHost>),
+    /// What stands above the block layer and is told what happens below: clients with a file system, say.
+    Above(Box<dyn Arrivals + Send + 'a>),
 }
 
 macro_rules! on {
@@ -20,21 +20,9 @@ macro_rules! on {
         match $feed {
             Feed::Submitted($it) => $body,
             Feed::Replayed($it) => $body,
-            Feed::Files($it) => $body,
+            Feed::Above($it) => $body,
         }
     };
-}
-
-impl Feed<'_> {
-    /// The file host, if that is what feeds.
-    pub fn files(&self) -> Option<&FileHost> {
-        if let Feed::Files(files) = self { Some(files) } else { None }
-    }
-
-    /// What was read and dropped.
-    pub fn summary(&self) -> SourceSummary {
-        if let Feed::Replayed(replayed) = self { replayed.summary() } else { SourceSummary::default() }
-    }
 }
 
 impl Arrivals for Feed<'_> {
@@ -79,5 +67,29 @@ impl Arrivals for Feed<'_> {
 
     fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
         on!(self, it => it.join(from, to, joined));
+    }
+
+    fn summary(&self) -> SourceSummary {
+        on!(self, it => it.summary())
+    }
+
+    fn wants_measure(&self) -> bool {
+        on!(self, it => it.wants_measure())
+    }
+
+    fn measure(&mut self, done: Done) {
+        on!(self, it => it.measure(done));
+    }
+
+    fn add_to(&self, report: &mut Report, done: &Done, merged: u64) {
+        on!(self, it => it.add_to(report, done, merged));
+    }
+
+    fn landed(&mut self, request: &Request, version: VersionOf) {
+        on!(self, it => it.landed(request, version));
+    }
+
+    fn verify(&mut self, version: VersionOf) -> Result<(), String> {
+        on!(self, it => it.verify(version))
     }
 }

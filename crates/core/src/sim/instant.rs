@@ -1,8 +1,7 @@
 //! One instant of a simulation.
 
 use super::{Completion, Feed, Observer, RunError, Simulation};
-use crate::files::Done;
-use crate::ftl::{Inspect, Police};
+use crate::ftl::Police;
 use crate::host::Arrivals;
 use crate::sim::Activity;
 use crate::util::NONE;
@@ -44,7 +43,7 @@ impl Simulation<'_> {
         let mut told = !self.done.is_empty() || self.feed.timer_ns() <= self.now_ns;
         loop {
             self.complete(observer)?;
-            if told && let Feed::Files(_) = self.feed {
+            if told && let Feed::Above(_) = self.feed {
                 self.tick()?;
             }
             let completed = self.hand_over()?;
@@ -72,17 +71,15 @@ impl Simulation<'_> {
     /// Runs what is due above the block layer.
     fn tick(&mut self) -> Result<(), RunError> {
         self.feed.tick(self.now_ns)?;
-        let Feed::Files(files) = &mut self.feed else { return Ok(()) };
-        if files.wants_measure() {
-            let merges = self.ftl.merges();
-            files.measure(Done { counts: *self.work.counts(), merges });
+        if self.feed.wants_measure() {
+            self.feed.measure(self.done_so_far());
         }
         if self.check.is_none() {
             return Ok(());
         }
         let ftl = &self.ftl;
         let version = |lpn| ftl.version(lpn);
-        files.verify(&version).map_err(|fault| self.broken(&fault))
+        self.feed.verify(&version).map_err(|fault| self.broken(&fault))
     }
 
     /// Hands over all the device has room for, then lets the device choose; whether requests
@@ -132,11 +129,9 @@ impl Simulation<'_> {
             if self.reports_completions {
                 self.tell_completion(id, observer);
             }
-            if self.check.is_some()
-                && let Feed::Files(files) = &mut self.feed
-            {
+            if self.check.is_some() {
                 let ftl = &self.ftl;
-                files.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
+                self.feed.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
             }
             self.feed.completed(self.now_ns, &self.host.pool[id]);
             self.host.pool.release(id);

@@ -1,8 +1,8 @@
 //! The one loop, as an object: clock, host, device.
 //!
 //! A [`Simulation`] is a device at time 0 and what feeds it: requests pushed from outside
-//! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), clients above a file system
-//! ([`Simulation::of_clients`]). Whoever drives it owns the time. How time is cut into calls of
+//! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), whatever stands above the block layer
+//! and hears of completions ([`Simulation::below`]). Whoever drives it owns the time. How time is cut into calls of
 //! [`Simulation::advance`] makes no difference to what happens.
 
 pub mod crash;
@@ -17,11 +17,9 @@ mod timeline;
 
 use crate::clock::NEVER;
 use crate::device::Device;
-use crate::files::FileHost;
-use crate::files::clients::Clients;
 use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare};
-use crate::host::{Arrivals, Host, Replayed, SubmitError, Submitted, block_pages};
+use crate::host::{Arrivals, Host, Replayed, SubmitError, Submitted};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::settings::Settings;
 use crate::workload::{Record, Source, SourceError};
@@ -61,19 +59,6 @@ pub fn run_prepared(
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
     Simulation::replay(settings, prepared, source)?.run(observer)
-}
-
-/// As [`run_prepared`], with clients above a file system and its page cache instead of a source.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_clients(
-    settings: &Settings,
-    prepared: Prepared,
-    clients: Clients,
-    observer: &mut dyn Observer,
-) -> Result<Report, RunError> {
-    Simulation::of_clients(settings, prepared, clients).run(observer)
 }
 
 /// One simulation under way. It shares nothing with any other.
@@ -133,14 +118,15 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
     }
 
-    /// The same device below a file system, its page cache and the clients above them.
-    pub fn of_clients(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'a> {
-        let view = &prepared.ftl;
-        let block_bytes = u64::from(block_pages(settings, view)) * u64::from(settings.ftl.logical_page_bytes);
-        let files =
-            FileHost::new(settings, clients, block_bytes, settings.results.histograms, prepared.check);
-        let host = Host::new(settings, view, true);
-        Simulation::fed(settings, prepared, host, Feed::Files(Box::new(files)))
+    /// The same device below what feeds it and hears of completions: clients with a file system and a page cache,
+    /// say.
+    pub fn below(
+        settings: &Settings,
+        prepared: Prepared,
+        above: Box<dyn Arrivals + Send + 'a>,
+    ) -> Simulation<'a> {
+        let host = Host::new(settings, &prepared.ftl, true);
+        Simulation::fed(settings, prepared, host, Feed::Above(above))
     }
 
     fn fed(settings: &Settings, prepared: Prepared, host: Host, feed: Feed<'a>) -> Simulation<'a> {
@@ -167,7 +153,7 @@ impl<'a> Simulation<'a> {
         }
         let first_ns = match &feed {
             Feed::Submitted(_) => None,
-            Feed::Replayed(_) | Feed::Files(_) => Some(feed.next_ns().unwrap_or(0)),
+            Feed::Replayed(_) | Feed::Above(_) => Some(feed.next_ns().unwrap_or(0)),
         };
         Simulation {
             settings: settings.clone(),
@@ -265,7 +251,10 @@ impl<'a> Simulation<'a> {
     }
 
     /// Runs a workload to its end.
-    fn run(mut self, observer: &mut dyn Observer) -> Result<Report, RunError> {
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<Report, RunError> {
         if observer.wants_activity() {
             self.report_activity();
         }

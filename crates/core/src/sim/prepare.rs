@@ -18,6 +18,7 @@ use crate::device::settings::{PreconditionKind, WriteOrder};
 use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::ftl::{Ftl, Inspect, Locate, LookUp, Police, Prepare, Serve};
+use crate::host::block_pages;
 use crate::metrics::{Outcome, Preconditioning};
 use crate::request::Pages;
 use crate::settings::Settings;
@@ -42,6 +43,16 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Bytes of a flash block, as the host is told.
+    pub fn block_bytes(&self, settings: &Settings) -> u64 {
+        u64::from(block_pages(settings, &self.ftl)) * u64::from(settings.ftl.logical_page_bytes)
+    }
+
+    /// Whether it is checked.
+    pub fn checks(&self) -> bool {
+        self.check
+    }
+
     /// Preconditions the device of `settings`.
     ///
     /// # Errors

@@ -2,9 +2,9 @@
 
 use super::Simulation;
 use crate::clock::NEVER;
-use crate::files::Done;
 use crate::ftl::Inspect;
-use crate::metrics::{Counters, EraseMap, Intervals, MissCurves, Report, Sources};
+use crate::host::Arrivals;
+use crate::metrics::{Counters, Done, EraseMap, Intervals, MissCurves, Report, Sources};
 use crate::settings::Settings;
 
 /// The intervals of a run, and when the one under way ends.
@@ -35,6 +35,11 @@ impl Simulation<'_> {
         }
     }
 
+    /// What the device has done up to now.
+    pub(super) fn done_so_far(&self) -> Done {
+        Done { counts: *self.work.counts(), merges: self.ftl.merges() }
+    }
+
     /// Ends the intervals that are over.
     #[cold]
     pub(super) fn sample(&mut self) {
@@ -60,11 +65,7 @@ impl Simulation<'_> {
             elapsed_ns: self.first_ns.map_or(0, |first_ns| self.last_ns.saturating_sub(first_ns)),
             histograms: settings.results.histograms,
         });
-        if let Some(files) = self.feed.files() {
-            let merges = self.ftl.merges();
-            let done = Done { counts: *self.work.counts(), merges };
-            files.add_to(&mut report, &done, self.host.merged());
-        }
+        self.feed.add_to(&mut report, &self.done_so_far(), self.host.merged());
         self.add_extras(&mut report);
         report
     }

@@ -6,7 +6,7 @@ pub mod settings;
 mod synthetic;
 
 pub use formats::formats;
-pub(crate) use scatter::Scatter;
+pub use scatter::Scatter;
 pub use synthetic::Generator;
 
 /// The operation of a request.

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Rounds of multiplication and shift permute the next power of two; what falls beyond `slots` is
 /// permuted again until it does not (less than twice on average).
 #[derive(Clone, Debug)]
-pub(crate) struct Scatter {
+pub struct Scatter {
     slots: u64,
     mask: u64,
     shift: u32,

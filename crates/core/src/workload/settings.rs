@@ -1,6 +1,6 @@
 //! `[workload]` and the generator's table.
 
-use crate::config::section::{ANY_TIME, OPERATION, bytes, count, defaults, number, one_of, share};
+use crate::config::section::{ANY_TIME, OPERATION, Switched, bytes, count, defaults, number, one_of, share};
 use crate::config::{Key, Kind, Section, SizeMix, Value, Values, choice, section};
 
 const PATH: Kind = Kind::Path;
@@ -129,12 +129,12 @@ section! {
 }
 
 /// Naming the number of requests chooses the generator.
-impl Section for Option<Synthetic> {
-    fn declare(keys: &mut Vec<Key>) {
+impl Switched for Synthetic {
+    fn declare_with_switch(keys: &mut Vec<Key>) {
         Synthetic::declare(keys);
     }
 
-    fn read(values: &Values) -> Option<Synthetic> {
+    fn read_if_on(values: &Values) -> Option<Synthetic> {
         values.contains_key("workload.synthetic.requests").then(|| Synthetic::read(values))
     }
 }

@@ -43,7 +43,7 @@ impl MergeStats {
     }
 
     /// Merges since `base`.
-    pub(crate) fn since(&self, base: &MergeStats) -> MergeStats {
+    pub fn since(&self, base: &MergeStats) -> MergeStats {
         let mut since = *self;
         for (count, base) in since.0.iter_mut().zip(base.0) {
             count.count -= base.count;

@@ -1,12 +1,14 @@
 //! The host above the block layer: clients, file system, page cache.
+#[path = "../../core/tests/common/mod.rs"]
 mod common;
 
-use common::{Log, settings};
-use ftlab_core::files::clients::{Clients, FileOp, Kind, Parameters, Step, fio};
+use common::Log;
 use ftlab_core::metrics::Report;
-use ftlab_core::settings::{Endurance, Files, Settings};
+use ftlab_core::settings::Endurance;
 use ftlab_core::sim::{self, Completion, Prepared};
 use ftlab_core::workload::Op;
+use ftlab_files::clients::{Clients, FileOp, Kind, Parameters, Step, fio};
+use ftlab_files::settings::{Files, Settings};
 use proptest::prelude::*;
 
 /// The same on the paper's FTLs.
@@ -48,7 +50,7 @@ fn telling_activity_changes_nothing() {
             let clients = benchmark(&mut settings, small(kind));
             let (plain, _) = run(&settings, clients.clone(), false);
             let prepared = Prepared::new(&settings, &mut (), false).unwrap();
-            let told = sim::run_clients(&settings, prepared, clients, &mut Activity).unwrap();
+            let told = ftlab_files::run(&settings, prepared, clients, &mut Activity).unwrap();
             let texts = [&plain, &told].map(|report| serde_json::to_string(report).unwrap());
             assert!(texts[0] == texts[1], "{ftl}, {}", kind.name());
         }
@@ -85,6 +87,10 @@ fn measured_merges_leave_ageing_out() {
     }
 }
 
+fn settings() -> Settings {
+    common::settings().into()
+}
+
 /// The paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
 fn phone(blocks: u32) -> Settings {
     let mut settings = settings();
@@ -98,7 +104,7 @@ fn phone(blocks: u32) -> Settings {
 fn run(settings: &Settings, clients: Clients, check: bool) -> (Report, Vec<Completion>) {
     let mut log = Log::default();
     let prepared = Prepared::new(settings, &mut (), check).unwrap();
-    let report = sim::run_clients(settings, prepared, clients, &mut log).expect("every invariant holds");
+    let report = ftlab_files::run(settings, prepared, clients, &mut log).expect("every invariant holds");
     (report, log.0)
 }
 
@@ -406,7 +412,7 @@ fn files_beyond_the_inodes_fill_the_file_system() {
     settings.files.journal_bytes = Some(256 << 10);
     let script = (0..1000).map(|file| Step::Do(FileOp::Create(file))).collect();
     let prepared = Prepared::new(&settings, &mut (), true).unwrap();
-    let full = sim::run_clients(&settings, prepared, Clients::scripts(vec![script]), &mut ()).unwrap_err();
+    let full = ftlab_files::run(&settings, prepared, Clients::scripts(vec![script]), &mut ()).unwrap_err();
     assert!(full.to_string().starts_with("the file system is full"), "{full}");
 }
 
@@ -607,7 +613,7 @@ fn simulated_time_has_an_end() {
     let mut script = vec![CREATE];
     script.extend((0..600).map(|page| write(page, 1)));
     let prepared = Prepared::new(&settings, &mut (), true).unwrap();
-    let late = sim::run_clients(&settings, prepared, Clients::scripts(vec![script]), &mut ()).unwrap_err();
+    let late = ftlab_files::run(&settings, prepared, Clients::scripts(vec![script]), &mut ()).unwrap_err();
     assert!(late.to_string().contains("292 years"), "{late}");
 }
 
@@ -636,4 +642,25 @@ fn clients_end_when_the_device_is_worn_out() {
     let failed_ns = bench.failed_ns.expect("it wears out long before 3000 s are over");
     assert!(failed_ns < 2000 * SECOND_NS && log.iter().any(|done| done.failed));
     assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
+}
+
+/// Each page of a page cache's is a block I/O of its own: what merged is pages less requests.
+#[test]
+fn requests_that_merged_are_counted() {
+    for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {
+        let mut settings = settings();
+        settings.files = Files { page_cache_bytes: 1 << 20, ..Files::default() };
+        settings.host.merge_limit = limit;
+        let write = FileOp::Write { file: 0, offset: 0, size: 4 * PAGE };
+        // Four pages of data; descriptor and five changed blocks; the commit block.
+        let script = [FileOp::Create(0), write, FileOp::Fsync(0)].map(Step::Do);
+        let prepared = Prepared::new(&settings, &mut (), true).unwrap();
+        let mut log = Log::default();
+        let clients = Clients::scripts(vec![script.into()]);
+        let report = ftlab_files::run(&settings, prepared, clients, &mut log).expect("every invariant holds");
+        let writes: Vec<u64> =
+            log.0.iter().filter(|done| done.op == Op::Write).map(|done| done.size / PAGE).collect();
+        assert_eq!(report.file_system.unwrap().merged_requests, expected, "{writes:?}");
+        assert_eq!(writes.iter().sum::<u64>() - writes.len() as u64, expected);
+    }
 }

@@ -13,10 +13,10 @@
 use super::bios::For;
 use super::stats::Reason;
 use super::{Blocked, FileHost, share};
-use crate::clock::NEVER;
-use crate::files::cache::PAGE;
-use crate::files::fs::Tid;
-use crate::workload::Op;
+use crate::cache::PAGE;
+use crate::fs::Tid;
+use ftlab_core::clock::NEVER;
+use ftlab_core::workload::Op;
 
 /// Pages of a file that the flusher submits before it looks at the queue again.
 const CHUNK: u32 = 1024;
@@ -66,7 +66,7 @@ impl FileHost {
         let old_ns = self.old_ns.expect("there is a limit");
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
-        let which = |buffer: &crate::files::fs::Buffer| buffer.is_writable() && buffer.dirtied_ns <= old_ns;
+        let which = |buffer: &crate::fs::Buffer| buffer.is_writable() && buffer.dirtied_ns <= old_ns;
         self.fs.journal.writable(&mut self.fs.buffers, which, &mut found);
         found.iter().for_each(|&id| self.write_in_place(id));
         self.scratch = found;

@@ -14,7 +14,7 @@ mod tree;
 pub use policy::{FlushPolicy, Policy};
 pub use tree::{NODE_BYTES, Nodes, Tree};
 
-use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
+use ftlab_core::util::{Chain, Linked, NONE, Neighbours, Slab};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;

@@ -5,9 +5,9 @@ use rand_distr::{Distribution as _, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Distribution, Job, Pattern};
-use crate::files::clients::{Client, Clients, FileOp, Moment, Step};
-use crate::util::{below, stream};
-use crate::workload::Scatter;
+use crate::clients::{Client, Clients, FileOp, Moment, Step};
+use ftlab_core::util::{below, stream};
+use ftlab_core::workload::Scatter;
 
 /// Bytes of a call while a file that is to be read is laid out.
 const LAY_OUT: u64 = 128 << 10;

@@ -12,7 +12,7 @@ use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{FileId, FileOp, Parameters, Step};
-use crate::util::{below, stream};
+use ftlab_core::util::{below, stream};
 
 /// PostMark's own least size of a file.
 const SMALLEST: u64 = 500;

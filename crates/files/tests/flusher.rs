@@ -1,20 +1,21 @@
 //! Laws of what the page cache writes: everything old goes at one look, whatever is counted as written is
 //! written once, benchmarks make what they delete anew.
 
+#[path = "../../core/tests/common/mod.rs"]
 mod common;
 
 use common::{Log, settings};
-use ftlab_core::files::clients::{Clients, FileOp, Kind, Parameters, Step};
 use ftlab_core::metrics::Report;
-use ftlab_core::settings::{Files, Settings};
-use ftlab_core::sim::{Completion, Prepared, run_clients};
+use ftlab_core::sim::{Completion, Prepared};
 use ftlab_core::workload::Op;
+use ftlab_files::clients::{Clients, FileOp, Kind, Parameters, Step};
+use ftlab_files::settings::{Files, Settings};
 
 const PAGE: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn phone(ftl: &str, scheduler: &str) -> Settings {
-    let mut settings = settings();
+    let mut settings = Settings::from(settings());
     settings.ftl.kind = ftl.into();
     settings.host.scheduler = scheduler.into();
     settings.files = Files { page_cache_bytes: 8 << 20, ..Files::default() };
@@ -24,7 +25,7 @@ fn phone(ftl: &str, scheduler: &str) -> Settings {
 fn run(settings: &Settings, clients: Clients) -> (Report, Vec<Completion>) {
     let mut log = Log::default();
     let prepared = Prepared::new(settings, &mut (), true).unwrap();
-    let report = run_clients(settings, prepared, clients, &mut log).expect("every invariant holds");
+    let report = ftlab_files::run(settings, prepared, clients, &mut log).expect("every invariant holds");
     (report, log.0)
 }
 

@@ -6,17 +6,18 @@
 //! deliver the newest.
 
 use super::bios::Bio;
-use crate::files::cache::PAGE;
-use crate::files::fs::Fs;
-use crate::request::Paging;
-use crate::util::NONE;
-use crate::workload::Op;
+use crate::cache::PAGE;
+use crate::fs::Fs;
+use ftlab_core::host::VersionOf;
+use ftlab_core::request::Paging;
+use ftlab_core::util::NONE;
+use ftlab_core::workload::Op;
 
 /// What is known of a block on the device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Landed {
     token: u64,
-    /// VersionOf of its logical page when it landed.
+    /// Version of its logical page when it landed.
     version: u32,
 }
 
@@ -38,9 +39,6 @@ pub(super) struct Check {
     promises: Vec<Promise>,
     paging: Paging,
 }
-
-/// VersionOf of a logical page on the device; `None`: it has no data.
-pub(super) type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 impl Check {
     /// For a device of so many blocks.
@@ -160,7 +158,7 @@ impl Check {
 mod tests {
     use super::super::bios::For;
     use super::*;
-    use crate::files::fs::Mkfs;
+    use crate::fs::Mkfs;
 
     /// A page whose write is lost, is older, or of which the device has an older version, is found.
     #[test]

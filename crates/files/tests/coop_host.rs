@@ -1,16 +1,18 @@
 //! The schedulers by flash blocks (irbw, padding, coop) through the whole stack: exact cases of Shim et al.,
 //! TC 2014, and nothing lost or stale whatever comes.
 
+#[path = "../../core/tests/common/mod.rs"]
 mod common;
-#[path = "common/hybrids.rs"]
+#[path = "../../core/tests/common/hybrids.rs"]
 mod hybrids;
 
 use common::{Log, checked, pages};
-use ftlab_core::files::clients::{Clients, FileOp, Kind, Parameters, Step};
 use ftlab_core::metrics::Report;
-use ftlab_core::settings::{Files, PreconditionKind, Settings};
-use ftlab_core::sim::{self, Completion, Prepared};
+use ftlab_core::settings::PreconditionKind;
+use ftlab_core::sim::{Completion, Prepared};
 use ftlab_core::workload::{Op, Record};
+use ftlab_files::clients::{Clients, FileOp, Kind, Parameters, Step};
+use ftlab_files::settings::{Files, Settings};
 use hybrids::device;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -23,7 +25,7 @@ const PAGE: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn filled(kind: &str, scheduler: &str, block_pages: u32) -> Settings {
-    let mut settings = device(kind, block_pages, 20, 3);
+    let mut settings = Settings::from(device(kind, block_pages, 20, 3));
     settings.host.scheduler = scheduler.into();
     settings.device.precondition.kind = PreconditionKind::Fill;
     settings
@@ -197,7 +199,7 @@ fn an_ftl_without_merges() {
         let [irbw, coop] = ["irbw", "coop"].map(|scheduler| checked(&of(scheduler), trace.clone()).1);
         assert_eq!(irbw, coop, "{kind}");
         assert_ne!(irbw, checked(&of("noop"), trace).1, "{kind}");
-        let mut settings = of("coop");
+        let mut settings = Settings::from(of("coop"));
         settings.files = Files { page_cache_bytes: 64 << 20, ..Files::default() };
         settings.files.benchmark = Some(small(Kind::SysBench));
         let clients = Clients::of_benchmark(&settings).unwrap();
@@ -209,7 +211,7 @@ fn an_ftl_without_merges() {
 
 /// A hybrid phone with a page cache: blocks of 16 pages.
 fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings {
-    let mut settings = device(kind, block_pages, 80, 6);
+    let mut settings = Settings::from(device(kind, block_pages, 80, 6));
     settings.flash.blocks_per_plane = blocks;
     settings.host.scheduler = scheduler.into();
     settings.files = Files { page_cache_bytes: 512 << 20, ..Files::default() };
@@ -219,7 +221,7 @@ fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings
 fn run_files(settings: &Settings, clients: Clients) -> (Report, Vec<Completion>) {
     let mut log = Log::default();
     let prepared = Prepared::new(settings, &mut (), true).unwrap();
-    let report = sim::run_clients(settings, prepared, clients, &mut log).expect("every invariant holds");
+    let report = ftlab_files::run(settings, prepared, clients, &mut log).expect("every invariant holds");
     (report, log.0)
 }
 
@@ -321,7 +323,7 @@ fn any_policy() -> impl Strategy<Value = Settings> {
 }
 
 fn device_of(kind: &str, block_pages: u32, channels: u32) -> Settings {
-    let mut settings = device(kind, block_pages, 60, 12);
+    let mut settings = Settings::from(device(kind, block_pages, 60, 12));
     settings.flash.channels = channels;
     settings.flash.blocks_per_plane = 40;
     settings

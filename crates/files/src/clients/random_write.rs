@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::keys::Kind;
 use super::{FileOp, Moment, Parameters, Step};
-use crate::util::{below, stream};
+use ftlab_core::util::{below, stream};
 
 /// Bytes of a call while the file is made.
 const PREPARE: u64 = 128 << 10;

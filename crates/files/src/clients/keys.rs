@@ -6,9 +6,9 @@ use super::dbench::DBench;
 use super::postmark::PostMark;
 use super::random_write::RandomWrite;
 use super::{Client, Clients};
-use crate::config::section::{ANY_TIME, Natural, bytes, count};
-use crate::config::units::{BYTES, NANOS};
-use crate::config::{Key, Kind as Holds, Section, Values, choice, section};
+use ftlab_core::config::section::{ANY_TIME, Natural, Switched, bytes, count};
+use ftlab_core::config::units::{BYTES, NANOS};
+use ftlab_core::config::{Key, Kind as Holds, Section, Values, choice, section};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -66,12 +66,12 @@ const KIND: Holds = <Kind as Natural>::KIND;
 const AUTO: u64 = u64::MAX;
 
 /// Naming the benchmark chooses it.
-impl Section for Option<Parameters> {
-    fn declare(keys: &mut Vec<Key>) {
+impl Switched for Parameters {
+    fn declare_with_switch(keys: &mut Vec<Key>) {
         Parameters::declare(keys);
     }
 
-    fn read(values: &Values) -> Option<Parameters> {
+    fn read_if_on(values: &Values) -> Option<Parameters> {
         values.contains_key("workload.benchmark.kind").then(|| Parameters::read(values).complete())
     }
 }

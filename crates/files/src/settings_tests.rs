@@ -1,8 +1,9 @@
 //! Every contradiction, its key and its words.
 
-use crate::config::section::defaults;
-use crate::config::{Kind, SizeMix, Value, Values};
-use crate::settings::{Settings, all, shapes_state};
+use crate::settings::{Settings, all};
+use ftlab_core::config::section::defaults;
+use ftlab_core::config::{Kind, SizeMix, Value, Values};
+use ftlab_core::settings::shapes_state;
 
 fn with(changes: &[(&'static str, Value)]) -> Values {
     let mut values = defaults::<Settings>();

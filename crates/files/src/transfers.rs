@@ -3,10 +3,10 @@
 use super::bios::{DirectRequest, For};
 use super::ops::Stage;
 use super::{Blocked, FileHost};
-use crate::files::cache::PAGE;
-use crate::files::clients::FileOp;
-use crate::util::NONE;
-use crate::workload::{Op, SourceError};
+use crate::cache::PAGE;
+use crate::clients::FileOp;
+use ftlab_core::util::NONE;
+use ftlab_core::workload::{Op, SourceError};
 
 impl FileHost {
     pub(super) fn write(&mut self, client: u32, inode: u32, end: u64) -> Result<Blocked, SourceError> {

@@ -1,14 +1,14 @@
 //! Block I/Os: how they are submitted, and what follows when they have landed.
 
-use super::check::VersionOf;
 use super::stats::Reason;
 use super::{Blocked, FileHost};
-use crate::files::cache::PAGE;
-use crate::files::clients::FileOp;
-use crate::files::fs::Tid;
-use crate::request::Request;
-use crate::util::NONE;
-use crate::workload::Op;
+use crate::cache::PAGE;
+use crate::clients::FileOp;
+use crate::fs::Tid;
+use ftlab_core::host::VersionOf;
+use ftlab_core::request::Request;
+use ftlab_core::util::NONE;
+use ftlab_core::workload::Op;
 
 /// What a block I/O is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl FileHost {
 
     /// Check mode: a write reached the device; `version` is an LPN's there. To be called before
     /// [`FileHost::completed`].
-    pub fn landed(&mut self, request: &Request, version: VersionOf) {
+    pub(super) fn follow(&mut self, request: &Request, version: VersionOf) {
         let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
         let mut id = request.tag;
         while id != NONE {

@@ -21,7 +21,7 @@ pub use layout::{BLOCK, Mkfs};
 use layout::{GROUP, INODES_PER_BLOCK, Layout};
 use space::Space;
 
-use crate::util::NONE;
+use ftlab_core::util::NONE;
 
 const ENTRIES_PER_BLOCK: u32 = 128;
 

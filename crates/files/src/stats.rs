@@ -1,13 +1,12 @@
 //! What is counted above the block layer.
 
 use super::FileHost;
-use crate::files::cache::{PAGE, PageCache};
-use crate::files::clients::{Clients, FileOp};
-use crate::flash::{Cause, Counts};
-use crate::ftl::hybrid::merges::MergeStats;
-use crate::metrics::{self, Histogram, Run, Series, Summary};
-use crate::request::Request;
-use crate::workload::Op;
+use crate::cache::{PAGE, PageCache};
+use crate::clients::{Clients, FileOp};
+use ftlab_core::flash::Cause;
+use ftlab_core::metrics::{self, Done, Histogram, Run, Series, Summary};
+use ftlab_core::request::Request;
+use ftlab_core::workload::Op;
 
 /// Why pages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +27,6 @@ const REASONS: [&str; 5] = ["fsync", "expired", "background", "ordered", "joined
 
 /// Simulated time between two samples of the cache's memory at least, ns.
 const SAMPLE_NS: u64 = 1_000_000;
-
-/// What the device has done up to a moment.
-#[derive(Clone, Copy, Debug)]
-pub struct Done {
-    /// Flash operations.
-    pub counts: Counts,
-    /// Merges.
-    pub merges: MergeStats,
-}
 
 /// The counters.
 #[derive(Clone, Debug)]
@@ -209,7 +199,7 @@ impl Stats {
 impl FileHost {
     /// Adds to a result what was counted here; `done` is what the device did, `merged` how many requests were
     /// merged with a pending one.
-    pub fn add_to(&self, report: &mut metrics::Report, done: &Done, merged: u64) {
+    pub(super) fn report(&self, report: &mut metrics::Report, done: &Done, merged: u64) {
         let stats = &self.stats;
         report.benchmark = Some(stats.benchmark(done));
         if !self.fs.has_metadata() {

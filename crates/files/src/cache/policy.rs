@@ -5,7 +5,7 @@
 //! order in which they are named.
 
 use super::{PAGE, PageCache};
-use crate::config::choice;
+use ftlab_core::config::choice;
 
 choice! {
     /// `host.flush_policy`.

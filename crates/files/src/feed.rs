@@ -1,12 +1,13 @@
 //! The file host as a feed of requests: its timers, its outbox and what completions bring.
 
 use super::FileHost;
-use crate::clock::NEVER;
-use crate::files::cache::PAGE;
-use crate::host::Arrivals;
-use crate::request::{Pool, Request};
-use crate::util::NONE;
-use crate::workload::{Op, SourceError};
+use crate::cache::PAGE;
+use ftlab_core::clock::NEVER;
+use ftlab_core::host::{Arrivals, VersionOf};
+use ftlab_core::metrics::{Done, Report};
+use ftlab_core::request::{Pool, Request};
+use ftlab_core::util::NONE;
+use ftlab_core::workload::{Op, SourceError};
 
 /// Steps at one instant after which nothing will move time.
 const MOST_STEPS: u64 = 20_000_000;
@@ -93,6 +94,30 @@ impl Arrivals for FileHost {
                     self.merged(last, &request);
                 }
             }
+        }
+    }
+
+    fn wants_measure(&self) -> bool {
+        self.stats.wants_measure()
+    }
+
+    fn measure(&mut self, done: Done) {
+        self.stats.measure(done);
+    }
+
+    fn add_to(&self, report: &mut Report, done: &Done, merged: u64) {
+        self.report(report, done, merged);
+    }
+
+    fn landed(&mut self, request: &Request, version: VersionOf) {
+        self.follow(request, version);
+    }
+
+    /// What fsyncs promised and reads delivered.
+    fn verify(&mut self, version: VersionOf) -> Result<(), String> {
+        match &mut self.check {
+            Some(check) => check.verify(&self.fs, version),
+            None => Ok(()),
         }
     }
 

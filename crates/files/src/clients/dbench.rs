@@ -18,7 +18,7 @@ use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{FileId, FileOp, Moment, Parameters, Step};
-use crate::util::{below, stream};
+use ftlab_core::util::{below, stream};
 
 /// Shares of operations, in hundredths of a percent; the rest are locks.
 const SHARES: [(Call, u64); 12] = [

@@ -2,8 +2,8 @@
 //!
 //! [`FileHost`] is to the loop what a trace is: it says when its next request arrives and hands it over.
 //! Beyond that it has timers (clients, the flusher, the journal's commit) and is told of completions. Its
-//! parts know nothing of each other: [`crate::files::clients`] says what clients do,
-//! [`crate::files::fs`] where things lie, [`crate::files::cache`] what is in memory, and this module when things
+//! parts know nothing of each other: [`crate::clients`] says what clients do,
+//! [`crate::fs`] where things lie, [`crate::cache`] what is in memory, and this module when things
 //! happen.
 //!
 //! Read into it: every client has a processor of its own; a page that is being written is not submitted
@@ -25,20 +25,42 @@ mod writeback;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::clock::Clock;
-use crate::files::cache::{PAGE, PageCache, Policy};
-use crate::files::clients::{Client, Clients};
-use crate::files::fs::{BLOCK, Fs, Tid};
-use crate::host::sched::needs;
-use crate::request::Paging;
-use crate::util::{NONE, Slab};
+use crate::cache::{PAGE, PageCache, Policy};
+use crate::clients::{Client, Clients};
+use crate::fs::{BLOCK, Fs, Tid};
 use bios::{Bio, DirectRequest};
-use check::{Check, VersionOf};
+use check::Check;
+use ftlab_core::clock::Clock;
+use ftlab_core::host::sched::needs;
+use ftlab_core::metrics::Report;
+use ftlab_core::request::Paging;
+use ftlab_core::sim::{Observer, Prepared, RunError, Simulation};
+use ftlab_core::util::{NONE, Slab};
 use ops::Active;
 use settings::{Files, Settings};
-pub use stats::Done;
 use stats::Stats;
 use writeback::Commit;
+
+/// The device of `settings` below these clients, a file system and its page cache.
+pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'static> {
+    let (block_bytes, check) = (prepared.block_bytes(settings), prepared.checks());
+    let host = FileHost::new(settings, clients, block_bytes, settings.results.histograms, check);
+    Simulation::below(settings, prepared, Box::new(host))
+}
+
+/// Runs clients above a file system and its page cache to their end.
+///
+/// # Errors
+/// [`RunError`] if they cannot go on, the observer stops them or, with a device that is checked, an invariant does
+/// not hold.
+pub fn run(
+    settings: &Settings,
+    prepared: Prepared,
+    clients: Clients,
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
+    simulation(settings, prepared, clients).run(observer)
+}
 
 /// Why a client does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,29 +262,6 @@ impl FileHost {
     fn is_over_limit(&self) -> bool {
         let dirty = u64::from(self.cache.dirty) + u64::from(self.cache.writeback);
         dirty * PAGE > share(self.config.page_cache_bytes, self.config.dirty_ppm)
-    }
-
-    /// Whether a measured stretch has begun or ended, so that [`FileHost::measure`] wants to know what the
-    /// device has done up to now: asked after every tick.
-    #[inline]
-    pub fn wants_measure(&self) -> bool {
-        self.stats.wants_measure()
-    }
-
-    /// Takes what the device has done.
-    pub fn measure(&mut self, done: Done) {
-        self.stats.measure(done);
-    }
-
-    /// Check mode: what fsyncs promised and reads delivered, since the last call.
-    ///
-    /// # Errors
-    /// What is lost or stale, in words.
-    pub fn verify(&mut self, version: VersionOf) -> Result<(), String> {
-        match &mut self.check {
-            Some(check) => check.verify(&self.fs, version),
-            None => Ok(()),
-        }
     }
 }
 

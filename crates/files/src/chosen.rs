@@ -1,10 +1,10 @@
 //! The clients that the settings name, and whether their files fit.
 
 use super::settings::Settings;
-use crate::config::Contradiction;
-use crate::config::units::BYTES;
-use crate::files::clients::fio::{self, Job};
-use crate::files::clients::{Clients, Kind, Parameters};
+use crate::clients::fio::{self, Job};
+use crate::clients::{Clients, Kind, Parameters};
+use ftlab_core::config::Contradiction;
+use ftlab_core::config::units::BYTES;
 
 impl Clients {
     /// The benchmark of `[workload.benchmark]`, if one is chosen.

@@ -1,7 +1,7 @@
 //! Radix trees over page numbers, as Linux 2.6.32 keeps a page cache (lib/radix-tree.c): nodes of 64
 //! slots, one tag, nodes made and given back as they fill and empty, so that their memory can be counted.
 
-use crate::util::NONE;
+use ftlab_core::util::NONE;
 
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;

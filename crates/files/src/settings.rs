@@ -1,30 +1,59 @@
-//! The keys of `[host]` above the block layer: page cache, file system and their host.
+//! All settings of a run, and the keys of `[host]` above the block layer: page cache, file system and their host.
 
-use crate::config::section::{ANY_TIME, bytes, share};
-use crate::config::{Contradiction, Kind, over, section};
-use crate::files::cache::{FlushPolicy, PAGE};
-use crate::files::clients::Parameters;
-use crate::files::fs::{BLOCK, Mkfs};
-use crate::host::settings as host;
+use crate::cache::{FlushPolicy, PAGE};
+use crate::clients::Parameters;
+use crate::fs::{BLOCK, Mkfs};
+use ftlab_core::config::section::keys;
+use ftlab_core::config::section::{ANY_TIME, bytes, share};
+use ftlab_core::config::{Contradiction, Kind, over, section};
+use ftlab_core::config::{Key, Section, Values};
+use ftlab_core::settings as core;
 
 section! {
-    /// What the file host and all below it read.
+    /// Everything that a run reads. Each floor's settings are a field of those above, and reached through
+    /// them: a function takes those of its own floor.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
-        /// The block layer's.
-        below: host::Settings;
+        /// The stack's, from the block layer down.
+        below: core::Settings;
         /// File system and page cache.
         files: Files;
     }
 }
 
-over!(Settings, below: host::Settings);
+over!(Settings, below: core::Settings);
+
+/// The file host at its defaults.
+impl From<core::Settings> for Settings {
+    fn from(below: core::Settings) -> Settings {
+        Settings { below, files: Files::default() }
+    }
+}
 
 impl Settings {
+    /// Reads the typed settings out of complete, individually checked values.
+    ///
+    /// # Errors
+    /// [`Contradiction`] where values do not fit together.
+    ///
+    /// # Panics
+    /// If a key with a default is missing from `values` or holds another kind's value.
+    pub fn from_values(values: &Values) -> Result<Settings, Contradiction> {
+        let settings = Settings::read(values);
+        settings.below.check(values)?;
+        check(&settings)?;
+        Ok(settings)
+    }
+
     /// Bytes for data in the file system, if there is one.
     pub(super) fn data_bytes(&self) -> Option<u64> {
         Some(self.files.mkfs()?.data_bytes(self.user_bytes()))
     }
+}
+
+/// Every key of this build.
+pub fn all() -> Vec<Key> {
+    keys::<Settings>()
 }
 
 const PER_BYTE: Kind = Kind::TimePerByte;
@@ -78,7 +107,7 @@ impl Files {
 const LEAST: u64 = 256;
 
 /// Checks the keys of page cache and file system, and the benchmark's against them.
-pub(crate) fn check(settings: &Settings) -> Result<(), Contradiction> {
+fn check(settings: &Settings) -> Result<(), Contradiction> {
     page_cache(&settings.files)?;
     file_system(settings)?;
     super::chosen::check(settings)
@@ -118,3 +147,7 @@ fn file_system(settings: &Settings) -> Result<(), Contradiction> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -3,11 +3,11 @@
 use super::bios::For;
 use super::stats::Reason;
 use super::{Blocked, ClientState, FileHost};
-use crate::files::cache::PAGE;
-use crate::files::clients::{FileOp, Moment, Step};
-use crate::files::fs::Tid;
-use crate::util::NONE;
-use crate::workload::{Op, SourceError};
+use crate::cache::PAGE;
+use crate::clients::{FileOp, Moment, Step};
+use crate::fs::Tid;
+use ftlab_core::util::NONE;
+use ftlab_core::workload::{Op, SourceError};
 
 /// Simulated time at which no client goes on, ns: beyond it the device's own steps would leave 64 bits.
 const LATEST_NS: u64 = u64::MAX / 2;
