@@ -1,15 +1,19 @@
 """An event model of the flash array: when each page operation runs, and nothing else.
 
 It knows static allocation, dies that serve their operations in the order of arrival, and channel buses.
-It has no garbage collection and no mapping: page numbers decide where an operation goes. Written from
-model.md and docs/flash-parallelism.md, not from the core; `tests/python/test_events.py` compares the two
-request by request, with `device.scheduler = "direct"`.
+It has no garbage collection, and no mapping but that of dynamic allocation: page numbers decide where an
+operation goes. Written from model.md and docs/flash-parallelism.md, not from the core;
+`tests/python/test_events.py` compares the two request by request, with `device.scheduler = "direct"`.
+
+With allocation "dynamic" pages of writes wait in the order of arrival until a die is idle; the oldest goes
+to the next idle die in turn. A read of a page that waits goes right behind it.
 
 A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus
 for command and data together, then the cells. What takes no time is left out.
 
 At one instant dies go before buses and buses before arrivals; dies and buses in the order of their
-numbers, arrivals in the order of the trace. A die's number is its rank in the order of allocation.
+numbers, then pages that wait for a die, then arrivals in the order of the trace. A die's number is its
+rank in the order of allocation.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ class Array:
         """Channel, way and die of a page; without interleaving a chip is one die."""
         sizes = {"c": self.channels, "w": self.ways, "d": self.dies, "p": self.planes}
         at = {}
-        for level in self.allocation:
+        for level in "cwdp" if self.allocation == "dynamic" else self.allocation:
             page, at[level] = divmod(page, sizes[level])
         return at["c"], at["w"], at["d"] if self.interleave else 0
 
@@ -74,6 +78,15 @@ class Operation:
     rest: list[Stage]
 
 
+@dataclass(eq=False)
+class Unbound:
+    """A page of a write that no die has, and the requests that read it meanwhile."""
+
+    request: int
+    page: int
+    readers: list[int]
+
+
 class Model:
     """Dies and buses, and when each is done with what it does."""
 
@@ -89,6 +102,11 @@ class Model:
         self.waiting: list[list[tuple[int, int, int, int]]] = [[] for _ in range(array.channels)]
         self.users: list[int | None] = [None] * array.channels
         self.asked = 0
+        # Pages to write that no die has, the newest of them by page, and what waits for each.
+        self.unbound: deque[Unbound] = deque()
+        self.newest: dict[int, Unbound] = {}
+        self.written: dict[int, int] = {}
+        self.turn = 0
         self.pages_left = [pages for *_, pages in requests]
         self.completions = [0] * len(requests)
         # Time, resource (dies, then buses, then arrivals), index of an arrival.
@@ -111,16 +129,42 @@ class Model:
                 self.users[channel] = None
                 self.grant(channel, now)
                 self.end(die, now)
+            if not self.due or self.due[0][0] > now or self.due[0][1] == self.arrivals:
+                self.bind(now)
         return self.completions
 
     def arrive(self, index: int, now: int) -> None:
         """A request's pages go to their dies."""
         _, op, first, pages = self.requests[index]
         for page in range(first, first + pages):
-            die = self.die_of_page[page % len(self.die_of_page)]
-            self.queues[die].append(Operation(index, op, self.array.stages(op)))
-            if len(self.queues[die]) == 1:
-                self.begin(die, now)
+            die = self.written.get(page, self.die_of_page[page % len(self.die_of_page)])
+            if self.array.allocation == "dynamic" and op == "W":
+                self.newest[page] = Unbound(index, page, [])
+                self.unbound.append(self.newest[page])
+            elif page in self.newest:
+                self.newest[page].readers.append(index)
+            else:
+                self.enqueue(die, index, op, now)
+
+    def enqueue(self, die: int, index: int, op: str, now: int) -> None:
+        """A page operation waits at its die."""
+        self.queues[die].append(Operation(index, op, self.array.stages(op)))
+        if len(self.queues[die]) == 1:
+            self.begin(die, now)
+
+    def bind(self, now: int) -> None:
+        """Idle dies take the oldest pages that wait for one."""
+        dies = len(self.queues)
+        while self.unbound and not all(self.queues):
+            die = next(die % dies for die in range(self.turn, 2 * dies) if not self.queues[die % dies])
+            self.turn = (die + 1) % dies
+            write = self.unbound.popleft()
+            self.written[write.page] = die
+            if self.newest[write.page] is write:
+                del self.newest[write.page]
+            self.enqueue(die, write.request, "W", now)
+            for reader in write.readers:
+                self.enqueue(die, reader, "R", now)
 
     def begin(self, die: int, now: int) -> None:
         """The next stage of the operation at the head of a die's queue."""

@@ -40,6 +40,31 @@ def test_every_request_completes_when_the_model_says(
     assert not found, f"{len(found)} unequal\n" + "\n".join(found[:5])
 
 
+@pytest.mark.parametrize("hot_pages", [None, 200])
+@pytest.mark.parametrize("load", arrays.LOADS)
+@pytest.mark.parametrize("geometry", arrays.GEOMETRIES)
+@pytest.mark.parametrize("order", orders_on_the_bus())
+def test_pages_are_bound_when_a_die_is_free(
+    geometry: str, load: str, hot_pages: int | None, order: str
+) -> None:
+    """Few pages: reads meet writes of theirs that no die has."""
+    array = replace(arrays.GEOMETRIES[geometry], allocation="dynamic", arbitration=order)
+    requests = arrays.load(array, arrays.LOADS[load], 16, REQUESTS[16], seed=16)
+    if hot_pages is not None:
+        requests = [(at, op, first % hot_pages, pages) for at, op, first, pages in requests]
+    found = arrays.unequal(array, requests)
+    assert not found, f"{len(found)} unequal\n" + "\n".join(found[:5])
+
+
+def test_a_write_waits_for_a_die_and_a_read_for_its_write() -> None:
+    """Two dies, 10 us and 100 us without a bus: the third write goes where no read waits."""
+    array = events.Array(
+        channels=2, read_ns=10, program_ns=100, byte_ns=0.0, command_ns=0, allocation="dynamic"
+    )
+    requests = [(0, "W", 0, 3), (20, "R", 0, 1), (30, "R", 2, 1)]
+    assert events.simulate(array, requests) == [200, 110, 210]
+
+
 @pytest.mark.parametrize("interleave", [False, True])
 @pytest.mark.parametrize("allocation", ["wdpc", "pcwd", "dpwc"])
 def test_other_orders_of_allocation(allocation: str, interleave: bool) -> None:

@@ -51,6 +51,18 @@ pub struct Pages {
     pub tail_partial: bool,
 }
 
+impl Pages {
+    /// `count` of the pages, from the `at`-th on.
+    pub fn part(self, at: u32, count: u32) -> Pages {
+        Pages {
+            first: self.first + at,
+            pages: count,
+            head_partial: self.head_partial && at == 0,
+            tail_partial: self.tail_partial && at + count == self.pages,
+        }
+    }
+}
+
 /// What the host tells the device about a request besides its pages. Only schedulers by flash blocks set any mark
 /// but `fua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

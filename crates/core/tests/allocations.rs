@@ -7,6 +7,7 @@ use std::cell::Cell;
 
 use common::{hybrids, page_mapped_both_ways, schedulers, set_ftl, settings};
 use ftlab_core::config::SizeMix;
+use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::host::awareness::AwarenessKind;
@@ -161,9 +162,12 @@ fn the_steady_state_allocates_nothing() {
                 (4, 10_000, Replay::Closed, "noop"),
                 (4, 10_000, Replay::Closed, "piq"),
                 (4, 0, Replay::Closed, "vios"),
+                (4, 10_000, Replay::Closed, "direct"),
             ] {
                 let mut settings = device(kind, channels, transfer_ps);
                 settings.device.scheduler = by.into();
+                settings.ftl.allocation =
+                    if by == "direct" { Allocation::Dynamic } else { Allocation::CHANNEL_FIRST };
                 settings.flash.variation = (by == "vios").then_some(VARIATION);
                 settings.flash.pe_cycles = 12_000;
                 settings.host.scheduler = scheduler.into();

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{checked, pages, settings};
+use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
@@ -71,6 +72,43 @@ fn a_gap_on_the_bus_is_used_by_whoever_asks_first() {
     let shared = device(1, 2, 10_000);
     let done = completions(&shared, vec![read(0), write(1)]);
     assert_eq!(done, [2 * BUS, BUS + PROGRAM]);
+}
+
+/// Two chips, under `direct` and dynamic allocation.
+#[test]
+fn pages_of_a_request_are_bound_one_by_one() {
+    let mut two = device(2, 1, 0);
+    two.device.scheduler = "direct".into();
+    two.ftl.allocation = Allocation::Dynamic;
+    // LPN 0 and 1 take the chips until 350 us, LPN 2 waits. The read has two pages on the chips, which go at
+    // 350 us, and then waits for LPN 2: that is bound at 385 us, and read behind its program.
+    let trace = vec![pages(0, Op::Write, 4096, 0, 3), pages(100_000, Op::Read, 4096, 0, 3)];
+    let bound = PROGRAM + READ;
+    assert_eq!(completions(&two, trace), [bound + PROGRAM, bound + PROGRAM + READ]);
+    // A trim and a read of pages that wait: the trim takes out the first write alone.
+    let trace = vec![
+        pages(0, Op::Write, 4096, 0, 4),
+        pages(1_000, Op::Trim, 4096, 1, 3),
+        pages(2_000, Op::Write, 4096, 3, 1),
+        pages(3_000, Op::Read, 4096, 2, 2),
+    ];
+    // At 350 us LPN 2 and 3 go to chips 0 and 1 and are trimmed; LPN 2 is read behind its program, where it would
+    // lie. The second write of LPN 3 is bound at 700 us, to chip 1, and read there.
+    let trimmed = 2 * PROGRAM;
+    assert_eq!(completions(&two, trace), [trimmed, PROGRAM, trimmed + PROGRAM, trimmed + PROGRAM + READ]);
+    // A partial page is bound, to chip 0, when it comes; LPN 2 is read there first.
+    two.ftl.partial_write = PartialWrite::Rmw;
+    let part = Record { size: 512, ..pages(PROGRAM, Op::Write, 4096, 2, 1) };
+    let trace = vec![write(2), write(0), part];
+    assert_eq!(completions(&two, trace), [PROGRAM, PROGRAM, PROGRAM + READ + PROGRAM]);
+    // Four logical pages to a NAND page: the first needs a free chip, those that fill its buffer up do not.
+    let mut four = two.clone();
+    four.flash.page_bytes = 16_384;
+    let both = vec![pages(0, Op::Write, 4096, 0, 8)];
+    let wait = [pages(100_000, Op::Write, 4096, 8, 1), pages(100_000, Op::Write, 4096, 9, 4)];
+    let done = completions(&four, both.into_iter().chain(wait).collect());
+    // LPN 8 to 11 fill a page that is bound at 350 us; LPN 12 begins one on the other chip, in its buffer.
+    assert_eq!(done, [PROGRAM, PROGRAM, 2 * PROGRAM]);
 }
 
 #[test]

@@ -508,6 +508,86 @@ fn dynamic_allocation_takes_the_next_idle_chip() {
     }
 }
 
+/// Two chips under dynamic allocation, without bus time.
+fn two_dynamic() -> Settings {
+    let mut two = chip(1, 1, PLAIN());
+    two.flash.channels = 2;
+    two.ftl.allocation = Allocation::Dynamic;
+    two
+}
+
+const fn trim(lpn: u32) -> Ask {
+    (0, Op::Trim, lpn)
+}
+
+#[test]
+fn under_direct_a_write_waits_until_a_die_is_free() {
+    let two = two_dynamic();
+    // LPN 0 and 1 take both chips until 350 us, LPN 2 and 3 wait. The read of LPN 0 waits at chip 0, so that at
+    // 350 us only chip 1 is free: LPN 2 goes there, and LPN 3 to chip 0 after the read.
+    let asks = [write(0), write(1), write(2), write(3), at(100 * US, read(0))];
+    let after = PROGRAM + READ;
+    ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, after + PROGRAM, after]);
+    // What had waited at its chip since it came would have had LPN 2 at 700, LPN 3 at 700 and the read at 735 us.
+    // In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips are free.
+    let asks = [write(0), write(1), write(2), at(PROGRAM, write(4)), at(PROGRAM, write(6))];
+    ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
+}
+
+#[test]
+fn a_read_waits_for_the_unbound_write_of_its_page() {
+    for out_of_order in [false, true] {
+        let mut two = two_dynamic();
+        two.flash.parallel.out_of_order = out_of_order;
+        let busy = [write(0), write(1)];
+        // LPN 2 waits until 350 us and goes to chip 0, its read behind it; LPN 9, which nobody wrote, lies on
+        // chip 1 and is read once that is idle.
+        let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(200 * US, read(9))];
+        let last = 2 * PROGRAM + READ;
+        ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, PROGRAM + READ]);
+        // The read came between two writes of its page and waits for the first alone, on chip 0. The second
+        // goes to chip 1 at the same time.
+        let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(100 * US, write(2))];
+        ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, 2 * PROGRAM]);
+        // A read of a page that is bound waits for no other: LPN 3 waits for a die when LPN 0 is read.
+        let asks = [busy[0], busy[1], write(3), at(100 * US, read(0)), at(100 * US, read(3))];
+        let read_at = PROGRAM + READ;
+        ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, read_at, 2 * PROGRAM + READ]);
+    }
+}
+
+#[test]
+fn trims_and_flushes_wait_for_unbound_writes() {
+    let two = two_dynamic();
+    // The trim of LPN 2 takes no time of its own and is served when the write before it is bound, at 350 us on
+    // chip 0. The read behind it finds no data: it goes to where LPN 2 would lie, chip 0.
+    let asks = [write(0), write(1), write(2), at(100 * US, trim(2)), at(200 * US, read(2))];
+    ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, PROGRAM, 2 * PROGRAM + READ]);
+    // The flush ends with the last write before it, what came after it begins then.
+    let flush = (100 * US, Op::Flush, 0);
+    let asks = [write(0), write(1), write(2), flush, at(100 * US, write(3))];
+    ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
+}
+
+#[test]
+fn free_planes_of_a_die_are_bound_together() {
+    let dynamic = |parallel| {
+        let mut settings = chip(1, 2, parallel);
+        settings.ftl.allocation = Allocation::Dynamic;
+        settings
+    };
+    // Both planes are free at 0 and at 350 us: two pages go at once each time.
+    let asks = [write(0), write(1), write(2), write(3)];
+    ready(&dynamic(planes(MultiPlane::Free)), &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
+    // A plane whose die is at work is not free: LPN 1 comes too late to go with LPN 0.
+    let asks = [write(0), at(US, write(1)), at(2 * US, write(2))];
+    ready(&dynamic(planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
+    // A die that takes the data of the next program while it programs is free for one.
+    let cached = with_bus(&dynamic(Parallel { cache_program: true, ..PLAIN() }));
+    let asks = [write(0), write(1), write(2)];
+    ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);
+}
+
 #[test]
 fn results_name_what_was_busy() {
     let mut both = with_bus(&chip(2, 1, interleaved()));

@@ -55,17 +55,19 @@ pub struct Device {
     tape: Option<Tape>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have done.
     lookups: Option<Box<Lookups>>,
-    /// Tape or lookups hear of every request that issues.
-    heard: bool,
+    /// A request that issues is not only run: tape or lookups hear of it, or it may issue in parts.
+    attended: bool,
 }
 
 impl Device {
     /// An idle device.
     pub fn new(settings: &Settings) -> Device {
+        let waiting = Waiting::new(settings);
         Device {
             depth: settings.device.queue_depth,
             held: 0,
-            waiting: Waiting::new(settings),
+            attended: waiting.sched.divides(),
+            waiting,
             places: settings.spread().places(),
             array: Array::new(settings),
             background_steps: 0,
@@ -73,7 +75,6 @@ impl Device {
             refused: 0,
             tape: None,
             lookups: None,
-            heard: false,
         }
     }
 
@@ -128,13 +129,13 @@ impl Device {
     /// Lets a tape hear of every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.tape = Some(tape);
-        self.heard = true;
+        self.attended = true;
     }
 
     /// Follows the mapping's lookups, where the FTL has a mapping cache.
     pub fn keep_lookups(&mut self, ftl: &Ftl) {
         self.lookups = Lookups::new(ftl).map(Box::new);
-        self.heard |= self.lookups.is_some();
+        self.attended |= self.lookups.is_some();
     }
 
     /// The lookups, if they are followed.
@@ -175,15 +176,15 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Tells tape and lookups of a request that issues.
+    /// Tells tape and lookups of pages of a request that issue.
     #[cold]
-    fn tell(&mut self, request: &Request, now_ns: u64, ftl: &Ftl) {
+    fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &Ftl) {
         if let Some(tape) = &self.tape {
             // Padding is no request of the workload's.
             tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
         }
         if let Some(lookups) = &mut self.lookups {
-            lookups.request(request.pages, ftl);
+            lookups.request(pages, ftl);
         }
     }
 
@@ -199,8 +200,11 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         work.clear();
-        if self.heard {
-            self.tell(&pool[id], now_ns, ftl);
+        if self.attended {
+            if let Some(part) = self.waiting.sched.part(work) {
+                return self.begin_part((id, part), now_ns, pool, ftl, work, done);
+            }
+            self.tell(&pool[id], pool[id].pages, now_ns, ftl);
         }
         self.waiting.leave(&pool[id], &self.array, ftl, work);
         let Request { op, pages, prefetch, mark, .. } = pool[id];
@@ -219,6 +223,51 @@ impl Device {
             self.held -= 1;
             done.push(id);
         } else {
+            self.start(id, work, op == Op::Read, now_ns);
+        }
+    }
+
+    /// Begins a part of a request. Pages that have not issued count as steps.
+    #[cold]
+    fn begin_part(
+        &mut self,
+        (id, part): (u32, sched::Part),
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut Ftl,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        let Request { op, pages, prefetch, mark, failed, .. } = pool[id];
+        let sched::Part::Pages { at, count } = part else {
+            self.waiting.leave(&pool[id], &self.array, ftl, work);
+            pool[id].steps_left = pages.pages;
+            return;
+        };
+        let issuing = pages.part(at, count);
+        self.tell(&pool[id], issuing, now_ns, ftl);
+        if prefetch && (op == Op::Read || !ftl.updates_free()) {
+            fetch_for_batch(id, pool, ftl, work);
+            pool[id].prefetch = false;
+        }
+        if !failed {
+            let misses = match op {
+                Op::Write => ftl.write_page(pages, at, mark, work),
+                _ => serve(ftl, op, issuing, Some(mark), work),
+            };
+            pool[id].misses += misses;
+            if ftl.is_read_only() {
+                pool[id].failed = self.turned_read_only(now_ns, ftl);
+            }
+        }
+        let steps = work.steps().len() as u32;
+        let left = &mut pool[id].steps_left;
+        *left = *left - count + steps;
+        if *left == 0 {
+            self.held -= 1;
+            done.push(id);
+        }
+        if steps > 0 {
             self.start(id, work, op == Op::Read, now_ns);
         }
     }

@@ -4,7 +4,6 @@ use super::array::Array;
 use super::sched::Sched;
 use super::settings::Settings;
 use crate::flash::Work;
-use crate::flash::parallel::Allocation;
 use crate::ftl::{Ftl, Locate};
 use crate::request::{Pages, Pool, Request, Window};
 use crate::util::Divider;
@@ -50,11 +49,12 @@ pub(super) struct Waiting {
 impl Waiting {
     /// An empty queue.
     pub fn new(settings: &Settings) -> Waiting {
-        let touch = match settings.ftl.allocation {
-            _ if crate::ftl::is_hybrid(settings) => Touch::Window,
-            Allocation::Dynamic => Touch::Unknown,
-            _ if settings.spread().in_turn() => Touch::Window,
-            _ => Touch::Each,
+        let touch = if settings.allocates_dynamically() {
+            Touch::Unknown
+        } else if crate::ftl::is_hybrid(settings) || settings.spread().in_turn() {
+            Touch::Window
+        } else {
+            Touch::Each
         };
         Waiting {
             sched: Sched::new(settings),

@@ -22,6 +22,11 @@ impl Settings {
     pub fn allocates_by_speed(&self) -> bool {
         self.flash.variation.is_some() && super::sched::needs(&self.device.scheduler).speeds
     }
+
+    /// Whether writes go where there is room: hybrid FTLs have their blocks in turn whatever is set.
+    pub(super) fn allocates_dynamically(&self) -> bool {
+        self.ftl.allocation.is_dynamic() && !crate::ftl::is_hybrid(self)
+    }
 }
 
 section! {

@@ -13,6 +13,7 @@ use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::variation::Speeds;
 use crate::request::{BlockSize, Mark, Pages};
+use crate::util::Bits;
 use crate::util::codec::Encoder;
 
 /// Declares the traits, and implements them for [`Ftl`].
@@ -54,6 +55,8 @@ faces! {
         fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32;
         /// Writes; returns the mapping-cache misses.
         fn write(self: &mut Self, request: Pages, work: &mut Work) -> u32;
+        /// Writes one page of a request, the `at`-th, as marked; returns the mapping-cache misses.
+        fn write_page(self: &mut Self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32;
         /// Reads as marked.
         fn read_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
         /// Writes as marked.
@@ -85,6 +88,9 @@ faces! {
         fn read_chip(self: &Self, lpn: u32) -> u32;
         /// Chip a write goes to, of the `page`-th page of a request that begins at LPN `first`.
         fn write_chip(self: &Self, first: u32, page: u32) -> u32;
+        /// Under dynamic allocation, whether the next page written would go to a chip that is not busy, or into
+        /// a page buffer that was begun on one.
+        fn finds_room(self: &Self, busy: &Bits) -> bool;
         /// Chip where static allocation puts an LPN.
         fn home_chip(self: &Self, lpn: u32) -> u32;
         /// Slot of the user data that an LPN resolves to, `u32::MAX` without data: slots are numbered through

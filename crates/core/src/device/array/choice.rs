@@ -32,6 +32,13 @@ impl Default for Lines {
     }
 }
 
+impl Lines {
+    /// Whether nothing waits.
+    pub(super) fn are_empty(&self) -> bool {
+        self.ends.iter().all(|[head, _]| *head == NONE)
+    }
+}
+
 /// Which steps are looked for.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {

@@ -50,6 +50,15 @@ impl Array {
         }
     }
 
+    /// Which of so many units could not begin a program now, in company of other planes of their die.
+    pub fn taken(&self, units: u32, taken: &mut Bits) {
+        taken.copy_from(&self.frame.busy);
+        let Some(overlap) = &self.overlap else { return };
+        for unit in 0..units {
+            if overlap.is_free(&self.frame, unit) { taken.clear(unit) } else { taken.set(unit) }
+        }
+    }
+
     /// Units that have something to do.
     #[inline]
     pub fn busy(&self) -> &Bits {

@@ -6,7 +6,7 @@
 
 use super::frame::Frame;
 use super::overlap::Overlap;
-use super::state::{Group, Phase, Suspended, Unit};
+use super::state::{Die, Group, Phase, Suspended, Unit};
 use crate::flash::Operation;
 use crate::flash::parallel::{Parallel, Suspend};
 
@@ -16,6 +16,23 @@ impl Overlap {
         let die = &self.dies[self.units[unit as usize].die as usize];
         let at_work = die.groups.iter().any(|group| group.phase != Phase::Idle);
         !at_work && !die.stalled && die.suspended.is_none()
+    }
+
+    /// Whether a unit could begin a program now: its die rests, but for what other planes were given at this
+    /// instant, or its cells program and its register is free for the data of the next one.
+    pub(super) fn is_free(&self, frame: &Frame, unit: u32) -> bool {
+        let Unit { held, die, lines, .. } = &self.units[unit as usize];
+        if *held == [0; 2] && self.is_resting(unit) {
+            return true;
+        }
+        let Die { groups, front, suspended, .. } = &self.dies[*die as usize];
+        let Group { phase, operation, head, .. } = groups[*front];
+        self.options.cache_program
+            && (phase, operation) == (Phase::Cells, Operation::Program)
+            && frame.steps[head].step.in_ns > 0
+            && groups[1 - front].phase == Phase::Idle
+            && suspended.is_none()
+            && lines.are_empty()
     }
 
     /// Whether a unit can take up a read, or else a write, before it has nothing else to do.

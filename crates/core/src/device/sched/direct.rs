@@ -3,13 +3,15 @@
 //! Source: the transaction queues of SSDSim (Hu et al., ICS 2011) and MQSim (Tavakkol et al., FAST
 //! 2018): every request is taken apart when it arrives, and its operations wait at their chips. Which
 //! of them a die serves next is the die's to say: in the order of arrival, unless
-//! `flash.out_of_order`.
+//! `flash.out_of_order`. Under dynamic allocation writes wait until a die is free ([`super::unbound`]).
 //!
 //! Read into it: a flush, and what came after it, waits until all before it has completed.
 
-use super::Scheduler;
+use super::unbound::Unbound;
+use super::{Part, Scheduler};
 use crate::device::Array;
 use crate::device::settings::Settings;
+use crate::flash::Work;
 use crate::ftl::Ftl;
 use crate::request::{Ages, Pool, Window};
 use crate::util::NONE;
@@ -23,22 +25,36 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct Direct {
     waiting: Ages,
+    /// What waits for a die, where allocation is dynamic.
+    unbound: Option<Box<Unbound>>,
 }
 
 impl Scheduler for Direct {
-    fn new(_settings: &Settings) -> Direct {
-        Direct { waiting: Ages::default() }
+    fn new(settings: &Settings) -> Direct {
+        let dynamic = settings.allocates_dynamically();
+        Direct { waiting: Ages::default(), unbound: dynamic.then(|| Box::new(Unbound::new(settings))) }
     }
 
     fn admit(&mut self, id: u32, _chips: Window, pool: &mut Pool) {
         self.waiting.push(id, pool);
     }
 
-    fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+        if let Some(unbound) = &mut self.unbound {
+            return unbound.next(&mut self.waiting, array, ftl, pool);
+        }
         let id = self.waiting.head();
         if id == NONE || (pool[id].op == Op::Flush && !array.all_idle()) {
             return None;
         }
         self.waiting.pop(pool)
+    }
+
+    fn divides(&self) -> bool {
+        self.unbound.is_some()
+    }
+
+    fn part(&self, work: &mut Work) -> Option<Part> {
+        self.unbound.as_ref()?.part(work)
     }
 }

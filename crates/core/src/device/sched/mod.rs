@@ -11,12 +11,14 @@
 mod batches;
 mod channels;
 mod sets;
+mod unbound;
 mod windows;
 
 use super::Array;
 use crate::config::section::count;
 use crate::config::{Choice, Contradiction, section};
 use crate::device::settings::Settings;
+use crate::flash::Work;
 use crate::flash::parallel::Allocation;
 use crate::ftl::Ftl;
 use crate::request::{Pool, Window};
@@ -31,6 +33,20 @@ pub struct Needs {
     pub speeds: bool,
 }
 
+/// What issues of a request that does not issue whole.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// Nothing yet: it has left the queue, and its pages will issue.
+    Begin,
+    /// Some of its logical pages.
+    Pages {
+        /// The first, counted within the request.
+        at: u32,
+        /// How many.
+        count: u32,
+    },
+}
+
 /// A scheduler of the device's queue. Every request is admitted once and leaves once, through `next`.
 pub trait Scheduler {
     /// What it needs of the device.
@@ -42,8 +58,19 @@ pub trait Scheduler {
     /// A request enters the queue. A flush touches every chip.
     fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool);
 
-    /// Takes out a request that may issue now.
+    /// Takes out a request that may issue now; one that issues in parts comes out as often as it has parts.
     fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32>;
+
+    /// Whether requests may issue in parts.
+    fn divides(&self) -> bool {
+        false
+    }
+
+    /// Which part of the request that `next` took out last issues; `None`: the whole. Tells the work which
+    /// dies are taken, where it has looked.
+    fn part(&self, _work: &mut Work) -> Option<Part> {
+        None
+    }
 
     /// Batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
     /// without batches.
@@ -89,6 +116,16 @@ macro_rules! registry {
             #[inline]
             pub fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
                 match self { $(Sched::$variant(s) => s.next(array, ftl, pool)),* }
+            }
+
+            /// See [`Scheduler::divides`].
+            pub fn divides(&self) -> bool {
+                match self { $(Sched::$variant(s) => s.divides()),* }
+            }
+
+            /// See [`Scheduler::part`].
+            pub fn part(&self, work: &mut Work) -> Option<Part> {
+                match self { $(Sched::$variant(s) => s.part(work)),* }
             }
 
             /// See [`Scheduler::batch_of`].

@@ -177,6 +177,10 @@ impl<L: Logs> Serve for Hybrid<L> {
         self.write_marked(request, Mark::default(), work)
     }
 
+    fn write_page(&mut self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32 {
+        self.write_marked(request.part(at, 1), mark, work)
+    }
+
     fn read_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
         let since_ns = work.counts().busy_ns[Cause::Pad as usize];

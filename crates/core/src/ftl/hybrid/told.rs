@@ -10,6 +10,7 @@ use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
 use crate::ftl::{Idle, Inspect, Locate, LookUp, Police, Survive, UnitSpace};
 use crate::request::Pages;
+use crate::util::Bits;
 
 impl<L: Logs> Idle for Hybrid<L> {
     fn write_back(&mut self, _work: &mut Work) -> bool {
@@ -30,6 +31,11 @@ impl<L: Logs> Locate for Hybrid<L> {
     #[inline]
     fn write_chip(&self, first: u32, page: u32) -> u32 {
         self.home_chip(first + page)
+    }
+
+    /// No allocation is dynamic: every page has its place.
+    fn finds_room(&self, _busy: &Bits) -> bool {
+        true
     }
 
     #[inline]

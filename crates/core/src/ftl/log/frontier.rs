@@ -4,7 +4,7 @@ use super::speed::Speed;
 use super::{Block, Log, Shape, State, shape::sure_slots};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
-use crate::util::NONE;
+use crate::util::{Bits, NONE};
 
 impl Log {
     /// Whether the page buffer that writes fill is part-full, where slots are smaller than pages.
@@ -63,6 +63,11 @@ impl Log {
             self.cursor = next.expect("the user capacity leaves room on some chip");
             work.occupy(self.cursor);
         }
+    }
+
+    /// Whether the next page goes to a chip that is not busy, or into the page buffer begun.
+    pub(crate) fn finds_room(&self, busy: &Bits) -> bool {
+        self.page_begun() || (0..self.shape.chips).any(|chip| !busy.get(chip) && self.has_room(chip))
     }
 
     /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as

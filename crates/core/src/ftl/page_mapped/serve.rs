@@ -67,15 +67,22 @@ impl<T: Translation> PageMapped<T> {
                 self.refuse();
                 break;
             }
-            work.chain_for(lpn);
-            misses += self.translate(lpn, last - lpn, true, work);
-            let partial =
-                (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
-            if partial && self.read_modify_write && self.data.slot(lpn) != NONE {
-                self.read_data(lpn, 1, cause, work);
-            }
-            self.write_data(lpn, cause, work);
+            misses += self.write_one(request, lpn, cause, work);
         }
+        misses
+    }
+
+    /// Writes one page of a request; its misses.
+    #[inline(always)] // for every page
+    fn write_one(&mut self, request: Pages, lpn: u32, cause: Cause, work: &mut Work) -> u32 {
+        let last = request.first + request.pages - 1;
+        work.chain_for(lpn);
+        let misses = self.translate(lpn, last - lpn, true, work);
+        let partial = (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
+        if partial && self.read_modify_write && self.data.slot(lpn) != NONE {
+            self.read_data(lpn, 1, cause, work);
+        }
+        self.write_data(lpn, cause, work);
         misses
     }
 }
@@ -87,6 +94,19 @@ impl<T: Translation> Serve for PageMapped<T> {
 
     fn write(&mut self, request: Pages, work: &mut Work) -> u32 {
         self.write_for(request, Cause::Host, work)
+    }
+
+    fn write_page(&mut self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32 {
+        if self.read_only {
+            self.refuse();
+            return 0;
+        }
+        let cause = if mark.pad { Cause::Pad } else { Cause::Host };
+        let misses = self.write_one(request, request.first + at, cause, work);
+        if mark.fua && at + 1 == request.pages {
+            self.program_begun(work);
+        }
+        misses
     }
 
     fn read_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {

@@ -10,7 +10,7 @@ use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
 use crate::ftl::{Cooperate, Inspect, Locate, LookUp, Police};
 use crate::request::{BlockSize, Pages};
-use crate::util::NONE;
+use crate::util::{Bits, NONE};
 
 impl<T: Translation> Locate for PageMapped<T> {
     #[inline]
@@ -24,6 +24,10 @@ impl<T: Translation> Locate for PageMapped<T> {
     #[inline]
     fn write_chip(&self, first: u32, page: u32) -> u32 {
         self.data.write_chip_ahead(first + page, page)
+    }
+
+    fn finds_room(&self, busy: &Bits) -> bool {
+        self.data.finds_room(busy)
     }
 
     #[inline]

@@ -1,0 +1,188 @@
+//! Writes that no die has yet, under `direct` with dynamic allocation.
+//!
+//! A write comes apart into its logical pages, which wait in the order of arrival. While a die is free the
+//! oldest of them is bound to it and begins. A page of a read, or of a trim, whose logical page is to be
+//! written by a write that came before it waits until that one is bound, and goes right behind it; its other
+//! pages do not wait. What waits is not in the FTL: its mapping is as it was.
+//!
+//! Of what waits, the oldest goes first: pages to bind, then requests that have arrived.
+
+use super::{Array, Part};
+use crate::device::settings::Settings;
+use crate::flash::Work;
+use crate::ftl::{Ftl, Locate};
+use crate::request::{Ages, Pages, Pool};
+use crate::util::{Bits, NONE, Slab};
+use crate::workload::Op;
+
+/// A page that waits: of a write for a die, of another request for a page of a write.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    request: u32,
+    /// Which of the request's pages.
+    at: u32,
+    /// The page behind it in its list.
+    behind: u32,
+    /// Those that wait for this one.
+    readers: List,
+}
+
+/// A first-in first-out list of waiting pages.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+const EMPTY: List = List { head: NONE, tail: NONE };
+
+impl List {
+    fn push(&mut self, id: u32, pages: &mut Slab<Page>) {
+        match self.tail {
+            NONE => self.head = id,
+            tail => pages[tail].behind = id,
+        }
+        self.tail = id;
+    }
+
+    fn pop(&mut self, pages: &mut Slab<Page>) -> Page {
+        let page = pages[self.head];
+        pages.release(self.head);
+        self.head = page.behind;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        page
+    }
+}
+
+/// What waits.
+#[derive(Clone, Debug)]
+pub(super) struct Unbound {
+    pages: Slab<Page>,
+    /// Pages to write that no die has.
+    writes: List,
+    /// Pages of other requests whose writes have just been bound.
+    released: List,
+    /// By LPN, the newest of `writes` that writes it, or [`NONE`].
+    newest: Vec<u32>,
+    /// A request that is no write, from its first page on that has not gone, nor been made to wait.
+    divided: Option<(u32, u32)>,
+    /// Dies (planes) that are not free, when that was looked at last.
+    taken: Bits,
+    units: u32,
+    part: Option<Part>,
+}
+
+impl Unbound {
+    pub(super) fn new(settings: &Settings) -> Unbound {
+        let units = settings.flash.units();
+        Unbound {
+            pages: Slab::default(),
+            writes: EMPTY,
+            released: EMPTY,
+            newest: vec![NONE; settings.user_pages() as usize],
+            divided: None,
+            taken: Bits::new(units as usize),
+            units,
+            part: None,
+        }
+    }
+
+    /// The part of the request that `next` handed out; `None`: the whole. Work hears which dies are free.
+    pub(super) fn part(&self, work: &mut Work) -> Option<Part> {
+        work.set_busy(&self.taken);
+        self.part
+    }
+
+    /// See [`super::Scheduler::next`].
+    pub(super) fn next(
+        &mut self,
+        waiting: &mut Ages,
+        array: &Array,
+        ftl: &Ftl,
+        pool: &mut Pool,
+    ) -> Option<u32> {
+        if self.released.head != NONE {
+            let Page { request, at, .. } = self.released.pop(&mut self.pages);
+            return Some(self.hand_out(request, Part::Pages { at, count: 1 }));
+        }
+        if let Some(id) = self.divide(pool) {
+            return Some(id);
+        }
+        if self.writes.head != NONE && self.finds_die(array, ftl) {
+            return Some(self.bind(pool));
+        }
+        let id = waiting.head();
+        if id == NONE {
+            return None;
+        }
+        let (op, Pages { first, pages, .. }) = (pool[id].op, pool[id].pages);
+        match op {
+            Op::Flush if self.writes.head != NONE || !array.all_idle() => return None,
+            Op::Write => (0..pages).for_each(|at| self.wait_for_die(id, at, first + at)),
+            _ if (first..first + pages).any(|lpn| self.newest[lpn as usize] != NONE) => {
+                self.divided = Some((id, 0));
+            }
+            _ => {
+                self.part = None;
+                return waiting.pop(pool);
+            }
+        }
+        waiting.pop(pool).map(|id| self.hand_out(id, Part::Begin))
+    }
+
+    fn hand_out(&mut self, id: u32, part: Part) -> u32 {
+        self.part = Some(part);
+        id
+    }
+
+    fn wait(&mut self, request: u32, at: u32) -> u32 {
+        self.pages.insert(Page { request, at, behind: NONE, readers: EMPTY })
+    }
+
+    fn wait_for_die(&mut self, id: u32, at: u32, lpn: u32) {
+        let page = self.wait(id, at);
+        self.writes.push(page, &mut self.pages);
+        self.newest[lpn as usize] = page;
+    }
+
+    /// Takes the oldest page that waits for a die; those that waited for it go next.
+    fn bind(&mut self, pool: &Pool) -> u32 {
+        let page = self.writes.head;
+        let Page { request, at, readers, .. } = self.writes.pop(&mut self.pages);
+        let newest = &mut self.newest[(pool[request].pages.first + at) as usize];
+        if *newest == page {
+            *newest = NONE;
+        }
+        self.released = readers;
+        self.hand_out(request, Part::Pages { at, count: 1 })
+    }
+
+    /// The next pages of the request being divided that wait for nothing, if there are any.
+    fn divide(&mut self, pool: &Pool) -> Option<u32> {
+        let (id, mut at) = self.divided?;
+        let Pages { first, pages, .. } = pool[id].pages;
+        while at < pages {
+            let write = self.newest[(first + at) as usize];
+            if write == NONE {
+                break;
+            }
+            let page = self.wait(id, at);
+            let mut readers = self.pages[write].readers;
+            readers.push(page, &mut self.pages);
+            self.pages[write].readers = readers;
+            at += 1;
+        }
+        let ready = |at: &u32| self.newest[(first + at) as usize] == NONE;
+        let count = (at..pages).take_while(ready).count() as u32;
+        self.divided = (at + count < pages).then_some((id, at + count));
+        (count > 0).then(|| self.hand_out(id, Part::Pages { at, count }))
+    }
+
+    /// Whether a page could be bound now.
+    fn finds_die(&mut self, array: &Array, ftl: &Ftl) -> bool {
+        array.taken(self.units, &mut self.taken);
+        ftl.finds_room(&self.taken)
+    }
+}
