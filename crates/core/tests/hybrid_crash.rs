@@ -54,6 +54,8 @@ fn what_was_durable_is_there() {
             [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
         assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
         assert!(summary.recovery.cut > 0 && summary.recovery.count == count(), "{kind}: {summary:?}");
+        let scan = summary.recovery.scan_reads;
+        assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
     }
 }
 

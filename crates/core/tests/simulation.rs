@@ -290,8 +290,11 @@ fn a_cut_keeps_what_was_flushed() {
         simulation.advance(now_ns + 3_000_000, &mut both).unwrap();
         let answered = both.answers.len();
         assert!(answered < 251, "some are under way");
+        let later = pages(now_ns + 3_600_000_000_000, Op::Read, 4096, 0, 1);
+        simulation.submit(later).unwrap();
         let cut = simulation.cut(7).unwrap();
         assert!(cut.finished > 200, "{kind}: {cut:?}");
+        assert_eq!(simulation.next_event_ns(), None, "{kind}: what was to come is lost");
         assert_eq!(simulation.submit(pages(u64::MAX >> 3, Op::Read, 4096, 0, 1)), Err(SubmitError::Off));
         assert!(matches!(simulation.advance(u64::MAX >> 3, &mut both), Err(RunError::Power(_))));
         let recovered = simulation.recover().unwrap();

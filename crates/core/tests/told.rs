@@ -77,6 +77,33 @@ fn what_a_worn_hybrid_ftl_refuses_is_counted() {
     }
 }
 
+/// Of a page map, too; and no page that has no data.
+#[test]
+fn page_maps_read_what_is_covered_in_part() {
+    for kind in common::page_mapped() {
+        let mut settings = device(kind);
+        settings.ftl.partial_write = PartialWrite::Rmw;
+        let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
+        let mut work = Work::new(timing, 1);
+        let mut ftl = Ftl::new(&settings, true, &mut work);
+        ftl.write(request(8, 3), &mut work);
+        let parts = [(false, false, 0), (true, false, 1), (false, true, 1), (true, true, 2)];
+        for (first, (head_partial, tail_partial, reads)) in
+            parts.into_iter().flat_map(|part| [(8, part), (100, part)])
+        {
+            work.reset();
+            ftl.write(Pages { first, pages: 3, head_partial, tail_partial }, &mut work);
+            ftl.trim(request(100, 3), &mut work);
+            let expected = if first == 8 { reads } else { 0 };
+            assert_eq!(
+                work.counts().reads[ftlab_core::flash::Cause::Host as usize],
+                expected,
+                "{kind}, {first}"
+            );
+        }
+    }
+}
+
 /// A page that is covered in part is read before it is written where `ftl.partial_write` says so, and none else.
 #[test]
 fn hybrid_ftls_read_what_is_covered_in_part() {

@@ -262,3 +262,29 @@ impl Medium {
 fn mapped(map: &[u32]) -> impl Iterator<Item = (u32, u32)> + '_ {
     (0..).zip(map.iter().copied()).filter(|&(_, slot)| slot != NONE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Data that counts is not erased, a page is not programmed twice, and the first fault is kept.
+    #[test]
+    fn faults_of_an_ftl_are_found() {
+        let found = |order: &[u32], valid: &[u32]| {
+            let mut medium = Medium::new(8, 2, (4, 1), false);
+            for &slot in order {
+                medium.write(slot);
+                medium.program(slot, slot, Kind::Data);
+            }
+            let mut bits = Bits::new(8);
+            valid.iter().for_each(|&slot| bits.set(slot));
+            medium.erase(0, &bits);
+            medium.fault
+        };
+        assert_eq!(found(&[0, 1, 4], &[4]), None);
+        let erased = "block 0 erased while its slot 1 is valid";
+        assert_eq!(found(&[0, 1], &[1, 4]).as_deref(), Some(erased));
+        let twice = "block 0: slot 0 programmed where slot 1 was due";
+        assert_eq!(found(&[0, 0], &[0]).as_deref(), Some(twice));
+    }
+}

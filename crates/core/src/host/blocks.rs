@@ -175,6 +175,7 @@ impl<A: Arrivals, D: DeviceView> Around for Surroundings<'_, A, D> {
         let mut requests = std::mem::take(&mut self.blocks.scratch);
         self.arrivals.join(u64::from(block) * bytes, (u64::from(block) + 1) * bytes, &mut requests);
         for mut request in requests.drain(..) {
+            debug_assert_eq!(request.pages.first / self.blocks.pages, block, "a page of another block");
             request.prioritized = true;
             found.push(self.enter(request, pool));
         }

@@ -185,3 +185,30 @@ impl PostMark {
         Some(Step::Do(FileOp::Lookup))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kind;
+    use super::*;
+
+    /// Numbers of deleted files are used again, so that no more are in use than there are files.
+    #[test]
+    fn numbers_are_used_again() {
+        let mut client =
+            PostMark::new(&Parameters { transactions: 500, ..Parameters::of(Kind::PostMark) }, 1);
+        let (mut alive, mut most, mut made) = (0, 0, 0);
+        loop {
+            match client.next() {
+                Step::Do(FileOp::Create(file)) => {
+                    (alive, made) = (alive + 1, made + 1);
+                    most = most.max(alive);
+                    assert!(file < most, "file {file} of {alive}");
+                }
+                Step::Do(FileOp::Unlink(_)) => alive -= 1,
+                Step::Done => break,
+                _ => {}
+            }
+        }
+        assert!(alive == 0 && made > 4 * most, "{made} files were made, {most} at once");
+    }
+}
