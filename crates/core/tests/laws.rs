@@ -249,3 +249,16 @@ fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
         }
     }
 }
+
+/// The first level of cdftl is in order of recency: what was used last but four leaves a level of four entries,
+/// each of a translation page of its own, of which the second level holds one.
+#[test]
+fn cdftl_gives_up_what_was_used_longest_ago() {
+    let mut settings = settings();
+    settings.ftl.kind = "cdftl".into();
+    settings.ftl.mapping_cache_bytes = Some(4096 + 4 * 8);
+    let read = |(at, page): (u64, u64)| pages(at * 1_000_000, Op::Read, 4096, page * 512, 1);
+    let trace = (0..).zip([0, 1, 2, 3, 0, 4, 0, 1, 2]).map(read).collect();
+    let misses: Vec<u32> = checked(&settings, trace).1.iter().map(|done| done.mapping_misses).collect();
+    assert_eq!(misses, [1, 1, 1, 1, 0, 1, 0, 1, 1]);
+}

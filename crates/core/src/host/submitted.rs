@@ -137,6 +137,7 @@ impl Submitted {
     /// Loses what has not completed.
     pub fn lose(&mut self) {
         self.waiting.clear();
+        self.last_ns = 0;
         self.arrived = self.submitted;
         self.behind = self.behind.take().map(|_| Slab::default());
     }

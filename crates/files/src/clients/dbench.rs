@@ -246,6 +246,11 @@ mod tests {
         for _ in 0..total {
             let Step::Do(op) = client.next(Moment { now_ns: 0, outstanding: 0 }) else { panic!("not ended") };
             ops[op.kind().unwrap()] += 1;
+            if let FileOp::Write { offset, size, .. } = op
+                && size == 2 * KIB
+            {
+                assert!(offset.is_multiple_of(2 * KIB), "2 KiB at {offset}");
+            }
             for (half, bytes) in op.bytes().into_iter().enumerate().filter(|&(_, bytes)| bytes > 0) {
                 sizes[half] += bytes;
                 counts[half] += 1;

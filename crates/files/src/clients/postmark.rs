@@ -191,11 +191,12 @@ mod tests {
     use super::super::Kind;
     use super::*;
 
-    /// Numbers of deleted files are used again, so that no more are in use than there are files.
+    /// Numbers of deleted files are used again, so that no more are in use than there are files; none grows
+    /// beyond its bound, though many are full.
     #[test]
-    fn numbers_are_used_again() {
-        let mut client =
-            PostMark::new(&Parameters { transactions: 500, ..Parameters::of(Kind::PostMark) }, 1);
+    fn numbers_are_used_again_and_files_have_a_bound() {
+        let of = Parameters { transactions: 500, file_size: 520, ..Parameters::of(Kind::PostMark) };
+        let mut client = PostMark::new(&of, 1);
         let (mut alive, mut most, mut made) = (0, 0, 0);
         loop {
             match client.next() {
@@ -205,6 +206,7 @@ mod tests {
                     assert!(file < most, "file {file} of {alive}");
                 }
                 Step::Do(FileOp::Unlink(_)) => alive -= 1,
+                Step::Do(FileOp::Write { offset, size, .. }) => assert!(offset + size <= 520),
                 Step::Done => break,
                 _ => {}
             }

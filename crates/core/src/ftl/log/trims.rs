@@ -95,7 +95,8 @@ impl Log {
         let (first, end) = self.lpns_of(unit);
         let mut bits = vec![0; (end - first).div_ceil(32) as usize];
         for lpn in (first..end).filter(|&lpn| self.slots.map[lpn as usize] == NONE) {
-            bits[((lpn - first) / 32) as usize] |= 1 << ((lpn - first) % 32);
+            // A unit begins at a multiple of 32.
+            bits[((lpn - first) / 32) as usize] |= 1 << (lpn % 32);
         }
         tape.hold(Kind::Data, unit, self.slots.seq(unit), bits.into());
     }

@@ -230,9 +230,6 @@ impl Context<'_> {
     pub(crate) fn lay(&mut self, lpn: u32) {
         let unit = self.pages.of(lpn);
         if self.pages.log.is_serial() && !self.pages.is_written(unit) {
-            if self.pages.log.begins_page() {
-                self.make_room();
-            }
             self.append_unit(unit);
         }
         self.persist([lpn]);
