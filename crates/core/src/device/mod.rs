@@ -189,7 +189,7 @@ impl Device {
     }
 
     /// Runs a request through the FTL and starts its steps.
-    #[inline(always)] // called in one place, for every request
+    #[inline(never)] // within a loop, the compiler reads all that any FTL may need before it begins
     fn begin(
         &mut self,
         id: u32,

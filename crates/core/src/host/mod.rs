@@ -115,6 +115,9 @@ impl Host {
     ///
     /// The order of the paper (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or
     /// batch those that meet their deadline are collected and dispatched, then the next choice is made.
+    ///
+    /// # Errors
+    /// The workload's.
     pub fn next(
         &mut self,
         now_ns: u64,
@@ -205,22 +208,28 @@ impl Host {
                 }
                 merging.enter(id, &self.pool);
             }
-            self.announce(id, device);
-            let request = &mut self.pool[id];
-            if self.needs.translation_pages && request.pages.pages > 0 {
-                request.translation_page = device.translation_page(request.pages.first);
-            }
-            // A request without pages has no mapping to hit; polled awareness counts its admission.
-            let updates = request.op != Op::Read;
-            let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
-            request.hit = cached && request.pages.pages > 0;
-            self.pending += 1;
-            if self.aged {
-                self.ages.push(id, &mut self.pool);
-            }
-            self.sched.admit(id, &mut self.pool);
+            self.enter(id, device);
         }
         Ok(())
+    }
+
+    /// A request joins the pending ones.
+    #[inline(never)] // within the loop above, the compiler reads all that any FTL may need before it begins
+    fn enter(&mut self, id: u32, device: &impl DeviceView) {
+        self.announce(id, device);
+        let request = &mut self.pool[id];
+        if self.needs.translation_pages && request.pages.pages > 0 {
+            request.translation_page = device.translation_page(request.pages.first);
+        }
+        // A request without pages has no mapping to hit; polled awareness counts its admission.
+        let updates = request.op != Op::Read;
+        let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
+        request.hit = cached && request.pages.pages > 0;
+        self.pending += 1;
+        if self.aged {
+            self.ages.push(id, &mut self.pool);
+        }
+        self.sched.admit(id, &mut self.pool);
     }
 
     /// Tells the device of a request that is taken in, so that memory is read ahead of it.

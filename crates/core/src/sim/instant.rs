@@ -84,7 +84,7 @@ impl Simulation<'_> {
 
     /// Hands over all the device has room for, then lets the device choose; whether requests
     /// completed at once, so that there may be room again at this instant.
-    #[inline(always)] // called in one place, for every request
+    #[inline(never)] // as [`Simulation::complete_one`]
     fn hand_over(&mut self) -> Result<bool, RunError> {
         while self.device.has_room() {
             let Some(id) = self.host.next(self.now_ns, &mut self.feed, &self.ftl)? else { break };
@@ -123,26 +123,32 @@ impl Simulation<'_> {
         for index in 0..self.done.len() {
             self.last_ns = self.now_ns;
             let Some(id) = self.host.finish(self.done[index]) else { continue };
-            let request = &self.host.pool[id];
-            let pages = request.pages;
-            self.recorder.complete(request, self.now_ns);
-            if self.reports_completions {
-                self.tell_completion(id, observer);
-            }
-            if self.check.is_some() {
-                let ftl = &self.ftl;
-                self.feed.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
-            }
-            self.feed.completed(self.now_ns, &self.host.pool[id]);
-            self.host.pool.release(id);
-            self.completed += 1;
-            if self.check.is_some() {
-                self.verify(pages)?;
-            }
-            self.look(observer)?;
+            self.complete_one(id, observer)?;
         }
         self.done.clear();
         Ok(())
+    }
+
+    /// Records and reports a request.
+    #[inline(never)] // within a loop, the compiler keeps dozens of addresses on the stack for it
+    fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let request = &self.host.pool[id];
+        let pages = request.pages;
+        self.recorder.complete(request, self.now_ns);
+        if self.reports_completions {
+            self.tell_completion(id, observer);
+        }
+        if self.check.is_some() {
+            let ftl = &self.ftl;
+            self.feed.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
+        }
+        self.feed.completed(self.now_ns, &self.host.pool[id]);
+        self.host.pool.release(id);
+        self.completed += 1;
+        if self.check.is_some() {
+            self.verify(pages)?;
+        }
+        self.look(observer)
     }
 
     /// Lets the observer stop the run now and then: timers may go off for years without a completion.
