@@ -165,6 +165,17 @@ fn keys_set_in_vain_are_noted() {
         ["host.deadline: ignored: host.scheduler = \"noop\" dispatches nothing by deadline"]
     );
     assert!(of(&[noop]).is_empty() && of(&[("host.deadline", "5ms")]).is_empty());
+    let of = |options: &[(&str, &str)]| of_options(Base::Preset("vios"), options).notes();
+    let slowest = ("device.unhurried", "slowest");
+    assert!(of(&[slowest]).is_empty() && of(&[("device.scheduler", "piq")]).is_empty());
+    assert_eq!(
+        of(&[slowest, ("device.scheduler", "piq")]),
+        ["device.unhurried: ignored: device.scheduler = \"piq\" chooses no block by its speed"]
+    );
+    assert_eq!(
+        of(&[slowest, ("flash.variation.model", "none")]),
+        ["device.unhurried: ignored: all blocks are equally fast without flash.variation.model"]
+    );
 }
 
 #[test]

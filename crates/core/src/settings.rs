@@ -41,7 +41,8 @@ impl Settings {
 
     /// Keys that the chosen parts ignore, each with the reason.
     pub fn ignored(&self) -> Vec<Contradiction> {
-        crate::host::check::ignored(self)
+        let host = crate::host::check::ignored(self).into_iter();
+        host.chain(crate::device::sched::ignored(self)).collect()
     }
 }
 

@@ -248,7 +248,7 @@ impl Driven {
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed();
+            ftl.choose_by_speed(settings.unhurried());
         }
         ftl.collect_in_background(settings.ftl.gc_background.unwrap());
         Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use common::{checked, pages, settings};
 use ftlab_core::config::{Section, Value, Values};
 use ftlab_core::flash::variation::{Speeds, Variation};
+use ftlab_core::ftl::blocks::by_speed::Unhurried;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::Completion;
 use ftlab_core::workload::{Op, Record};
@@ -83,12 +84,14 @@ fn figure_4(scheduler: &str) -> Settings {
 #[test]
 fn figure_4_fast_blocks_for_conflicting_writes() {
     let write = |lpn| pages(0, Op::Write, 4096, lpn, 1);
-    for (scheduler, times, mean) in [
-        ("vios", [150_000, 330_000, 540_000], 340_000.0),
-        ("piq", [180_000, 390_000, 540_000], 370_000.0),
-        ("noop", [180_000, 390_000, 540_000], 370_000.0),
+    for (scheduler, unhurried, times, mean) in [
+        ("vios", Unhurried::InOrder, [150_000, 330_000, 540_000], 340_000.0),
+        ("vios", Unhurried::Slowest, [150_000, 330_000, 540_000], 340_000.0),
+        ("piq", Unhurried::InOrder, [180_000, 390_000, 540_000], 370_000.0),
+        ("noop", Unhurried::InOrder, [180_000, 390_000, 540_000], 370_000.0),
     ] {
-        let (report, done) = checked(&figure_4(scheduler), vec![write(0), write(1), write(2)]);
+        let settings = with_unhurried(figure_4(scheduler), unhurried);
+        let (report, done) = checked(&settings, vec![write(0), write(1), write(2)]);
         assert_eq!(done.iter().map(|row| row.complete_ns).collect::<Vec<_>>(), times, "{scheduler}");
         assert_eq!(report.latency.write.mean_ns, mean, "{scheduler}");
         let time = report.flash.program_time.as_ref().unwrap();
@@ -96,9 +99,33 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         // The first met nobody; the two behind it waited.
         assert_eq!((report.conflicts.read, report.conflicts.write), (0, 2));
     }
-    // Alone, a write takes the slowest block.
-    let (_, done) = checked(&figure_4("vios"), vec![write(0)]);
-    assert_eq!(done[0].complete_ns, 210_000);
+    // Alone, a write takes the next block in order, or the slowest.
+    for (unhurried, ns) in [(Unhurried::InOrder, 180_000), (Unhurried::Slowest, 210_000)] {
+        let (_, done) = checked(&with_unhurried(figure_4("vios"), unhurried), vec![write(0)]);
+        assert_eq!(done[0].complete_ns, ns, "{unhurried:?}");
+    }
+}
+
+fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
+    settings.device.sched.own.vios.unhurried = unhurried;
+    settings
+}
+
+/// Blocks of two pages, which program in, from block 1 on: 180, 210, 150 us and twice something between.
+#[test]
+fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
+    let mut settings = with_unhurried(figure_4("vios"), Unhurried::InOrder);
+    settings.flash.pages_per_block = 2;
+    let write = |time_ns, lpn| pages(time_ns, Op::Write, 4096, lpn, 1);
+    let at = |ms| ms * 1_000_000;
+    // Alone block 1 takes a page. Of the two that come together at 1 ms the first is hurried: block 3, 150 us;
+    // the second goes on with block 1, which is full then. What comes alone later takes block 2 twice, then block 3,
+    // which is begun, before block 4, which was erased after it.
+    let alone = [2, 3, 4].map(|ms| write(at(ms), ms));
+    let trace: Vec<_> = [write(0, 0), write(at(1), 1), write(at(1), 5)].into_iter().chain(alone).collect();
+    let (_, done) = checked(&settings, trace);
+    let took: Vec<u64> = done.iter().map(|row| row.complete_ns - row.arrival_ns).collect();
+    assert_eq!(took, [180_000, 150_000, 150_000 + 180_000, 210_000, 210_000, 150_000]);
 }
 
 /// What the oracle knows of a waiting request.

@@ -35,7 +35,7 @@ impl Oracle {
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed();
+            ftl.choose_by_speed(settings.unhurried());
         }
         Oracle { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }

@@ -281,7 +281,7 @@ impl Driven {
             Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed();
+            ftl.choose_by_speed(settings.unhurried());
         }
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);

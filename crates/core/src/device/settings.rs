@@ -2,6 +2,7 @@
 
 use crate::config::section::{count, one_of, share};
 use crate::config::{choice, over, section};
+use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::settings as ftl;
 
 section! {
@@ -21,6 +22,11 @@ impl Settings {
     /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
     pub fn allocates_by_speed(&self) -> bool {
         self.flash.variation.is_some() && super::sched::needs(&self.device.scheduler).speeds
+    }
+
+    /// Which block an unhurried write takes then.
+    pub fn unhurried(&self) -> Unhurried {
+        self.device.sched.own.vios.unhurried
     }
 
     /// Whether writes go where there is room: hybrid FTLs have their blocks in turn whatever is set.

@@ -6,6 +6,7 @@
 use std::io;
 
 use super::background::GcBackground;
+use super::blocks::by_speed::Unhurried;
 use super::blocks::endurance;
 use super::hybrid::merges::MergeStats;
 use super::{Ftl, MapStats, UnitSpace, with_ftl};
@@ -161,7 +162,7 @@ faces! {
         fn start(self: &mut Self);
         /// Lets the host's writes choose their block by speed. Only in a run: what lies where at
         /// time 0, and so a saved state, is the same under every scheduler.
-        fn choose_by_speed(self: &mut Self);
+        fn choose_by_speed(self: &mut Self, unhurried: Unhurried);
         /// Lets [`Idle::background_step`] collect. Only in a run, for the same reason.
         fn collect_in_background(self: &mut Self, how: GcBackground);
         /// Writes the whole state but for check mode's.

@@ -29,7 +29,7 @@ pub struct Needs {
     /// It orders by the chips of eq. (1), and so needs static allocation.
     pub chips: bool,
     /// Where blocks differ, writes that others wait for take the fastest writable block of their chip, all
-    /// others the slowest (Cui et al., NPC 2016, section 3.3).
+    /// others as `device.unhurried` says (Cui et al., NPC 2016, section 3.3).
     pub speeds: bool,
 }
 
@@ -185,6 +185,17 @@ section! {
         /// Each scheduler's own.
         own: Own;
     }
+}
+
+/// The keys that the chosen scheduler ignores, and why.
+pub(crate) fn ignored(settings: &Settings) -> Option<Contradiction> {
+    let name = &settings.device.scheduler;
+    let why = match needs(name).speeds {
+        false => format!("device.scheduler = \"{name}\" chooses no block by its speed"),
+        true => "all blocks are equally fast without flash.variation.model".into(),
+    };
+    let unhurried = Contradiction { key: "device.unhurried", message: format!("ignored: {why}") };
+    (!settings.allocates_by_speed()).then_some(unhurried)
 }
 
 /// Checks that the chosen scheduler fits the rest.

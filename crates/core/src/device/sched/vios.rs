@@ -3,15 +3,27 @@
 //! Source: Cui et al., NPC 2016, section 3.3. The chip batch is found as in PIQ; inside it a request
 //! joins the first channel batch without a channel conflict, and the chip batch issues channel batch
 //! by channel batch. A write to a chip that more requests wait for takes the chip's fastest writable
-//! block, any other write the slowest (where `flash.variation` makes blocks differ): see
+//! block, any other write the next one in order (where `flash.variation` makes blocks differ): see
 //! [`crate::ftl::log`]. What the paper leaves open stands in [`super::batches`].
+//!
+//! Read into it: the paper's unhurried write takes "a slower block", which need not be the slowest there is.
 
 use super::batches::ChipBatches;
+use crate::config::section;
+use crate::ftl::blocks::by_speed::Unhurried;
 
 pub(super) const NAME: &str = "vios";
 pub(super) const DOC: &str =
     "VIOS (Cui et al., NPC 2016): chip batches of channel batches, reads first; blocks by speed";
-pub type Keys = ();
+
+section! {
+    /// Keys of vios alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// Under vios, where blocks differ in speed, the block of a write that nobody waits behind, and of copies.
+        unhurried: Unhurried = "device.unhurried", "in-order";
+    }
+}
 
 /// Chip batches, in each of which requests go by channel batch, then in the order of arrival.
 pub(super) type Vios = ChipBatches<true>;

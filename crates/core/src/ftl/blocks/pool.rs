@@ -1,5 +1,6 @@
 //! The erase blocks of the flash, shared by the logs that write to them.
 
+use super::by_speed::Order;
 use super::endurance::Lives;
 use crate::flash::variation::Speeds;
 use crate::ftl::settings::Settings;
@@ -7,38 +8,40 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
 
 #[derive(Clone, Copy, Debug)]
-struct Block {
-    next: u32,
+pub(super) struct Block {
+    pub(super) next: u32,
     erases: u32,
     free: bool,
 }
 
 /// Erased blocks of a chip (of one speed, where they are kept by speed), in the order of erasure.
 #[derive(Clone, Copy, Debug)]
-struct List {
-    head: u32,
+pub(super) struct List {
+    pub(super) head: u32,
     tail: u32,
 }
 
-const EMPTY: List = List { head: NONE, tail: NONE };
+pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
 
 /// Erased blocks of each chip, in the order of their erasure or by speed, every block's erase count,
 /// and how fast it programs. Blocks are numbered chip by chip.
 #[derive(Clone, Debug)]
 pub struct BlockPool {
-    blocks: Vec<Block>,
+    pub(super) blocks: Vec<Block>,
     /// By chip and, if `by_speed`, class of speed.
-    lists: Vec<List>,
+    pub(super) lists: Vec<List>,
     /// Classes of each chip whose list has a block.
-    classes: Vec<u64>,
+    pub(super) classes: Vec<u64>,
     /// Erased blocks of each chip.
-    free: Vec<u32>,
+    pub(super) free: Vec<u32>,
     blocks_per_chip: u32,
     /// Only in a run, so never in a saved state.
-    by_speed: bool,
+    pub(super) by_speed: bool,
+    /// Where blocks are kept by speed and yet taken in order, which came back as the how manieth.
+    pub(super) order: Option<Order>,
     /// Program time of a page where blocks do not differ, ns.
     program_ns: u64,
-    speeds: Option<Speeds>,
+    pub(super) speeds: Option<Speeds>,
     /// Erase count of each chip's least worn block that could be moved, when that was looked at last.
     floors: Vec<u32>,
     /// Under wear levelling, by how much the erase counts of a chip may differ.
@@ -63,6 +66,7 @@ impl BlockPool {
             free: vec![0; chips as usize],
             blocks_per_chip,
             by_speed: false,
+            order: None,
             program_ns: flash.program_ns,
             speeds: Speeds::new(flash, settings.seed, pe_cycles),
             floors: vec![pe_cycles; chips as usize],
@@ -87,23 +91,6 @@ impl BlockPool {
         self.classes.fill(0);
         self.free.fill(0);
         erased.iter().for_each(|&block| self.push(block));
-    }
-
-    /// Sorts the erased blocks by speed, equally fast ones by the order of erasure, and keeps them so.
-    pub(crate) fn sort_by_speed(&mut self) {
-        let Some(speeds) = &self.speeds else { return };
-        let chips = self.lists.len();
-        let lists = vec![EMPTY; chips * speeds.classes() as usize];
-        self.by_speed = true;
-        self.free.fill(0);
-        self.classes.fill(0);
-        for List { head: mut block, .. } in std::mem::replace(&mut self.lists, lists) {
-            while block != NONE {
-                let next = self.blocks[block as usize].next;
-                self.push(block);
-                block = next;
-            }
-        }
     }
 
     /// Spare blocks and retired ones.
@@ -137,11 +124,11 @@ impl BlockPool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the block of a chip that was erased first or, where blocks are kept by speed, the slowest.
+    /// Takes the block of a chip that was erased first or, where the slowest goes first, that.
     pub(crate) fn take(&mut self, chip: u32) -> Option<u32> {
         match self.classes[chip as usize] {
             0 => None,
-            classes => Some(self.take_class(chip, classes.ilog2())),
+            classes => Some(self.take_class(chip, self.next_class(chip, classes))),
         }
     }
 
@@ -161,17 +148,11 @@ impl BlockPool {
     }
 
     #[inline]
-    fn list(&self, chip: u32, class: u32) -> usize {
+    pub(super) fn list(&self, chip: u32, class: u32) -> usize {
         match &self.speeds {
             Some(speeds) if self.by_speed => (chip * speeds.classes() + class) as usize,
             _ => chip as usize,
         }
-    }
-
-    /// Classes of speed in which a chip has erased blocks, as a bit set; only where they are kept by
-    /// speed. Class 0 is the fastest.
-    pub(crate) fn free_classes(&self, chip: u32) -> u64 {
-        self.classes[chip as usize]
     }
 
     /// Class of a block's speed, 0 the fastest, where blocks are kept by speed; else 0.
@@ -281,6 +262,7 @@ impl BlockPool {
         let chip = block / self.blocks_per_chip;
         let class = self.class(block);
         let list = self.list(chip, class);
+        self.note_order(block);
         self.blocks[block as usize].next = NONE;
         self.blocks[block as usize].free = true;
         match self.lists[list].tail {

@@ -32,6 +32,7 @@ use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::background::GcBackground;
+use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::settings::PartialWrite;
 use crate::ftl::settings::Settings;
@@ -296,7 +297,7 @@ impl<L: Logs> Prepare for Hybrid<L> {
     }
 
     /// Where data lies is not free to choose: blocks are taken in the order of erasure.
-    fn choose_by_speed(&mut self) {}
+    fn choose_by_speed(&mut self, _unhurried: Unhurried) {}
 
     /// Garbage collection is the page-mapped FTLs'.
     fn collect_in_background(&mut self, _how: GcBackground) {}

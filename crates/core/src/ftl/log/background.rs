@@ -18,7 +18,6 @@
 //! take any block (`fifo`, `random`) do not turn a full log over and over.
 
 use super::shape::sure_slots;
-use super::speed::Speed;
 use super::{Log, State};
 use crate::flash::Work;
 use crate::ftl::blocks::pool::BlockPool;
@@ -152,7 +151,7 @@ impl Log {
         let (mut pages_read, mut last_page) = (0, NONE);
         let hosts = self.fills_page_of_host(chip);
         self.copied.clear();
-        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        self.choose_frontier(chip, false, false, pool);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
             let live = self.slots.valid.next_set(slot, end).expect("the block has a valid slot");
             let owner = self.slots.spare[live as usize];

@@ -1,6 +1,5 @@
 //! Garbage collection and relocation: how a log gets erased blocks back.
 
-use super::speed::Speed;
 use super::{Block, Log, State};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
@@ -80,7 +79,7 @@ impl Log {
         }
         let leaving = self.take_live(victim);
         let pages_read = self.name_sources(&leaving, work);
-        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        self.choose_frontier(chip, false, false, pool);
         let mut rest = &leaving[..];
         while !rest.is_empty() {
             if self.chips[chip as usize].is_full() {

@@ -1,6 +1,5 @@
 //! The frontier: which chip and which block take the next slot, and the erased blocks of the reserve.
 
-use super::speed::Speed;
 use super::{Block, Log, Shape, State, shape::sure_slots};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
@@ -202,7 +201,7 @@ impl Log {
     /// Gives a chip whose frontier is full another one for copies: in the background an erased block of the pool,
     /// if there is one, before one of the reserve.
     pub(super) fn next_for_copies(&mut self, chip: u32, background: bool, pool: &mut BlockPool) {
-        self.choose_frontier(chip, Speed::Slowest, false, pool);
+        self.choose_frontier(chip, false, false, pool);
         if self.chips[chip as usize].is_full() && !self.resume(chip) {
             let fresh = if background { self.take_block(chip, pool) } else { None };
             let block = fresh.unwrap_or_else(|| self.reserve_pop(chip, pool));
@@ -235,12 +234,12 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes the reserve block erased last or, under wear levelling, the least worn; where blocks are
-    /// chosen by speed, the slowest.
+    /// Takes the reserve block erased last or, under wear levelling, the least worn; where the slowest goes
+    /// first, that.
     pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
         let mut best = self.chips[chip as usize].reserve;
         assert!(best != NONE, "the reserve of chip {chip} is empty");
-        if pool.threshold().is_some() || self.by_speed.is_some() {
+        if pool.threshold().is_some() || (self.by_speed.is_some() && pool.slowest_first()) {
             let rank = |block| (u32::MAX - pool.class(block), pool.erase_count(block));
             let mut block = self.blocks[best as usize].next;
             while block != NONE {

@@ -44,7 +44,7 @@ use background::Background;
 pub use recover::FoundBlock;
 use serial::Serial;
 pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, live_most};
-use speed::{Partly, Speed};
+use speed::Partly;
 use trims::Trims;
 
 use super::blocks::pool::BlockPool;
@@ -305,8 +305,7 @@ impl Log {
         let chip = self.write_chip(owner);
         debug_assert!(!self.is_short(chip), "a victim is ended first");
         if self.by_speed.is_some() {
-            let wanted = if work.hurries(chip) { Speed::Fastest } else { Speed::Slowest };
-            self.choose_frontier(chip, wanted, true, pool);
+            self.choose_frontier(chip, work.hurries(chip), true, pool);
         }
         if self.chips[chip as usize].is_full() {
             self.open_frontier(chip, pool, work, moved);

@@ -2,8 +2,12 @@
 //!
 //! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a chip, partly written
 //! ones and erased ones, are ordered by their detected speed. A write to a chip that other requests
-//! wait for takes the fastest, any other write and every copy of garbage collection the slowest. A
-//! full block leaves the order, an erased one returns at its new place.
+//! wait for takes the fastest, any other write and every copy of garbage collection one that
+//! `device.unhurried` says: the slowest, or the one next in order. A full block leaves the order, an erased one
+//! returns at its new place.
+//!
+//! **In order** is a block until it is full, then the writable one that was erased first. What hurried writes
+//! have begun is among them.
 //!
 //! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which
 //! have a block: the paper's red-black tree, with every operation in constant time. Of equally fast
@@ -26,6 +30,8 @@ pub(super) struct Partly {
     /// Classes with such a block, by chip.
     classes: Vec<u64>,
     per_chip: u32,
+    /// Where blocks are taken in order, the one that is being filled on each chip, and its place in the order.
+    filled: Vec<(u32, u32)>,
 }
 
 impl Partly {
@@ -54,22 +60,6 @@ impl Partly {
     }
 }
 
-/// Which writable block is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speed {
-    Fastest,
-    Slowest,
-}
-
-impl Speed {
-    fn of(self, classes: u64) -> u32 {
-        match self {
-            Speed::Fastest => classes.trailing_zeros(),
-            Speed::Slowest => classes.ilog2(),
-        }
-    }
-}
-
 impl Log {
     /// Lets writes choose their block by speed. The pool must keep its erased blocks by speed already.
     pub(crate) fn choose_by_speed(&mut self, pool: &BlockPool) {
@@ -79,25 +69,35 @@ impl Log {
             next: vec![NONE; (self.shape.chips * per_chip) as usize],
             classes: vec![0; self.shape.chips as usize],
             per_chip,
+            filled: vec![(NONE, 0); self.shape.chips as usize],
         });
     }
 
-    /// Makes the wanted one of a chip's writable blocks the frontier; there may be none. Erased
-    /// blocks are among them if `erased`.
-    pub(super) fn choose_frontier(&mut self, chip: u32, wanted: Speed, erased: bool, pool: &mut BlockPool) {
-        let Some(parked) = &mut self.by_speed else { return };
-        let at = &mut self.chips[chip as usize];
-        let active = (!at.is_full()).then(|| pool.class(self.by_block.div(at.next)));
+    /// Makes a chip's fastest writable block the frontier, for a write that is hurried, else the one that
+    /// others take; there may be none. Erased blocks are among them if `erased`.
+    pub(super) fn choose_frontier(&mut self, chip: u32, hurried: bool, erased: bool, pool: &mut BlockPool) {
+        let Some(parked) = &self.by_speed else { return };
+        let at = &self.chips[chip as usize];
+        let open = (!at.is_full()).then(|| self.by_block.div(at.next));
+        let active = open.map(|block| pool.class(block));
         let partly = parked.classes[chip as usize] | active.map_or(0, |class| 1u64 << class);
         let may_take = erased && at.held < self.shape.limit;
         let classes = partly | if may_take { pool.free_classes(chip) } else { 0 };
         if classes == 0 {
             return;
         }
-        let class = wanted.of(classes);
+        let class = if hurried {
+            classes.trailing_zeros()
+        } else if pool.slowest_first() {
+            classes.ilog2()
+        } else {
+            self.next_in_order(chip, classes, open, pool)
+        };
         if active == Some(class) {
             return;
         }
+        let Some(parked) = &mut self.by_speed else { return };
+        let at = &mut self.chips[chip as usize];
         if let Some(active) = active {
             parked.put(chip, active, at.next);
         }
@@ -109,5 +109,32 @@ impl Log {
             let block = pool.take_class(chip, class);
             self.open(chip, block);
         }
+    }
+
+    /// Of the classes with writable blocks of a chip, that of the one next in order; `open` is its frontier.
+    fn next_in_order(&mut self, chip: u32, classes: u64, open: Option<u32>, pool: &BlockPool) -> u32 {
+        let Some(parked) = &mut self.by_speed else { return 0 };
+        // Each class has at most one partly written block, which was erased before its others.
+        let first_of = |class: u32, parked: &Partly| {
+            let aside = parked.next[(chip * parked.per_chip + class) as usize];
+            match open {
+                Some(block) if pool.class(block) == class => block,
+                _ if aside != NONE => self.by_block.div(aside),
+                _ => pool.first_of_class(chip, class),
+            }
+        };
+        let (filled, place) = parked.filled[chip as usize];
+        if filled != NONE && pool.place_in_order(filled) == place {
+            let class = pool.class(filled);
+            if classes >> class & 1 != 0 && first_of(class, parked) == filled {
+                return class;
+            }
+        }
+        let writable = (0..u64::BITS).filter(|class| classes >> class & 1 != 0);
+        let first =
+            writable.map(|class| first_of(class, parked)).min_by_key(|&block| pool.place_in_order(block));
+        let block = first.expect("some class has a block");
+        parked.filled[chip as usize] = (block, pool.place_in_order(block));
+        pool.class(block)
     }
 }

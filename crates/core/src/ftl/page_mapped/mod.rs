@@ -13,6 +13,7 @@ use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::background::GcBackground;
+use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::Log;
 use crate::ftl::map::context::Context;
@@ -263,8 +264,8 @@ impl<T: Translation> Prepare for PageMapped<T> {
         self.pool.reset_counts();
     }
 
-    fn choose_by_speed(&mut self) {
-        self.pool.sort_by_speed();
+    fn choose_by_speed(&mut self, unhurried: Unhurried) {
+        self.pool.sort_by_speed(unhurried);
         self.data.choose_by_speed(&self.pool);
     }
 

@@ -1,0 +1,87 @@
+//! Erased blocks kept by their speed, and which of them a write takes that is in no hurry.
+
+use super::pool::{BlockPool, EMPTY, List};
+use crate::config::choice;
+use crate::util::NONE;
+
+choice! {
+    /// Where blocks are chosen by speed, the writable block of its chip for a write that nobody waits behind.
+    pub enum Unhurried {
+        /// the one next in order, as the other schedulers take blocks
+        InOrder = "in-order",
+        /// the slowest of all
+        Slowest = "slowest",
+    }
+}
+
+/// The order in which erased blocks came back to the pool.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    /// By block, its number; 0: it was never in the pool.
+    numbers: Vec<u32>,
+    last: u32,
+}
+
+impl BlockPool {
+    /// Sorts the erased blocks by speed, equally fast ones by the order of erasure, and keeps them so.
+    pub(crate) fn sort_by_speed(&mut self, unhurried: Unhurried) {
+        let Some(speeds) = &self.speeds else { return };
+        let chips = self.lists.len();
+        let lists = vec![EMPTY; chips * speeds.classes() as usize];
+        self.by_speed = true;
+        if unhurried == Unhurried::InOrder {
+            self.order = Some(Order { numbers: vec![0; self.blocks.len()], last: 0 });
+        }
+        self.free.fill(0);
+        self.classes.fill(0);
+        for List { head: mut block, .. } in std::mem::replace(&mut self.lists, lists) {
+            while block != NONE {
+                let next = self.blocks[block as usize].next;
+                self.push(block);
+                block = next;
+            }
+        }
+    }
+
+    /// Classes of speed in which a chip has erased blocks, as a bit set; only where they are kept by
+    /// speed. Class 0 is the fastest.
+    pub(crate) fn free_classes(&self, chip: u32) -> u64 {
+        self.classes[chip as usize]
+    }
+
+    /// Whether blocks are kept by speed, and a write in no hurry takes the slowest.
+    pub(crate) fn slowest_first(&self) -> bool {
+        self.by_speed && self.order.is_none()
+    }
+
+    /// The place of a block in the order in which blocks came back; blocks that were in use when the run
+    /// began come first.
+    #[inline]
+    pub(crate) fn place_in_order(&self, block: u32) -> u32 {
+        self.order.as_ref().map_or(0, |order| order.numbers[block as usize])
+    }
+
+    /// The block of a chip and class that was erased first; there must be one.
+    pub(crate) fn first_of_class(&self, chip: u32, class: u32) -> u32 {
+        self.lists[self.list(chip, class)].head
+    }
+
+    /// A block comes back.
+    #[inline]
+    pub(super) fn note_order(&mut self, block: u32) {
+        if let Some(order) = &mut self.order {
+            order.last += 1;
+            order.numbers[block as usize] = order.last;
+        }
+    }
+
+    /// Of the classes of a chip's erased blocks, that of the one that a write in no hurry takes.
+    pub(super) fn next_class(&self, chip: u32, classes: u64) -> u32 {
+        if self.order.is_none() {
+            return classes.ilog2();
+        }
+        let with_blocks = (0..u64::BITS).filter(|class| classes >> class & 1 != 0);
+        let first = with_blocks.min_by_key(|&class| self.place_in_order(self.first_of_class(chip, class)));
+        first.expect("some class has a block")
+    }
+}
