@@ -586,6 +586,11 @@ fn free_planes_of_a_die_are_bound_together() {
     let cached = with_bus(&dynamic(Parallel { cache_program: true, ..PLAIN() }));
     let asks = [write(0), write(1), write(2)];
     ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);
+    // Without a bus there is no data to take meanwhile: LPN 1 waits for its die, behind a read that is there.
+    let mut bare = chip(1, 1, Parallel { cache_program: true, ..PLAIN() });
+    bare.ftl.allocation = Allocation::Dynamic;
+    let asks = [write(0), at(US, write(1)), at(2 * US, read(0))];
+    ready(&bare, &asks, &[PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ]);
 }
 
 #[test]

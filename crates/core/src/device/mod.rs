@@ -276,9 +276,7 @@ impl Device {
     #[inline(always)] // for every request
     fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
         self.array.start(owner, work.steps(), reads, now_ns);
-        if self.array.keeps_spans() {
-            self.array.label(work.labels());
-        }
+        self.array.label(work.labels());
     }
 
     /// Starts one background write-back on an idle device; false if nothing is dirty.

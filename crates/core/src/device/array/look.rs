@@ -10,20 +10,14 @@ impl Array {
         self.frame.kept.get_or_insert_default();
     }
 
-    /// Whether spans are kept.
-    #[inline]
-    pub fn keeps_spans(&self) -> bool {
-        self.frame.kept.is_some()
-    }
-
     /// Takes the spans kept, in the order in which they ended. Cells of one unit do not overlap, nor do
     /// its transfers.
     pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
         self.frame.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
     }
 
-    /// Labels the steps just started.
-    #[cold]
+    /// Labels the steps just started, where spans are kept.
+    #[inline]
     pub fn label(&mut self, labels: &[Label]) {
         if let Some(kept) = &mut self.frame.kept {
             kept.label(&self.frame.steps, labels);

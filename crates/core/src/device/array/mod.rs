@@ -303,7 +303,7 @@ impl Array {
     /// A unit's cells, or its use of the bus, have ended, as its phase says.
     #[inline]
     fn part_ends(&mut self, unit: u32, now_ns: u64) {
-        if self.counts_at_the_end() || self.keeps_spans() {
+        if self.counts_at_the_end() || self.frame.kept.is_some() {
             self.account(unit, now_ns);
         }
     }
