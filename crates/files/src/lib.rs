@@ -43,7 +43,7 @@ use writeback::Commit;
 
 /// The device of `settings` below these clients, a file system and its page cache.
 pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'static> {
-    let (block_bytes, check) = (prepared.block_bytes(settings), prepared.checks());
+    let (block_bytes, check) = (prepared.block_bytes(settings), prepared.check);
     let host = FileHost::new(settings, clients, block_bytes, settings.results.histograms, check);
     Simulation::below(settings, prepared, Box::new(host))
 }

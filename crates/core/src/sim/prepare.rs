@@ -37,7 +37,8 @@ pub struct Prepared {
     pub(super) ftl: Ftl,
     pub(super) work: Work,
     pub(super) done: Preconditioning,
-    pub(super) check: bool,
+    /// It is checked.
+    pub check: bool,
     /// What the run decides goes on it, if power cuts are simulated.
     pub(super) tape: Option<Tape>,
 }
@@ -46,11 +47,6 @@ impl Prepared {
     /// Bytes of a flash block, as the host is told.
     pub fn block_bytes(&self, settings: &Settings) -> u64 {
         u64::from(block_pages(settings, &self.ftl)) * u64::from(settings.ftl.logical_page_bytes)
-    }
-
-    /// Whether it is checked.
-    pub fn checks(&self) -> bool {
-        self.check
     }
 
     /// Preconditions the device of `settings`.
