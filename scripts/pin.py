@@ -124,7 +124,10 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
         "kind": registered("ftl.kind"),
         "host": registered("host.scheduler"),
         "device": registered("device.scheduler"),
-        "gc": registered("ftl.gc"),
+        "gc": {
+            name: {**keys, "ftl.translation_gc": name} for name, keys in registered("ftl.gc").items()
+        },
+        "translation": {"as-gc": {}, **switch("ftl.translation_gc", "greedy", "random")},
         "workload": workloads(folder),
         "chips": {
             "1x1": {},
@@ -182,7 +185,10 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
             "sequential": {"device.precondition": "mapped", "device.precondition_pattern": "sequential"},
             "fill": {"device.precondition": "fill"},
             "steady": {"device.precondition": "steady", "device.precondition_rounds": "5"},
+            "random": {"device.precondition": "random:80%"},
+            "kept": {"device.precondition": "random:40%", "device.precondition_withheld": "kept"},
         },
+        "free": switch("ftl.free_blocks", "erased", "withheld"),
         "merge": switch("host.merge_limit", "auto", "64KiB"),
         "deadline": switch("host.deadline", "10ms", "1ms", "none"),
         "awareness": registered("host.awareness"),

@@ -71,15 +71,28 @@ fn property(key: &Key) -> Json {
 
 /// Text with a unit; limits are beyond a schema's reach and stay with the reader.
 fn quantity(unit: &Unit) -> Json {
-    let names: Vec<_> = unit.names.iter().map(|&(name, _)| name).collect();
-    json!({"type": "string", "pattern": format!("^[0-9]+(_[0-9]+)*(\\.[0-9]+(_[0-9]+)*)? *({})$", names.join("|"))})
+    quantity_behind("", unit)
 }
 
-/// One of a registry's names; editors built on taplo show the descriptions.
+fn quantity_behind(text: &str, unit: &Unit) -> Json {
+    let names: Vec<_> = unit.names.iter().map(|&(name, _)| name).collect();
+    let pattern = format!("^{text}[0-9]+(_[0-9]+)*(\\.[0-9]+(_[0-9]+)*)? *({})$", names.join("|"));
+    json!({"type": "string", "pattern": pattern})
+}
+
+/// One of a registry's names, or one with a share behind it; editors built on taplo show the descriptions.
 fn enumeration(list: &[Choice]) -> Json {
-    let names: Vec<_> = list.iter().map(|choice| choice.name).collect();
-    let docs: Vec<_> = list.iter().map(|choice| choice.doc).collect();
-    json!({"enum": names, "x-taplo": {"docs": {"enumValues": docs}}})
+    let fixed = || list.iter().filter(|choice| choice.before_share().is_none());
+    let names: Vec<_> = fixed().map(|choice| choice.name).collect();
+    let docs: Vec<_> = fixed().map(|choice| choice.doc).collect();
+    let one = json!({"enum": names, "x-taplo": {"docs": {"enumValues": docs}}});
+    let mut shares: Vec<_> =
+        list.iter().filter_map(Choice::before_share).map(|name| quantity_behind(name, &PPM)).collect();
+    if shares.is_empty() {
+        return one;
+    }
+    shares.insert(0, one);
+    json!({"anyOf": shares})
 }
 
 /// Every exchangeable part: `{"host.scheduler": [{"name", "doc"}, ...], ...}`, from the registries.

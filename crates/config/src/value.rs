@@ -297,6 +297,18 @@ fn size_mix(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, F
 
 fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault> {
     let Literal::Text(text) = literal else { return unsuited(key, literal) };
+    for name in list.iter().filter_map(Choice::before_share) {
+        if let Some(share) = text.strip_prefix(name) {
+            let written = Literal::Text(share.trim().to_owned());
+            return match PPM.parse(share.trim()) {
+                Err(QuantityError::NotANumber) => {
+                    fault(format!("{}: expected a share such as \"{name}25%\"", literal.shown()))
+                }
+                _ => quantity(key, &written, &PPM, 1, 1_000_000)
+                    .map(|ppm| Value::Text(format!("{name}{}", PPM.format(ppm)))),
+            };
+        }
+    }
     if list.iter().any(|choice| choice.name == text) {
         return Ok(Value::Text(text.clone()));
     }

@@ -64,8 +64,12 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
             (PATHS[pick % PATHS.len()].into(), Value::Text(PATHS[pick % PATHS.len()].into()))
         }
         Kind::Choice(list) => {
-            let name = list()[pick % list().len()].name;
-            (name.into(), Value::Text(name.into()))
+            let choice = list()[pick % list().len()];
+            let name = match choice.before_share() {
+                Some(name) => format!("{name}{}", PPM.format(within(1, 1_000_000))),
+                None => choice.name.into(),
+            };
+            (name.clone(), Value::Text(name))
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::config::section::keys;
 use crate::config::{Contradiction, Values, over, section};
 use crate::host::settings as host;
 
-pub use crate::device::settings::{Device, Precondition, PreconditionKind, WriteOrder};
+pub use crate::device::settings::{Device, Precondition, PreconditionKind, Withheld, WriteOrder};
 pub use crate::flash::{Endurance, Flash};
 pub use crate::ftl::background::GcBackground;
 pub use crate::ftl::settings::Ftl;
@@ -35,6 +35,7 @@ impl Settings {
         crate::ftl::check::geometry(self)?;
         crate::host::check::check(self, values)?;
         crate::device::sched::check(self)?;
+        self.device.precondition.check()?;
         crate::flash::variation::check(&self.flash)?;
         crate::ftl::check(self)
     }

@@ -179,7 +179,7 @@ fn the_steady_state_allocates_nothing() {
     for gc in ftlab_core::ftl::gc::choices() {
         for kind in ["page", "dftl"] {
             let mut settings = device(kind, 1, 0);
-            settings.ftl.gc = gc.name.into();
+            common::set_gc(&mut settings, gc.name);
             settings.ftl.wear_leveling = Some(StaticLeveling { threshold: 4 });
             allocates_nothing(&settings, &format!("{kind}, {}", gc.name));
         }

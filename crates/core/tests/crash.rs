@@ -8,9 +8,10 @@ use common::{page_mapped_both_ways, set_ftl, settings};
 use devices::device;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
+use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{check, keeps_trims};
-use ftlab_core::settings::{Endurance, GcBackground, Settings};
+use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings, Withheld};
 use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use ftlab_core::workload::Op;
 use proptest::prelude::*;
@@ -111,10 +112,29 @@ fn garbage_collected_in_the_background() {
             while check(&settings).is_err() {
                 settings.flash.blocks_per_plane += 1;
             }
-            settings.ftl.gc = "random".into();
+            common::set_gc(&mut settings, "random");
             settings.device.queue_depth = 1 + 14 * seed as u32;
             let summary = cuts(&settings, count() / 2, seed as u64, Flaw::None);
             summary.unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
+        }
+    }
+}
+
+/// Blocks of user data that were never written count as closed, before a cut and after it, whether they were
+/// erased once more meanwhile or not.
+#[test]
+fn free_blocks_of_the_withheld_space_alone() {
+    for kind in page_mapped_both_ways() {
+        for (seed, mut settings) in [small(kind), buffered(kind)].into_iter().enumerate() {
+            settings.ftl.free_blocks = FreeBlocks::Withheld;
+            settings.ftl.gc = ["cyclic", "random"][seed].into();
+            settings.flash.blocks_per_plane += 4;
+            for withheld in [Withheld::Used, Withheld::Kept] {
+                let kind = PreconditionKind::Random(300_000);
+                settings.device.precondition = Precondition { kind, withheld, ..Precondition::default() };
+                let summary = cuts(&settings, count() / 4, seed as u64, Flaw::None);
+                summary.unwrap_or_else(|fault| panic!("{} {seed} {withheld:?}: {fault}", settings.ftl.kind));
+            }
         }
     }
 }
@@ -175,7 +195,7 @@ fn a_deep_queue_and_every_policy() {
     for (seed, gc) in common::victim_policies().into_iter().enumerate() {
         for kind in page_mapped_both_ways() {
             let mut settings = small(kind);
-            settings.ftl.gc = gc.into();
+            common::set_gc(&mut settings, gc);
             settings.device.queue_depth = 16;
             settings.ftl.wear_leveling =
                 (seed % 2 == 0).then_some(2).map(|threshold| StaticLeveling { threshold });
@@ -235,7 +255,7 @@ fn found_before() {
     // Dftl, deep queue: an older version of a unit alone kept a page trimmed whose rewriting was torn,
     // and recovery let its block go.
     let mut deep = small("dftl");
-    deep.ftl.gc = "d-choices".into();
+    common::set_gc(&mut deep, "d-choices");
     deep.device.queue_depth = 16;
     deep.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
     cuts(&deep, 700, 2, Flaw::None).unwrap();

@@ -19,6 +19,7 @@ use common::settings;
 use devices::AGEING;
 use ftlab_core::config::Choice;
 use ftlab_core::flash::parallel::Allocation;
+use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{self, gc};
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
@@ -48,6 +49,7 @@ fn prepared(number: u64) -> (Settings, Vec<u8>) {
         settings.seed = draw.random();
         settings.ftl.kind = pick(&kinds, number);
         settings.ftl.gc = pick(&gc::choices(), number / kinds.len() as u64);
+        settings.ftl.translation_gc = pick(&gc::choices(), draw.random());
         settings.flash.channels = draw.random_range(1..3);
         settings.flash.chips_per_channel = draw.random_range(1..3);
         settings.flash.blocks_per_plane = draw.random_range(10..40);
@@ -81,13 +83,17 @@ fn prepared(number: u64) -> (Settings, Vec<u8>) {
         if draw.random_bool(0.2) {
             settings.ftl.gc_background = Some(GcBackground { normal_blocks: 4, step_pages: 2 });
         }
+        if draw.random_bool(0.3) {
+            settings.ftl.free_blocks = FreeBlocks::Withheld;
+        }
         settings.ftl.background_flush = draw.random_bool(0.3);
         settings.ftl.power_safe = draw.random_bool(0.5);
         settings.device.queue_depth = draw.random_range(1..9);
         settings.host.scheduler = schedulers[draw.random_range(0..schedulers.len())].into();
-        let kinds = [PreconditionKind::Steady, PreconditionKind::Steady, PreconditionKind::Mapped];
+        let random = PreconditionKind::Random(500_000);
+        let kinds = [PreconditionKind::Steady, PreconditionKind::Steady, PreconditionKind::Mapped, random];
         settings.device.precondition = Precondition {
-            kind: kinds[draw.random_range(0..3)],
+            kind: kinds[draw.random_range(0..4)],
             rounds: draw.random_range(0..4),
             share_ppm: 500_000,
             ..Precondition::default()
@@ -282,7 +288,7 @@ const DATA: usize = 2;
 const MAP: usize = 3;
 const CACHE: usize = 7;
 type Pool = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
-type Data = (u64, u32, u32, Vec<u32>, Vec<[u32; 2]>, Vec<(u32, u64)>, Option<[u64; 4]>);
+type Data = (u64, u32, u32, Vec<u32>, Vec<[u32; 2]>, Vec<(u32, u64)>, Vec<u32>, Option<[u64; 4]>);
 type Hybrid = (Vec<(u32, u32)>, Vec<(u32, u32, u32, bool)>);
 
 /// Lists of blocks were links once, and one could point at itself.
@@ -292,6 +298,9 @@ fn a_block_that_comes_twice_is_refused() {
     assert_refused(revised("bast", POOL, |pool: &mut Pool| pool.1.push(pool.1[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.5.push(data.5[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.3[0] = 1 << 31), twice);
+    // Where all erased blocks are free none is closed without having been written.
+    let unwritten = "is closed without ever having been written";
+    assert_refused(revised("page", DATA, |data: &mut Data| data.6.push(data.5[0].0)), unwritten);
     assert_refused(revised("fast", DATA, |(_, logs): &mut Hybrid| logs.push(logs[0])), twice);
 }
 

@@ -6,26 +6,37 @@ mod devices;
 
 use common::settings;
 use devices::device;
+use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::metrics::{Outcome, Preconditioning, Report};
-use ftlab_core::settings::{Precondition, PreconditionKind, Settings, WriteOrder};
+use ftlab_core::settings::{Precondition, PreconditionKind, Settings, Withheld, WriteOrder};
 use ftlab_core::sim::{Observer, Prepared, RunError, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-const KINDS: [PreconditionKind; 4] =
-    [PreconditionKind::None, PreconditionKind::Mapped, PreconditionKind::Fill, PreconditionKind::Steady];
+const KINDS: [PreconditionKind; 5] = [
+    PreconditionKind::None,
+    PreconditionKind::Mapped,
+    PreconditionKind::Fill,
+    PreconditionKind::Steady,
+    PreconditionKind::Random(1_000_000),
+];
 
 fn how() -> impl Strategy<Value = Precondition> {
-    (0usize..4, 1u64..=1_000_000, any::<bool>(), 1u64..500_000, 5u32..9).prop_map(
-        |(kind, share_ppm, random, bound_ppm, rounds)| Precondition {
-            kind: KINDS[kind],
+    (0usize..5, 1u64..=1_000_000, any::<bool>(), 1u64..500_000, 5u32..9, any::<bool>(), 512u64..20_000)
+        .prop_map(|(kind, share_ppm, random, bound_ppm, rounds, kept, request_bytes)| Precondition {
+            kind: if kind == 4 { PreconditionKind::Random(share_ppm) } else { KINDS[kind] },
             share_ppm,
             order: if random { WriteOrder::Random } else { WriteOrder::Sequential },
+            request_bytes,
+            withheld: if kept && KINDS[kind] != PreconditionKind::Steady {
+                Withheld::Kept
+            } else {
+                Withheld::Used
+            },
             bound_ppm,
             rounds,
-        },
-    )
+        })
 }
 
 /// Reads, writes and trims of one page, one after another.
@@ -85,6 +96,7 @@ proptest! {
         let written = match how.kind {
             PreconditionKind::None => 0,
             PreconditionKind::Mapped => (pages * how.share_ppm / 1_000_000).max(1),
+            PreconditionKind::Random(share_ppm) => (pages * share_ppm / 1_000_000).max(1),
             PreconditionKind::Fill => pages,
             PreconditionKind::Steady => (2 + u64::from(done.rounds)) * pages,
         };
@@ -227,6 +239,73 @@ fn a_random_share_is_uniform() {
         let share = both / laid.len() as f64;
         assert!((share - 0.25).abs() < 0.08, "seed {seed}: {share}");
     }
+}
+
+/// So many draws with replacement leave 1 - e^-SHARE of the pages with data; a page drawn twice leaves an
+/// invalid one behind.
+#[test]
+fn random_writes_leave_the_shares_of_draws_with_replacement() {
+    for kind in common::page_mapped_both_ways() {
+        for (share_ppm, percent) in [(250_000, 22.1), (500_000, 39.3), (1_000_000, 63.2)] {
+            let mut settings = small("page");
+            common::set_ftl(&mut settings, kind);
+            settings.device.precondition.kind = PreconditionKind::Random(share_ppm);
+            let ready = prepared(&settings);
+            let pages = settings.user_pages() as u32;
+            let mapped =
+                100.0 * (0..pages).filter(|&lpn| ready.has_data(lpn)).count() as f64 / f64::from(pages);
+            // Six standard deviations of the occupancy of 3,276 pages.
+            assert!((mapped - percent).abs() < 3.0, "{kind}: {mapped} %");
+            let done = ready.preconditioning();
+            assert_eq!(done.pages_written, u64::from(pages) * share_ppm / 1_000_000);
+            assert_eq!((done.kind.as_str(), done.erases), (&*format!("random:{}%", share_ppm / 10_000), 0));
+        }
+    }
+}
+
+/// Larger requests write neighbours, from a multiple of their size on; the last may be cut short.
+#[test]
+fn random_writes_are_of_the_size_that_is_asked_for() {
+    let mut settings = small("page");
+    settings.device.precondition.kind = PreconditionKind::Random(10_000);
+    settings.device.precondition.request_bytes = 4 * u64::from(settings.ftl.logical_page_bytes);
+    let ready = prepared(&settings);
+    let laid: Vec<u32> = (0..settings.user_pages() as u32).filter(|&lpn| ready.has_data(lpn)).collect();
+    let whole = laid.chunk_by(|&one, &next| next == one + 1 && !next.is_multiple_of(4));
+    assert_eq!(whole.filter(|run| run.len() != 4 || !run[0].is_multiple_of(4)).count(), 0, "{laid:?}");
+    assert_eq!(ready.preconditioning().pages_written, laid.len() as u64);
+}
+
+/// Where free blocks are those of the withheld space alone they are the first to be written, whatever else is
+/// erased; then each block needs a victim, and the ones never written need no copy.
+#[test]
+fn withheld_blocks_are_the_free_ones() {
+    let mut settings = small("page");
+    settings.flash.channels = 1;
+    settings.flash.chips_per_channel = 1;
+    settings.flash.blocks_per_plane = 100;
+    // 80 blocks are the user's, 19 free, one the reserve.
+    settings.ftl.free_blocks = FreeBlocks::Withheld;
+    let erased = |settings: &Settings, pages: u32| {
+        let trace = workload(settings, &(0..pages).map(|at| (4, at)).collect::<Vec<_>>());
+        let report = report(settings, prepared(settings), trace);
+        (report.flash.erases["gc"], report.flash.programs["gc"])
+    };
+    assert_eq!(erased(&settings, 19 * 16), (0, 0));
+    assert_eq!(erased(&settings, 19 * 16 + 1), (1, 0));
+    assert_eq!(erased(&settings, 40 * 16), (21, 0));
+    settings.ftl.free_blocks = FreeBlocks::Erased;
+    assert_eq!(erased(&settings, 80 * 16), (0, 0));
+    // A quarter of the user's blocks is written: kept, the free ones are still there; used, 19 of 20 are not.
+    settings.ftl.free_blocks = FreeBlocks::Withheld;
+    settings.device.precondition.kind = PreconditionKind::Random(250_000);
+    settings.device.precondition.withheld = Withheld::Kept;
+    assert_eq!(erased(&settings, 19 * 16), (0, 0));
+    assert_eq!(erased(&settings, 19 * 16 + 1), (1, 0));
+    assert_eq!(prepared(&settings).preconditioning().erases, 0);
+    settings.device.precondition.withheld = Withheld::Used;
+    assert_eq!(prepared(&settings).preconditioning().erases, 1);
+    assert_eq!(erased(&settings, 16), (1, 0));
 }
 
 /// Stops when told to, at once.

@@ -9,7 +9,7 @@ use std::io::Read;
 use common::settings;
 use devices::device;
 use ftlab_core::ftl::wear::StaticLeveling;
-use ftlab_core::settings::{Precondition, PreconditionKind, Settings};
+use ftlab_core::settings::{Precondition, PreconditionKind, Settings, Withheld};
 use ftlab_core::sim::{FORMAT, Identity, Prepared, StateError, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -63,15 +63,21 @@ proptest! {
     /// is the one that preconditioned itself; saved again the bytes are the same again.
     #[test]
     fn a_loaded_device_is_the_saved_one(
-        settings in device(), kind in 0usize..4, share_ppm in 1u64..=1_000_000, depth in 1u32..16,
+        settings in device(), kind in 0usize..5, kept: bool, share_ppm in 1u64..=1_000_000, depth in 1u32..16,
         steps in proptest::collection::vec((any::<u8>(), any::<u32>(), 1u64..3000), 1..200),
     ) {
-        let kinds =
-            [PreconditionKind::None, PreconditionKind::Mapped, PreconditionKind::Fill, PreconditionKind::Steady];
+        let kinds = [
+            PreconditionKind::None,
+            PreconditionKind::Mapped,
+            PreconditionKind::Fill,
+            PreconditionKind::Steady,
+            PreconditionKind::Random(share_ppm),
+        ];
+        let withheld = if kept { Withheld::Kept } else { Withheld::Used };
         let mut settings = settings;
         settings.device.queue_depth = depth;
         settings.device.precondition =
-            Precondition { kind: kinds[kind], share_ppm, rounds: 5, ..Precondition::default() };
+            Precondition { kind: kinds[kind], share_ppm, withheld, rounds: 5, ..Precondition::default() };
         let own = Prepared::new(&settings, &mut (), true).expect("every invariant holds");
         let bytes = saved(&settings, &own);
         let plain = Prepared::new(&settings, &mut (), false).unwrap();
@@ -94,7 +100,7 @@ fn every_policy_goes_on_where_it_was() {
     for gc in common::victim_policies() {
         for wear_threshold in [None, Some(2)] {
             let mut settings = filled("dftl");
-            settings.ftl.gc = gc.into();
+            common::set_gc(&mut settings, gc);
             settings.ftl.wear_leveling = wear_threshold.map(|threshold| StaticLeveling { threshold });
             let own = Prepared::new(&settings, &mut (), true).expect("every invariant holds");
             let bytes = saved(&settings, &own);
@@ -239,22 +245,23 @@ fn a_slow_file_is_read_whole() {
 
 /// Of page, dftl, cdftl, tpftl, msftl, bast, fast.
 const KIND_SUMS: [u64; 7] = [
-    13860876142056490438,
-    1474412827008349703,
-    12805874932044189848,
-    4568405015753009791,
-    3985053667099542490,
-    10179009923194851490,
-    313570513463604324,
+    12382785617098718671,
+    8504783124125050547,
+    5631100371967294163,
+    6194268782325096861,
+    2883952385622339377,
+    982579370682950431,
+    4600211366605699019,
 ];
 
-const POLICY_SUMS: [u64; 6] = [
-    2570010139864643565,
-    6021796431614037438,
-    8463150186981755428,
-    8932450436492239732,
-    1231831298097697743,
-    2570010139864643565,
+const POLICY_SUMS: [u64; 7] = [
+    14045852222211263958,
+    15164217244554490377,
+    7472882828470816922,
+    8967775664081997770,
+    9427696689692220617,
+    10520347047149930753,
+    14045852222211263958,
 ];
 
 /// The bytes of the format. Where this fails, either the state of an FTL is kept otherwise than
@@ -270,11 +277,12 @@ fn golden() {
         })
     };
     let kinds = ["page", "dftl", "cdftl", "tpftl", "msftl", "bast", "fast"].map(|kind| sum(&filled(kind)));
-    let policies = ["greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"].map(|gc| {
+    let policies = ["greedy", "cost-benefit", "cyclic", "d-choices", "fifo", "random", "windowed-greedy"];
+    let policies = policies.map(|gc| {
         let mut settings = filled("dftl");
-        settings.ftl.gc = gc.into();
+        common::set_gc(&mut settings, gc);
         settings.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
         sum(&settings)
     });
-    assert_eq!((FORMAT, kinds, policies), (11, KIND_SUMS, POLICY_SUMS));
+    assert_eq!((FORMAT, kinds, policies), (12, KIND_SUMS, POLICY_SUMS));
 }

@@ -25,12 +25,29 @@ struct Known {
 struct Model {
     blocks: BTreeMap<u32, Known>,
     events: u64,
+    /// By chip the block that is next by number, if one is closed.
+    due: [Option<u32>; 2],
 }
 
 impl Model {
     fn of(&self, chip: u32) -> impl Iterator<Item = (u32, Known)> {
         let blocks = chip * SPACE.blocks_per_chip..(chip + 1) * SPACE.blocks_per_chip;
         self.blocks.range(blocks).map(|(&block, &known)| (block, known))
+    }
+
+    fn close(&mut self, block: u32, known: Known) {
+        self.blocks.insert(block, known);
+        self.due[(block / SPACE.blocks_per_chip) as usize].get_or_insert(block);
+    }
+
+    fn remove(&mut self, block: u32) {
+        self.blocks.remove(&block);
+        let chip = block / SPACE.blocks_per_chip;
+        if self.due[chip as usize] == Some(block) {
+            let numbers: Vec<u32> = self.of(chip).map(|(other, _)| other).collect();
+            let later = numbers.iter().find(|&&other| other > block);
+            self.due[chip as usize] = later.or(numbers.first()).copied();
+        }
     }
 
     fn fewest(candidates: impl Iterator<Item = (u32, Known)>) -> Option<u32> {
@@ -57,10 +74,9 @@ impl Model {
 
 fn policy(name: &str, window: u32) -> Policy {
     let mut settings = common::settings();
-    settings.ftl.gc = name.into();
     settings.ftl.victims.windowed_greedy.window = window;
     settings.ftl.victims.d_choices.draws = 3;
-    Policy::new(&settings, SPACE, "test")
+    Policy::new(name, &settings, SPACE, "test")
 }
 
 /// Is the choice what the policy's description says?
@@ -71,6 +87,7 @@ fn check(name: &str, model: &Model, need: Need, window: usize, chosen: u32) -> R
     let count = model.of(chip).count() as u32;
     match name {
         "greedy" => prop_assert_eq!(Some(chosen), Model::fewest(model.of(chip))),
+        "cyclic" => prop_assert_eq!(Some(chosen), model.due[chip as usize]),
         "fifo" => prop_assert_eq!(chosen, model.oldest(chip, 1)[0].0),
         "windowed-greedy" => {
             // Among equals the order of entering decides, which the model does not keep.
@@ -112,7 +129,7 @@ proptest! {
                 (0..3, None) => {
                     let valid = at >> 8 & 7;
                     let known = Known { valid, closed: model.events, came: model.events, modified: now };
-                    model.blocks.insert(block, known);
+                    model.close(block, known);
                     policy.close(chip, block, valid, now);
                 }
                 (0..5, Some(known)) if known.valid > 0 => {
@@ -122,14 +139,14 @@ proptest! {
                 }
                 (5, Some(_)) => {
                     policy.remove(chip, block, |block| model.blocks[&block].valid);
-                    model.blocks.remove(&block);
+                    model.remove(block);
                 }
                 (6 | 7, _) if model.of(chip).any(|(_, known)| SPACE.gainful(known.valid)) => {
                     let need = Need { chip, now, gainless: at >> 8 & 15 };
                     let chosen = policy.choose(need, |block| model.blocks[&block].valid);
                     check(name, &model, need, window as usize, chosen)?;
                     policy.remove(chip, chosen, |block| model.blocks[&block].valid);
-                    model.blocks.remove(&chosen);
+                    model.remove(chosen);
                 }
                 _ => now += u64::from(at % 5),
             }
@@ -149,8 +166,7 @@ fn draws_are_fair_and_seeded() {
     let draw = |seed| {
         let mut settings = common::settings();
         settings.seed = seed;
-        settings.ftl.gc = "random".into();
-        let mut policy = Policy::new(&settings, SPACE, "test");
+        let mut policy = Policy::new("random", &settings, SPACE, "test");
         (0..12).for_each(|block| policy.close(0, block, 4, 0));
         let need = Need { chip: 0, now: 0, gainless: 0 };
         (0..12_000).map(|_| policy.choose(need, |_| 4)).collect::<Vec<_>>()

@@ -28,7 +28,7 @@ fn hot_and_cold(settings: &Settings, writes: u64, frozen: bool, check: bool) -> 
 fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
-    settings.ftl.gc = gc.into();
+    common::set_gc(&mut settings, gc);
     settings.ftl.victims.windowed_greedy.window = 16;
     settings.ftl.wear_leveling = threshold.map(|threshold| StaticLeveling { threshold });
     settings.ftl.over_provisioning_ppm = 150_000;

@@ -113,6 +113,9 @@ fn value(draw: &mut Draw, property: &Json) -> String {
             pattern if pattern.starts_with("^[^/:]") => {
                 (*["4KiB", "512B/1:4KiB/2", "4KiB/60:64KiB/40"].choose(draw).unwrap()).into()
             }
+            pattern if pattern.starts_with("^random:") => {
+                (*["random:1%", "random:25%", "random:62.5%", "random:100%"].choose(draw).unwrap()).into()
+            }
             pattern => quantity(draw, pattern),
         },
     }

@@ -127,6 +127,14 @@ pub struct Choice {
     pub doc: &'static str,
 }
 
+impl Choice {
+    /// A name that ends in `SHARE` stands for all that have a share of at most 100% there (`random:25%`): what comes
+    /// before it.
+    pub fn before_share(&self) -> Option<&'static str> {
+        self.name.strip_suffix("SHARE")
+    }
+}
+
 /// A checked value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

@@ -1,7 +1,10 @@
 //! `[device]`: the device's queue, and the state of its flash at time 0.
 
-use crate::config::section::{count, one_of, share};
-use crate::config::{choice, over, section};
+use std::fmt;
+
+use crate::config::section::{Field, bytes, count, one_of, share};
+use crate::config::units::PPM;
+use crate::config::{Choice, Contradiction, Kind, Value, choice, over, section};
 use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::settings as ftl;
 
@@ -50,17 +53,78 @@ section! {
     }
 }
 
+/// What was written before time 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreconditionKind {
+    /// The flash starts empty.
+    None,
+    /// A share of the logical pages was written once each.
+    Mapped,
+    /// Every logical page was written once, in order.
+    Fill,
+    /// Filled twice, then overwritten until write amplification is steady.
+    Steady,
+    /// A share of the user capacity, ppm, was written at random, with replacement.
+    Random(u64),
+}
+
+impl PreconditionKind {
+    /// The one of this name.
+    fn named(name: &str) -> Option<PreconditionKind> {
+        match name {
+            "none" => Some(PreconditionKind::None),
+            "mapped" => Some(PreconditionKind::Mapped),
+            "fill" => Some(PreconditionKind::Fill),
+            "steady" => Some(PreconditionKind::Steady),
+            _ => PPM.parse(name.strip_prefix("random:")?).ok().map(PreconditionKind::Random),
+        }
+    }
+}
+
+impl fmt::Display for PreconditionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PreconditionKind::None => f.write_str("none"),
+            PreconditionKind::Mapped => f.write_str("mapped"),
+            PreconditionKind::Fill => f.write_str("fill"),
+            PreconditionKind::Steady => f.write_str("steady"),
+            PreconditionKind::Random(ppm) => write!(f, "random:{}", PPM.format(*ppm)),
+        }
+    }
+}
+
+impl Field for PreconditionKind {
+    fn of(value: Option<&Value>) -> Option<PreconditionKind> {
+        match value? {
+            Value::Text(text) => PreconditionKind::named(text),
+            _ => None,
+        }
+    }
+}
+
+/// What `device.precondition` holds.
+const PRECONDITION: Kind = one_of(|| {
+    let choice = |name, doc| Choice { name, doc };
+    vec![
+        choice("none", "the flash starts empty"),
+        choice("mapped", "a share of the logical pages was written once each, device.precondition_share"),
+        choice("fill", "every logical page was written once, in order"),
+        choice("steady", "filled twice, then overwritten until write amplification is steady"),
+        choice(
+            "random:SHARE",
+            "writes at random, with replacement, of together this share of the user capacity (random:25%): of all \
+             logical pages 1 - e^-SHARE hold data then",
+        ),
+    ]
+});
+
 choice! {
-    /// What was written before time 0.
-    pub enum PreconditionKind {
-        /// the flash starts empty
-        None = "none",
-        /// a share of the logical pages was written once each, device.precondition_share
-        Mapped = "mapped",
-        /// every logical page was written once, in order
-        Fill = "fill",
-        /// filled twice, then overwritten until write amplification is steady
-        Steady = "steady",
+    /// What preconditioning does with the withheld space.
+    pub enum Withheld {
+        /// it goes through all free blocks, as later writes do
+        Used = "used",
+        /// it fills blocks of user data that were never written, and leaves the withheld ones erased
+        Kept = "kept",
     }
 }
 
@@ -79,11 +143,15 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Precondition {
         /// State of the flash at time 0.
-        kind: PreconditionKind = "device.precondition", "none";
+        kind: PreconditionKind = "device.precondition", PRECONDITION, "none";
         /// Share of the user capacity that holds data after precondition mapped.
         share_ppm: u64 = "device.precondition_share", share(1, 1_000_000), "100%";
         /// Order of the writes of preconditions mapped and steady.
         order: WriteOrder = "device.precondition_pattern", "random";
+        /// Size of each write of precondition random:SHARE, which begins at a multiple of it; at least a logical page.
+        request_bytes: u64 = "device.precondition_request", bytes(512, 1 << 30), "4KiB";
+        /// Where ftl.free_blocks is withheld: what preconditioning does with the withheld space.
+        withheld: Withheld = "device.precondition_withheld", "used";
         /// Precondition steady: the last five rounds' write amplification differs by at most this share of its
         /// mean.
         bound_ppm: u64 = "device.precondition_bound", share(1, 1_000_000), "1%";
@@ -93,6 +161,19 @@ section! {
 }
 
 impl Precondition {
+    /// Checks that what it is to leave erased it can do without.
+    ///
+    /// # Errors
+    /// [`Contradiction`] naming the key to change.
+    pub(crate) fn check(&self) -> Result<(), Contradiction> {
+        if (self.kind, self.withheld) == (PreconditionKind::Steady, Withheld::Kept) {
+            let message = "\"kept\" does not go with device.precondition = \"steady\", which overwrites all data and \
+                           needs the withheld space for it";
+            return Err(Contradiction { key: "device.precondition_withheld", message: message.into() });
+        }
+        Ok(())
+    }
+
     /// Every logical page written once.
     pub fn fill() -> Precondition {
         Precondition { kind: PreconditionKind::Fill, ..Precondition::default() }

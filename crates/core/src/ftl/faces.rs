@@ -155,9 +155,12 @@ faces! {
 
     /// Preparation: the device at time 0, and what a run alone does.
     trait Prepare {
-        /// Puts data in place before time 0: each of these LPNs, none of which has any, is written
-        /// once, its mapping is on flash and not cached.
+        /// Puts data in place before time 0: these LPNs are written in this order, their mapping is on flash and
+        /// not cached. An FTL that maps blocks leaves data where it is.
         fn lay(self: &mut Self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work);
+        /// From now on blocks of user data that were never written count as closed and empty, if
+        /// `ftl.free_blocks` says so.
+        fn close_unwritten(self: &mut Self);
         /// Begins the run: counters start at 0.
         fn start(self: &mut Self);
         /// Lets the host's writes choose their block by speed. Only in a run: what lies where at

@@ -70,11 +70,15 @@ section! {
         over_provisioning_ppm: u64 = "ftl.over_provisioning", share(0, 990_000), "7%";
         /// What the user capacity is a whole number of, once ftl.over_provisioning is withheld.
         capacity_step: CapacityStep = "ftl.capacity_step", "page";
-        /// Victim selection of garbage collection, of user data and translation pages alike.
+        /// Victim selection of garbage collection, of blocks of user data.
         gc: String = "ftl.gc", one_of(super::gc::choices), "greedy";
+        /// Victim selection of garbage collection, of translation blocks.
+        translation_gc: String = "ftl.translation_gc", one_of(super::gc::choices), "greedy";
         /// Erased blocks each chip keeps, the urgent threshold; taking the last starts garbage collection in the
         /// foreground.
         gc_free_blocks: u32 = "ftl.gc_free_blocks", count(1, 1 << 20), "1";
+        /// Which erased blocks are free for new data (page-mapped FTLs).
+        free_blocks: FreeBlocks = "ftl.free_blocks", "erased";
         /// Collection in the background; `None`: none.
         gc_background: Option<GcBackground>;
         /// Bytes of one mapping entry, in a translation page and in the cache.
@@ -123,6 +127,17 @@ choice! {
         Ignore = "ignore",
         /// a partly written logical page is read first
         Rmw = "rmw",
+    }
+}
+
+choice! {
+    /// `ftl.free_blocks`.
+    pub enum FreeBlocks {
+        /// all of them
+        Erased = "erased",
+        /// those of the withheld space alone: blocks of user data that were never written count as closed and empty,
+        /// among the victims of garbage collection
+        Withheld = "withheld",
     }
 }
 

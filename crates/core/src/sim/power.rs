@@ -123,6 +123,7 @@ impl Simulation<'_> {
         }
         self.ftl.flush(&mut self.work);
         self.work.reset();
+        self.ftl.start();
         let power = Power::new(&self.settings, &mut self.ftl).map_err(RunError::Power)?;
         self.device.keep_tape(power.tape.clone());
         self.report_activity();

@@ -5,6 +5,8 @@
 //!   static allocation puts them, the mapping is on flash, its cache is empty.
 //! - `mapped`: the same for a share of the logical pages, by default chosen and ordered uniformly
 //!   at random; with the whole share in order it is `fill`.
+//! - `random:SHARE`: writes at random, with replacement, put in place in the same way; what they overwrite
+//!   stays behind as invalid pages.
 //! - `steady`: `fill`, then the user capacity once more by simulated writes of one logical page
 //!   (twice the user capacity in all, as in SNIA's Solid State Storage Performance Test
 //!   Specification), then rounds of the user capacity until the write amplification of five in
@@ -14,7 +16,7 @@ use rand::RngCore;
 
 use super::power::new_work;
 use super::{Observer, RunError};
-use crate::device::settings::{PreconditionKind, WriteOrder};
+use crate::device::settings::{PreconditionKind, Withheld, WriteOrder};
 use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::ftl::{Ftl, Inspect, Locate, LookUp, Police, Prepare, Serve};
@@ -59,9 +61,13 @@ impl Prepared {
     pub fn new(settings: &Settings, observer: &mut dyn Observer, check: bool) -> Result<Prepared, RunError> {
         let mut work = new_work(settings);
         let ftl = Ftl::new(settings, check, &mut work);
-        let done = Preconditioning::new(settings.device.precondition.kind.name());
+        let done = Preconditioning::new(&settings.device.precondition.kind.to_string());
         let mut prepared = Prepared { ftl, work, done, check, tape: None };
+        if settings.device.precondition.withheld == Withheld::Used {
+            prepared.ftl.close_unwritten();
+        }
         prepared.write(settings, observer)?;
+        prepared.ftl.close_unwritten();
         prepared.start()?;
         Ok(prepared)
     }
@@ -92,6 +98,19 @@ impl Prepared {
                 } else {
                     self.lay(&mut (0..pages), observer)
                 }
+            }
+            PreconditionKind::Random(share_ppm) => {
+                let pages = (u128::from(lpns) * u128::from(share_ppm) / 1_000_000).max(1) as u32;
+                let page = u64::from(settings.ftl.logical_page_bytes);
+                let size = how.request_bytes.div_ceil(page).min(u64::from(lpns)) as u32;
+                let mut first = 0;
+                let mut next = |page: u32| {
+                    if page.is_multiple_of(size) {
+                        first = below(random.next_u64(), u64::from(lpns / size)) as u32 * size;
+                    }
+                    first + page % size
+                };
+                self.lay(&mut (0..pages).map(&mut next), observer)
             }
             PreconditionKind::Steady => {
                 self.lay(&mut (0..lpns), observer)?;
@@ -151,14 +170,6 @@ impl Prepared {
                 self.work.clear();
             }
             left -= chunk;
-            if self.ftl.is_read_only() {
-                return Err(SourceError::Input(
-                    "preconditioning wore the device out: it turned read-only before time 0; raise \
-                     flash.endurance or ftl.spare_blocks, or lower device.precondition_rounds"
-                        .into(),
-                )
-                .into());
-            }
             self.advance(chunk, observer)?;
         }
         let slots = self.ftl.slots_per_page();
@@ -170,6 +181,14 @@ impl Prepared {
     }
 
     fn advance(&mut self, pages: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+        if self.ftl.is_read_only() {
+            return Err(SourceError::Input(
+                "preconditioning wore the device out: it turned read-only before time 0; raise \
+                 flash.endurance or ftl.spare_blocks, or lower device.precondition_rounds"
+                    .into(),
+            )
+            .into());
+        }
         self.done.pages_written += pages as u64;
         match observer.preconditioning(&self.done) {
             true => Ok(()),

@@ -4,7 +4,7 @@
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::map::dftl::Replacement;
-use ftlab_core::ftl::settings::{FlushCounts, HostFlush};
+use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{check, map::tpftl};
 use ftlab_core::settings::Settings;
@@ -56,20 +56,24 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
 /// A geometry, from roomy down to the least number of blocks that is accepted, and a policy.
 pub fn device() -> impl Strategy<Value = Settings> {
     let policy = (
-        prop::sample::select(victim_policies()),
+        [prop::sample::select(victim_policies()), prop::sample::select(victim_policies())],
         1u32..4,
         1u32..8,
         prop_oneof![Just(None), (1u32..4).prop_map(Some)],
+        prop::sample::select(vec![FreeBlocks::Erased, FreeBlocks::Withheld]),
     );
-    (geometry(), policy).prop_map(|(mut settings, (gc, choices, window, wear))| {
-        settings.ftl.gc = gc.into();
-        settings.ftl.victims.d_choices.draws = choices;
-        settings.ftl.victims.windowed_greedy.window = window;
-        // Wear levelling and the choice by speed exclude each other.
-        settings.ftl.wear_leveling =
-            wear.filter(|_| !settings.allocates_by_speed()).map(|threshold| StaticLeveling { threshold });
-        settings
-    })
+    (geometry(), policy).prop_map(
+        |(mut settings, ([gc, translation_gc], choices, window, wear, free_blocks))| {
+            settings.ftl.free_blocks = free_blocks;
+            (settings.ftl.gc, settings.ftl.translation_gc) = (gc.into(), translation_gc.into());
+            settings.ftl.victims.d_choices.draws = choices;
+            settings.ftl.victims.windowed_greedy.window = window;
+            // Wear levelling and the choice by speed exclude each other.
+            settings.ftl.wear_leveling =
+                wear.filter(|_| !settings.allocates_by_speed()).map(|threshold| StaticLeveling { threshold });
+            settings
+        },
+    )
 }
 
 /// Mappings flushed after a few pages, in units from a few entries to a page.

@@ -109,6 +109,11 @@ pub fn device_schedulers() -> Vec<&'static str> {
     names(ftlab_core::device::sched::choices())
 }
 
+/// Lets a policy choose the victims of all blocks.
+pub fn set_gc(settings: &mut Settings, gc: &str) {
+    (settings.ftl.gc, settings.ftl.translation_gc) = (gc.into(), gc.into());
+}
+
 /// Victim policies.
 pub fn victim_policies() -> Vec<&'static str> {
     names(gc::choices())

@@ -9,13 +9,15 @@
 //! nothing when it is collected; call any other *gainful*. When a chip is collected, at least
 //! one of its `C` closed blocks is gainful (see [`crate::ftl::log`]), and collecting one block
 //! changes no other closed block, so a gainful block stays gainful until it is the victim.
-//! Every policy takes one within `C + 1` collections:
+//! Every policy takes one within `C + 1` collections, or as many as the log has blocks:
 //!
 //! - `greedy` takes a block with the fewest valid slots, which is gainful if any is;
 //!   `cost-benefit` looks at gainful blocks alone.
 //! - `fifo` takes the oldest block, gainful or not: that is the policy the closed form of FIFO
 //!   cleaning describes. A gainless victim's data goes into the youngest block, so each
 //!   collection brings the first gainful block one place nearer to the head.
+//! - `cyclic` goes round the blocks by number. A round passes at most the closed blocks and those that
+//!   were open or erased when it began, and meets the first gainful one.
 //! - `windowed-greedy` takes the fewest valid slots among the `W` oldest. While none of them is
 //!   gainful, each collection removes one of them and the next oldest block enters, so a
 //!   gainful block enters within `C - W` collections and is taken at once.
@@ -115,13 +117,13 @@ macro_rules! registry {
         pub enum Policy { $($variant($module::$type)),* }
 
         impl Policy {
-            /// The policy that the settings name, with the random stream `name` of their seed.
+            /// The policy of this name, with the random stream `log` of the settings' seed.
             ///
             /// # Panics
             /// If the name is not registered.
-            pub fn new(settings: &Settings, space: Space, name: &str) -> Policy {
-                let rng = stream(settings.seed, name);
-                match settings.ftl.gc.as_str() {
+            pub fn new(name: &str, settings: &Settings, space: Space, log: &str) -> Policy {
+                let rng = stream(settings.seed, log);
+                match name {
                     $($module::NAME => Policy::$variant(Victims::new(&settings.ftl.victims, space, rng)),)*
                     other => panic!("unregistered victim policy {other}"),
                 }
@@ -167,7 +169,7 @@ macro_rules! registry {
             }
         }
 
-        /// Names for `ftl.gc`.
+        /// Names for `ftl.gc` and `ftl.translation_gc`.
         pub fn choices() -> Vec<Choice> {
             vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
         }
@@ -188,6 +190,7 @@ macro_rules! registry {
 registry! {
     Greedy = greedy::Greedy;
     CostBenefit = cost_benefit::CostBenefit;
+    Cyclic = cyclic::Cyclic;
     DChoices = d_choices::DChoices;
     Fifo = fifo::Fifo;
     Random = random::Random;

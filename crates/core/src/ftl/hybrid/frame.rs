@@ -284,10 +284,15 @@ impl<L: Logs> Cooperate for Hybrid<L> {
 impl<L: Logs> Prepare for Hybrid<L> {
     fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
         for lpn in lpns {
-            self.store.lay(lpn, work);
-            work.clear();
+            if self.store.slots.of(lpn) == NONE {
+                self.store.lay(lpn, work);
+                work.clear();
+            }
         }
     }
+
+    /// Blocks are the user's by their numbers.
+    fn close_unwritten(&mut self) {}
 
     fn start(&mut self) {
         self.store.host_pages = 0;

@@ -53,6 +53,7 @@ impl Log {
         let first = block * self.slots_per_block;
         match self.blocks[block as usize].state {
             State::Absent | State::Reserve => Some(0),
+            State::Closed if self.blocks[block as usize].unwritten => Some(0),
             State::Open => {
                 let chip = self.by_group.div(first);
                 let end = first + self.slots_per_block;

@@ -198,6 +198,19 @@ impl Log {
         Some(block)
     }
 
+    /// Where free blocks are those of the withheld space alone: takes erased blocks until each chip has those of
+    /// the user's data, and counts them as closed and empty. Collecting one costs an erasure like any other.
+    pub(crate) fn close_unwritten(&mut self, pool: &mut BlockPool) {
+        for chip in 0..self.chips.len() as u32 {
+            while self.held(chip) < self.shape.user_blocks + self.shape.reserve
+                && let Some(block) = self.take_block(chip, pool)
+            {
+                self.blocks[block as usize] = Block { unwritten: true, ..Block::new(State::Closed) };
+                self.victims.close(chip, block, 0, self.writes);
+            }
+        }
+    }
+
     /// Gives a chip whose frontier is full another one for copies: in the background an erased block of the pool,
     /// if there is one, before one of the reserve.
     pub(super) fn next_for_copies(&mut self, chip: u32, background: bool, pool: &mut BlockPool) {

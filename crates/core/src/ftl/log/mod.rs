@@ -23,6 +23,8 @@
 //! on a page boundary, so up to `slots_per_page - 1` slots of each block count as
 //! lost.)
 //!
+//! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]): gainful ones.
+//!
 //! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
 //! into one erased block of the reserve and gives the block it erased for it. What is left
 //! of the destination is set aside, at most one block on each chip, and is written before
@@ -72,6 +74,8 @@ struct Block {
     /// The next reserve block.
     next: u32,
     state: State,
+    /// Closed and empty without ever having been written ([`Log::close_unwritten`]).
+    unwritten: bool,
     /// What must have finished before it is erased: what takes the place of its invalid slots may be
     /// under way on another chip ([`Work::mark`]). Only in a run.
     after: u32,
@@ -79,7 +83,7 @@ struct Block {
 
 impl Block {
     fn new(state: State) -> Block {
-        Block { valid: 0, next: NONE, state, after: 0 }
+        Block { valid: 0, next: NONE, state, unwritten: false, after: 0 }
     }
 }
 
@@ -199,7 +203,7 @@ impl Log {
             slots: Slots::new(shape.owners, slots),
             blocks: vec![Block::new(State::Absent); blocks as usize],
             chips: vec![chip; groups as usize],
-            victims: Policy::new(settings, space, shape.gc.name()),
+            victims: Policy::new(shape.policy(settings), settings, space, shape.gc.name()),
             space,
             writes: 0,
             by_cursor: shape.slots_per_page > 1 || shape.dynamic,

@@ -26,6 +26,8 @@ pub struct Shape {
     pub lpns_per_unit: u32,
     /// An erase waits for what replaces the block's slots on other chips.
     pub power_safe: bool,
+    /// Blocks of each chip that hold user data from the start, written or not; 0: those that were written.
+    pub user_blocks: u32,
     /// Erased blocks kept on each chip.
     pub reserve: u32,
     /// Cause of a copy.
@@ -33,6 +35,13 @@ pub struct Shape {
     /// One block is filled at a time, whichever chip it lies on; `limit` and `reserve` are then the
     /// whole log's, see [`serial`].
     pub serial: bool,
+}
+
+impl Shape {
+    /// Name of the policy that chooses its victims.
+    pub(super) fn policy<'a>(&self, settings: &'a Settings) -> &'a str {
+        if self.gc == Cause::GcMap { &settings.ftl.translation_gc } else { &settings.ftl.gc }
+    }
 }
 
 /// Slots of a block that collection can count on.

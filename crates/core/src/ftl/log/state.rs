@@ -27,6 +27,8 @@ struct Kept {
     open: Vec<[u32; 2]>,
     /// Closed blocks, in the order in which the policy closes them again, and when they were modified.
     closed: Vec<(u32, u64)>,
+    /// Those of them that were never written.
+    unwritten: Vec<u32>,
     random: Option<Xoshiro256PlusPlus>,
 }
 
@@ -41,6 +43,7 @@ impl Log {
             writes: self.writes,
             cursor: self.cursor,
             turn: self.serial.as_ref().map_or(0, |serial| serial.next_chip),
+            unwritten: (0..self.blocks()).filter(|&block| self.blocks[block as usize].unwritten).collect(),
             random: self.victims.clone().random().cloned(),
             ..Kept::default()
         };
@@ -94,6 +97,15 @@ impl Log {
                 return Damage::impossible(format!("block {block} was modified at {modified}"));
             }
             log.close_found(group, block, modified);
+        }
+        for &block in &kept.unwritten {
+            let known = log.blocks.get_mut(block as usize).filter(|known| known.state == State::Closed);
+            let Some(known) = known.filter(|_| shape.user_blocks > 0) else {
+                return Damage::impossible(format!(
+                    "block {block} is closed without ever having been written"
+                ));
+            };
+            known.unwritten = true;
         }
         if let (Some(stream), Some(random)) = (log.victims.random(), kept.random) {
             *stream = random;

@@ -4,7 +4,7 @@ use crate::config::Contradiction;
 use crate::flash::Cause;
 use crate::ftl::log::{self, Shape};
 use crate::ftl::map::units::UnitSpace;
-use crate::ftl::settings::Settings;
+use crate::ftl::settings::{FreeBlocks, Settings};
 use crate::ftl::{background, gathers};
 
 /// What user data and translation pages may have of each chip's blocks. Translation pages may
@@ -165,6 +165,13 @@ pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]
         trim_units: layout.trim_units,
         lpns_per_unit: lpns_per_unit(settings) as u32,
         power_safe: settings.ftl.power_safe,
+        user_blocks: match settings.ftl.free_blocks {
+            FreeBlocks::Erased => 0,
+            FreeBlocks::Withheld => {
+                let slots = settings.flash.pages_per_block * layout.slots_per_page;
+                log::live_most(settings).div_ceil(slots.into()) as u32
+            }
+        },
         reserve: settings.ftl.gc_free_blocks,
         gc: Cause::Gc,
         serial: false,
@@ -176,6 +183,7 @@ pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]
         slots_per_page: layout.space.per_page,
         owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },
         trim_units: 0,
+        user_blocks: 0,
         reserve: u32::from(on_flash),
         gc: Cause::GcMap,
         serial,

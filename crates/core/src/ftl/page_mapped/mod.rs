@@ -25,7 +25,7 @@ use crate::ftl::settings::Settings;
 use crate::ftl::settings::{HostFlush, PartialWrite};
 use crate::ftl::{FlashTranslation, Prepare, wear};
 use crate::util::codec::{Damage, Decoder, Encoder};
-use crate::util::{Bits, Divider, NONE};
+use crate::util::{Bits, Divider};
 use layout::{Layout, shapes};
 
 /// Whether a host's flush is a mapping flush.
@@ -38,6 +38,15 @@ fn full_pool(settings: &Settings) -> BlockPool {
     let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     pool.withhold(settings);
     pool
+}
+
+/// Has translation blocks collected, if an owner's data is to have a block that the mapping has borrowed.
+#[inline]
+fn reclaim_for(data: &Log, owner: u32, pages: &mut TranslationPages, pool: &mut BlockPool, work: &mut Work) {
+    let chip = data.write_chip(owner);
+    if data.wants_block(chip) && pool.free(chip) == 0 {
+        pages.reclaim(chip, pool, work);
+    }
 }
 
 /// A page-mapped FTL with the mapping cache `T`.
@@ -121,10 +130,7 @@ impl<T: Translation> PageMapped<T> {
             data.aim(work);
         }
         if T::ON_FLASH {
-            let chip = data.write_chip(owner);
-            if data.wants_block(chip) && pool.free(chip) == 0 {
-                pages.reclaim(chip, pool, work);
-            }
+            reclaim_for(data, owner, pages, pool, work);
         }
         data.append(owner, cause, pool, work, &mut |moved| translation.moved(moved, pages));
         if let Some(chip) = pool.uneven()
@@ -235,13 +241,21 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 
 impl<T: Translation> Prepare for PageMapped<T> {
     fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
+        let mut moved = Vec::new();
         for lpn in lpns {
-            debug_assert_eq!(self.data.slot(lpn), NONE, "laid twice");
             let PageMapped { data, pages, pool, .. } = self;
             data.aim(work);
-            data.append(lpn, Cause::Host, pool, work, &mut |_| unreachable!("collection while laying"));
-            Context { data, pages, pool, work, ahead: 0 }.lay(lpn);
+            if T::ON_FLASH {
+                reclaim_for(data, lpn, pages, pool, work);
+            }
+            data.append(lpn, Cause::Host, pool, work, &mut |lpn| moved.push(lpn));
+            moved.push(lpn);
+            let mut context = Context { data, pages, pool, work, ahead: 0 };
+            moved.drain(..).for_each(|lpn| context.lay(lpn));
             self.host_slots += 1;
+            if self.pool.is_exhausted() {
+                return self.turn_read_only(work);
+            }
             // They are not simulated, and soon too many.
             if work.steps().len() >= 512 {
                 work.clear();
@@ -253,6 +267,10 @@ impl<T: Translation> Prepare for PageMapped<T> {
             work.clear();
         }
         self.translation.count_from(&work.counts().programs);
+    }
+
+    fn close_unwritten(&mut self) {
+        self.data.close_unwritten(&mut self.pool);
     }
 
     fn start(&mut self) {

@@ -50,6 +50,7 @@ pub(super) fn recover<T: Translation>(
     };
     let mut data = log(Kind::Data, data, true)?;
     let map = log(Kind::Map, map, T::ON_FLASH)?;
+    data.close_unwritten(&mut pool);
     data.slots.record(tape, lpns, media);
     relied.iter().for_each(|trim| data.rely(trim.owner, trim.slot));
     let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;

@@ -242,6 +242,7 @@ fn prepare(settings: &Settings, progress: &mut dyn FnMut(&Summary) -> bool) -> R
         Prepared::new(settings, &mut Beginning(progress), true).map_err(|error| before(0, error))?;
     prepared.ftl.flush(&mut prepared.work);
     prepared.work.reset();
+    prepared.ftl.start();
     Ok(prepared)
 }
 

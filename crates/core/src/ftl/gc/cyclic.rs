@@ -1,0 +1,65 @@
+//! Cyclic: the closed blocks of a chip by their numbers, round and round, whatever they hold.
+//!
+//! Unlike `fifo` it does not follow the log: a block is due when its number is. The next victim is settled
+//! when the one before it leaves, so that a block closed in between waits for the next round.
+
+use super::{Need, Own, Space, Victims};
+use crate::util::{Bits, NONE};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+pub(super) const NAME: &str = "cyclic";
+pub(super) const DOC: &str = "the blocks of a chip by their numbers, round and round";
+pub type Keys = ();
+
+#[derive(Clone, Debug)]
+pub(super) struct Cyclic {
+    space: Space,
+    closed: Bits,
+    /// Of each chip the closed block that is due, or [`NONE`] where none is closed.
+    due: Vec<u32>,
+}
+
+impl Cyclic {
+    /// The first closed block of a chip from a number on, then those before it.
+    fn next_from(&self, chip: u32, number: u32) -> Option<u32> {
+        let first = chip * self.space.blocks_per_chip;
+        let end = first + self.space.blocks_per_chip;
+        self.closed.next_set(number, end).or_else(|| self.closed.next_set(first, number))
+    }
+}
+
+impl Victims for Cyclic {
+    fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Cyclic {
+        Cyclic { space, closed: Bits::new(space.blocks() as usize), due: vec![NONE; space.chips as usize] }
+    }
+
+    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
+        self.closed.set(block);
+        let due = &mut self.due[chip as usize];
+        if *due == NONE {
+            *due = block;
+        }
+    }
+
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+        let due = self.due[need.chip as usize];
+        assert!(due != NONE, "chip {} has no closed block", need.chip);
+        due
+    }
+
+    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+        self.closed.clear(block);
+        if self.due[chip as usize] == block {
+            self.due[chip as usize] = self.next_from(chip, block).unwrap_or(NONE);
+        }
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        let due = self.due[chip as usize];
+        let mut next = Some(due).filter(|&due| due != NONE);
+        while let Some(block) = next {
+            visit(block, None);
+            next = self.next_from(chip, block + 1).filter(|&next| next != due);
+        }
+    }
+}
