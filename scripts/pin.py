@@ -124,9 +124,7 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
         "kind": registered("ftl.kind"),
         "host": registered("host.scheduler"),
         "device": registered("device.scheduler"),
-        "gc": {
-            name: {**keys, "ftl.translation_gc": name} for name, keys in registered("ftl.gc").items()
-        },
+        "gc": {name: {**keys, "ftl.translation_gc": name} for name, keys in registered("ftl.gc").items()},
         "translation": {"as-gc": {}, **switch("ftl.translation_gc", "greedy", "random")},
         "workload": workloads(folder),
         "chips": {
