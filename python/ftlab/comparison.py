@@ -49,6 +49,27 @@ class Plan:
         self.vary = vary
         self.variants = variants
 
+    def ignored(self) -> dict[str, list[tuple[str, str]]]:
+        """The keys that the user set or varied and that variants ignore: of each their labels, and why."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for variant in self.variants:
+            for note in variant.config.notes():
+                key, _, why = note.partition(": ")
+                found.setdefault(key, []).append((variant.label, why))
+        return found
+
+    def notes(self) -> list[str]:
+        """What variants ignore, a sentence for each key."""
+        notes = []
+        for key, ignoring in self.ignored().items():
+            whys = {why for _, why in ignoring}
+            if len(ignoring) == len(self.variants) and len(whys) == 1:
+                notes.append(f"{key}: {whys.pop()}")
+            else:
+                labels = "; ".join(label for label, _ in ignoring)
+                notes.append(f"{key}: ignored by {len(ignoring)} of {len(self.variants)} variants: {labels}")
+        return notes
+
     @property
     def traces(self) -> list[str]:
         """The traces that will be read."""
@@ -199,7 +220,7 @@ def prepare(
     ``origin`` is what messages name before a varied key (``--vary``).
 
     Raises:
-        UserError: nothing to vary, or a configuration is wrong.
+        UserError: nothing to vary, a configuration is wrong, or every variant ignores a varied key.
     """
     texts = _check_vary(vary, origin)
     count = 1
@@ -213,7 +234,11 @@ def prepare(
         chosen = dict(zip(texts, combination, strict=True))
         ours = [Override(f"{origin} {key}={value}", key, value) for key, value in chosen.items()]
         variants.append(_Planned(", ".join(combination), chosen, load(config, [*overrides, *ours])))
-    return Plan(base, texts, variants)
+    plan = Plan(base, texts, variants)
+    for key, ignoring in plan.ignored().items():
+        if key in texts and len(ignoring) == len(variants):
+            raise UserError(f"{origin} {key}: every variant ignores it; {ignoring[0][0]}: {ignoring[0][1]}")
+    return plan
 
 
 def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, list[str]]:

@@ -76,6 +76,21 @@ def test_a_key_set_in_vain_is_noted(cli: Cli) -> None:
     assert (done.returncode, done.stderr) == (0, note)
 
 
+def test_a_comparison_says_what_its_variants_ignore(cli: Cli) -> None:
+    """Regression: it said nothing, whatever was varied or set in vain."""
+    deadlines = ("--vary", "host.deadline=1ms,5ms")
+    done = cli("compare", "map-plus", "--trace", "a.csv", *deadlines, "--set", "host.scheduler=noop")
+    why = 'ignored: host.scheduler = "noop" dispatches nothing by deadline'
+    said = f"error: --vary host.deadline: every variant ignores it; 1ms: {why}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    done = cli("compare", "map-plus", "--trace", "a.csv", *deadlines, "--vary", "host.scheduler=noop,map+")
+    some = "note: host.deadline: ignored by 2 of 4 variants: 1ms, noop; 5ms, noop\n"
+    assert (done.returncode, done.stderr) == (0, some)
+    keys = ("--set", "host.scheduler=noop", "--set", "host.deadline=5ms", "--vary", "seed=1,2")
+    done = cli("compare", "map-plus", "--trace", "a.csv", *keys)
+    assert (done.returncode, done.stderr) == (0, f"note: host.deadline: {why}\n")
+
+
 def test_json_on_standard_output_is_all_there_is(cli: Cli) -> None:
     done = cli("run", "map-plus", "--trace", "a.csv", "--json", "-")
     assert done.stderr == ""

@@ -59,6 +59,7 @@ def compare(
 
     overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
     plan = prepare(config, _values(vary), overrides, "--vary")
+    options.say_notes(plan)
     for_fio = options.check_output_format(output_format, json_path)
     json_output = options.json_output(json_path)
     pictures = [Output("--plot", plot) for plot in plots]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +13,9 @@ from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override
 from ftlab.outputs import Output
+
+if TYPE_CHECKING:
+    from ftlab.comparison import Plan
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _BY_NAME = {shorthand.name: shorthand for shorthand in SHORTHANDS}
@@ -43,7 +46,7 @@ def set_option(command: Decorated) -> Decorated:
     )(command)
 
 
-def say_notes(config: Config) -> None:
+def say_notes(config: Config | Plan) -> None:
     """Says which keys the user set in vain."""
     for note in config.notes():
         click.echo(f"note: {note}", err=True)
