@@ -11,13 +11,14 @@ use common::{Log, checked, pages, settings};
 use devices::device;
 use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
+use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::{Report, State};
 use ftlab_core::request::Pages;
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
-use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
-use ftlab_core::workload::{Op, Record};
+use ftlab_core::sim::{Identity, Prepared, RunError, run, run_prepared};
+use ftlab_core::workload::{Op, Record, SourceError};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use rand::{Rng, SeedableRng};
@@ -462,7 +463,15 @@ proptest! {
             Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0 }
         }).collect();
         let mut log = Log::default();
-        let report = run(&settings, &mut trace.into_iter(), &mut log, true).expect("every invariant holds");
+        let ran = run(&settings, &mut trace.into_iter(), &mut log, true);
+        if settings.ftl.free_blocks == FreeBlocks::Withheld
+            && let Err(RunError::Source(SourceError::Input(why))) = &ran
+            && why.starts_with("preconditioning wore the device out")
+        {
+            // Blocks that were never written are erased before they are filled, which may be all they last for.
+            return Ok(());
+        }
+        let report = ran.expect("every invariant holds");
         prop_assert_eq!(report.trace.requests, 2000);
         prop_assert_eq!(log.0.len(), 2000);
         let failed = log.0.iter().filter(|row| row.failed).count() as u64;
