@@ -57,23 +57,18 @@ fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Resu
     crash(settings, &mut || Ok(Box::new(requests())), &options, &mut |_| true)
 }
 
-/// Cuts per FTL; `FTLAB_CUTS` for more.
-fn count() -> u64 {
-    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
-}
-
 #[test]
 fn what_was_durable_is_there() {
     for kind in page_mapped_both_ways() {
         let settings = small(kind);
         let summary =
-            cuts(&settings, count(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+            cuts(&settings, common::cuts(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         println!("{kind}: {summary:#?}");
-        assert_eq!(summary.cuts, count());
+        assert_eq!(summary.cuts, common::cuts());
         let least =
             [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
         assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
-        assert!(summary.recovery.cut > 0 && summary.recovery.count == count(), "{kind}: {summary:?}");
+        assert!(summary.recovery.cut > 0 && summary.recovery.count == common::cuts(), "{kind}: {summary:?}");
         let scan = summary.recovery.scan_reads;
         assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
     }
@@ -93,7 +88,7 @@ fn buffered(kind: &str) -> Settings {
 fn page_buffers_lose_only_what_no_flush_covers() {
     for kind in page_mapped_both_ways() {
         let settings = buffered(kind);
-        let summary = cuts_with_fua(&settings, count(), 2, Flaw::None)
+        let summary = cuts_with_fua(&settings, common::cuts(), 2, Flaw::None)
             .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind}: {summary:?}");
     }
@@ -114,7 +109,7 @@ fn garbage_collected_in_the_background() {
             }
             common::set_gc(&mut settings, "random");
             settings.device.queue_depth = 1 + 14 * seed as u32;
-            let summary = cuts(&settings, count() / 2, seed as u64, Flaw::None);
+            let summary = cuts(&settings, common::cuts() / 2, seed as u64, Flaw::None);
             summary.unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
         }
     }
@@ -132,7 +127,7 @@ fn free_blocks_of_the_withheld_space_alone() {
             for withheld in [Withheld::Used, Withheld::Kept] {
                 let kind = PreconditionKind::Random(300_000);
                 settings.device.precondition = Precondition { kind, withheld, ..Precondition::default() };
-                let summary = cuts(&settings, count() / 4, seed as u64, Flaw::None);
+                let summary = cuts(&settings, common::cuts() / 4, seed as u64, Flaw::None);
                 summary.unwrap_or_else(|fault| panic!("{} {seed} {withheld:?}: {fault}", settings.ftl.kind));
             }
         }
@@ -167,7 +162,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
                 while check(&settings).is_err() {
                     settings.flash.blocks_per_plane += 1;
                 }
-                let outcome = cuts(&settings, count() / 8, seed as u64, Flaw::None);
+                let outcome = cuts(&settings, common::cuts() / 8, seed as u64, Flaw::None);
                 outcome.unwrap_or_else(|fault| panic!("{kind} {dynamic}: {fault}"));
             }
         }
@@ -200,7 +195,7 @@ fn a_deep_queue_and_every_policy() {
             settings.ftl.wear_leveling =
                 (seed % 2 == 0).then_some(2).map(|threshold| StaticLeveling { threshold });
             settings.flash.blocks_per_plane += 6;
-            let outcome = cuts(&settings, count() / 3, seed as u64, Flaw::None);
+            let outcome = cuts(&settings, common::cuts() / 3, seed as u64, Flaw::None);
             outcome.unwrap_or_else(|fault| panic!("{kind}, {gc}: {fault}"));
         }
     }
@@ -277,7 +272,7 @@ fn found_before() {
     // Msftl: recovery would not undo a collection whose own unit of trims a newer one left in force, and
     // (the second) erased a block without live slots whose unit was needed once a collection on another
     // chip was undone. Only after thousands of cuts, so `make crash` alone comes that far.
-    if count() >= 5000 {
+    if common::cuts() >= 5000 {
         cuts(&buffered("msftl"), 2442, 2, Flaw::None).unwrap();
         cuts(&small("msftl"), 4683, 1, Flaw::None).unwrap();
         // A victim's own unit of trims, written anew for it, spoke of data under way to another chip.
@@ -321,7 +316,7 @@ proptest! {
         while check(&settings).is_err() || !keeps_trims(&settings) {
             settings.flash.blocks_per_plane += 1;
         }
-        let options = Options { cuts: Cuts::Random { count: count() / 10, mean: 40 }, seed, flaw: Flaw::None };
+        let options = Options { cuts: Cuts::Random { count: common::cuts() / 10, mean: 40 }, seed, flaw: Flaw::None };
         let requests = || Requests::new(&settings, seed).with_fua(seed);
         let outcome = crash(&settings, &mut || Ok(Box::new(requests())), &options, &mut |_| true);
         if let Err(fault) = outcome {

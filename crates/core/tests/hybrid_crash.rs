@@ -38,22 +38,17 @@ fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summar
     crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
 }
 
-/// Cuts per FTL; `FTLAB_CUTS` for more.
-fn count() -> u64 {
-    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
-}
-
 #[test]
 fn what_was_durable_is_there() {
     for kind in common::hybrids() {
-        let summary =
-            cuts(&small(kind), count(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        let summary = cuts(&small(kind), common::cuts(), 1, Flaw::None)
+            .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         println!("{kind}: {summary:#?}");
-        assert_eq!(summary.cuts, count());
+        assert_eq!(summary.cuts, common::cuts());
         let least =
             [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
         assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
-        assert!(summary.recovery.cut > 0 && summary.recovery.count == count(), "{kind}: {summary:?}");
+        assert!(summary.recovery.cut > 0 && summary.recovery.count == common::cuts(), "{kind}: {summary:?}");
         let scan = summary.recovery.scan_reads;
         assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
     }
@@ -79,7 +74,7 @@ fn dies_side_by_side() {
         };
         settings.device.queue_depth = 8;
         ftlab_core::ftl::check(&settings).expect("it fits");
-        cuts(&settings, count(), 5, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        cuts(&settings, common::cuts(), 5, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
     }
 }
 
@@ -92,7 +87,7 @@ fn every_scheduler_by_flash_blocks() {
             settings.host.scheduler = scheduler.into();
             settings.host.queue_depth = 16;
             settings.device.queue_depth = depth;
-            let outcome = cuts(&settings, count(), seed as u64, Flaw::None);
+            let outcome = cuts(&settings, common::cuts(), seed as u64, Flaw::None);
             let summary = outcome.unwrap_or_else(|fault| panic!("{kind} {scheduler} {depth}: {fault}"));
             println!("{kind} {scheduler} {depth}: {:?}", summary.recovery);
         }
@@ -135,7 +130,7 @@ proptest! {
         settings.device.scheduler = device_scheduler.into();
         settings.device.queue_depth = depth;
         settings.ftl.partial_write = if rmw { PartialWrite::Rmw } else { PartialWrite::Ignore };
-        if let Err(fault) = cuts(&settings, count() / 10, seed, Flaw::None) {
+        if let Err(fault) = cuts(&settings, common::cuts() / 10, seed, Flaw::None) {
             return Err(TestCaseError::fail(fault.to_string()));
         }
     }

@@ -1,17 +1,19 @@
 //! The schedulers by flash blocks (irbw, padding, coop) through the whole stack: exact cases of Shim et al.,
 //! TC 2014, and nothing lost or stale whatever comes.
 
+mod clients;
 #[path = "../../core/tests/common/mod.rs"]
 mod common;
 #[path = "../../core/tests/common/hybrids.rs"]
 mod hybrids;
 
-use common::{Log, checked, pages};
+use clients::{SECOND_NS, run_files, small};
+use common::{checked, pages};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::PreconditionKind;
-use ftlab_core::sim::{Completion, Prepared};
+use ftlab_core::sim::Completion;
 use ftlab_core::workload::{Op, Record};
-use ftlab_files::clients::{Clients, FileOp, Kind, Parameters, Step};
+use ftlab_files::clients::{Clients, FileOp, Kind, Step};
 use ftlab_files::settings::{Files, Settings};
 use hybrids::device;
 use proptest::prelude::*;
@@ -22,7 +24,6 @@ fn policies() -> Vec<&'static str> {
     [vec!["noop"], common::schedulers(true)].concat()
 }
 const PAGE: u64 = 4096;
-const SECOND_NS: u64 = 1_000_000_000;
 
 fn filled(kind: &str, scheduler: &str, block_pages: u32) -> Settings {
     let mut settings = Settings::from(device(kind, block_pages, 20, 3));
@@ -203,7 +204,7 @@ fn an_ftl_without_merges() {
         settings.files = Files { page_cache_bytes: 64 << 20, ..Files::default() };
         settings.files.benchmark = Some(small(Kind::SysBench));
         let clients = Clients::of_benchmark(&settings).unwrap();
-        let (report, _) = run_files(&settings, clients);
+        let (report, _) = run_files(&settings, clients, true);
         assert_eq!(report.page_cache.unwrap().policy, "block");
         assert_eq!(merges(&checked(&of("coop"), vec![]).0), [0; 5]);
     }
@@ -218,30 +219,6 @@ fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings
     settings
 }
 
-fn run_files(settings: &Settings, clients: Clients) -> (Report, Vec<Completion>) {
-    let mut log = Log::default();
-    let prepared = Prepared::new(settings, &mut (), true).unwrap();
-    let report = ftlab_files::run(settings, prepared, clients, &mut log).expect("every invariant holds");
-    (report, log.0)
-}
-
-fn small(kind: Kind) -> Parameters {
-    let paper = Parameters::of(kind);
-    match kind {
-        Kind::PostMark => Parameters { files: 16, transactions: 64, runs: 2, ..paper },
-        Kind::SysBench => Parameters { file_size: 4 << 20, requests: 2000, ageing_ns: SECOND_NS, ..paper },
-        Kind::FileBench => Parameters { file_size: 8 << 20, duration_ns: SECOND_NS, runs: 2, ..paper },
-        Kind::DBench => Parameters {
-            clients: 3,
-            files: 20,
-            file_size: 2 << 20,
-            duration_ns: 2 * SECOND_NS,
-            ageing_ns: SECOND_NS,
-            ..paper
-        },
-    }
-}
-
 /// Data is never lost or stale: every policy, every benchmark, both FTLs; and each policy does what is
 /// its own.
 #[test]
@@ -252,7 +229,7 @@ fn every_policy_runs_every_benchmark_checked() {
                 let mut settings = phone(kind, scheduler, 64, 256);
                 settings.files.benchmark = Some(small(bench));
                 let clients = Clients::of_benchmark(&settings).unwrap();
-                let (report, _) = run_files(&settings, clients);
+                let (report, _) = run_files(&settings, clients, true);
                 let name = format!("{} {kind} {scheduler}", bench.name());
                 let cache = report.page_cache.as_ref().unwrap();
                 let coop = scheduler == "coop";
@@ -351,8 +328,8 @@ proptest! {
         settings.files =
             Files { page_cache_bytes: cache * PAGE, discard, ..Files::default() };
         let clients = Clients::scripts(scripts.iter().map(|draws| steps(draws)).collect());
-        let (report, log) = run_files(&settings, clients.clone());
-        let (again, other) = run_files(&settings, clients);
+        let (report, log) = run_files(&settings, clients.clone(), true);
+        let (again, other) = run_files(&settings, clients, true);
         prop_assert_eq!(log, other);
         prop_assert_eq!(serde_json::to_string(&report).unwrap(), serde_json::to_string(&again).unwrap());
     }

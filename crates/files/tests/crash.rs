@@ -12,11 +12,6 @@ use ftlab_core::workload::{Op, Record};
 use ftlab_files::clients::{Clients, Kind, Parameters};
 use ftlab_files::settings::{Files, Settings};
 
-/// Cuts per FTL; `FTLAB_CUTS` for more.
-fn count() -> u64 {
-    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
-}
-
 /// A benchmark of the paper, small, as it comes down to the block layer of a phone of 16 MiB: its requests.
 fn requests_of(kind: Kind, stack: &Stack) -> Vec<Record> {
     let mut settings = Settings::from(stack.clone());
@@ -70,7 +65,7 @@ fn every_benchmark_under_every_policy() {
             for scheduler in ["noop", "irbw", "padding", "coop"] {
                 settings.host.scheduler = scheduler.into();
                 let options = Options {
-                    cuts: Cuts::Random { count: count() / 20, mean: 500 },
+                    cuts: Cuts::Random { count: common::cuts() / 20, mean: 500 },
                     seed: 5,
                     flaw: Flaw::None,
                 };

@@ -1,7 +1,9 @@
 //! The host above the block layer: clients, file system, page cache.
+mod clients;
 #[path = "../../core/tests/common/mod.rs"]
 mod common;
 
+use clients::{SECOND_NS, run_files, small};
 use common::Log;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Endurance;
@@ -19,7 +21,7 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
             let mut settings = phone(256);
             settings.ftl.kind = ftl.into();
             let clients = benchmark(&mut settings, small(kind));
-            let (report, _) = run(&settings, clients, true);
+            let (report, _) = run_files(&settings, clients, true);
             assert!(report.benchmark.unwrap().operations > 50, "{ftl}, {}", kind.name());
             assert!(report.merges.full.count + report.merges.switched.count > 0, "{ftl}, {}", kind.name());
         }
@@ -48,7 +50,7 @@ fn telling_activity_changes_nothing() {
             settings.flash.channels = 2;
             settings.files.page_cache_bytes = 2 << 20;
             let clients = benchmark(&mut settings, small(kind));
-            let (plain, _) = run(&settings, clients.clone(), false);
+            let (plain, _) = run_files(&settings, clients.clone(), false);
             let prepared = Prepared::new(&settings, &mut (), false).unwrap();
             let told = ftlab_files::run(&settings, prepared, clients, &mut Activity).unwrap();
             let texts = [&plain, &told].map(|report| serde_json::to_string(report).unwrap());
@@ -65,7 +67,7 @@ fn measured_merges_leave_ageing_out() {
         let mut settings = phone(256);
         settings.ftl.kind = ftl.into();
         let clients = benchmark(&mut settings, small(kind));
-        let (report, _) = run(&settings, clients, false);
+        let (report, _) = run_files(&settings, clients, false);
         let of = |merges: &ftlab_core::metrics::Merges| {
             let ftlab_core::metrics::Merges { full, partial, switched, padded_switch, cooperative } =
                 merges.clone();
@@ -101,35 +103,9 @@ fn phone(blocks: u32) -> Settings {
     settings
 }
 
-fn run(settings: &Settings, clients: Clients, check: bool) -> (Report, Vec<Completion>) {
-    let mut log = Log::default();
-    let prepared = Prepared::new(settings, &mut (), check).unwrap();
-    let report = ftlab_files::run(settings, prepared, clients, &mut log).expect("every invariant holds");
-    (report, log.0)
-}
-
 fn benchmark(settings: &mut Settings, parameters: Parameters) -> Clients {
     settings.files.benchmark = Some(parameters);
     Clients::of_benchmark(settings).unwrap()
-}
-
-const SECOND_NS: u64 = 1_000_000_000;
-
-fn small(kind: Kind) -> Parameters {
-    let paper = Parameters::of(kind);
-    match kind {
-        Kind::PostMark => Parameters { files: 16, transactions: 64, runs: 2, ..paper },
-        Kind::SysBench => Parameters { file_size: 4 << 20, requests: 2000, ageing_ns: SECOND_NS, ..paper },
-        Kind::FileBench => Parameters { file_size: 8 << 20, duration_ns: SECOND_NS, runs: 2, ..paper },
-        Kind::DBench => Parameters {
-            clients: 3,
-            files: 20,
-            file_size: 2 << 20,
-            duration_ns: 2 * SECOND_NS,
-            ageing_ns: SECOND_NS,
-            ..paper
-        },
-    }
 }
 
 const KINDS: [Kind; 4] = [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench];
@@ -141,13 +117,13 @@ fn every_benchmark_runs_checked_and_the_same_again() {
     for kind in KINDS {
         let mut settings = phone(256);
         let clients = benchmark(&mut settings, small(kind));
-        let (report, _) = run(&settings, clients.clone(), true);
+        let (report, _) = run_files(&settings, clients.clone(), true);
         let bench = report.benchmark.as_ref().unwrap();
         let name = kind.name();
         assert!(bench.operations > 50 && bench.throughput_bytes_per_s > 0.0, "{name}: {bench:?}");
         assert!(bench.latency.contains_key("write") && bench.latency.contains_key("fsync"), "{name}");
         assert!(report.file_system.as_ref().unwrap().commits > 5, "{name}");
-        let again = run(&settings, clients, true).0;
+        let again = run_files(&settings, clients, true).0;
         assert_eq!(serde_json::to_string(&report).unwrap(), serde_json::to_string(&again).unwrap());
         eprintln!(
             "{name}: {} ops, {:.2} MB/s, {} ns",
@@ -169,7 +145,7 @@ const FSYNC: Step = Step::Do(FileOp::Fsync(0));
 
 /// Requests in order of their arrival: operation, pages, arrival, completion.
 fn requests(settings: &Settings, script: Vec<Step>) -> Vec<(Op, u64, u64, u64)> {
-    let (_, mut log) = run(settings, Clients::scripts(vec![script]), true);
+    let (_, mut log) = run_files(settings, Clients::scripts(vec![script]), true);
     log.sort_by_key(|done| (done.arrival_ns, done.id));
     log.iter().map(|done| (done.op, done.size / PAGE, done.arrival_ns, done.complete_ns)).collect()
 }
@@ -271,7 +247,7 @@ fn writers_wait_above_the_dirty_ratio() {
         let mut script = vec![CREATE];
         script.extend((0..20).flat_map(|part| [write(part * 10, 10), FSYNC]));
         script.extend([Step::Until(4 * SECOND_NS), Step::Begin, write(0, pages), Step::End]);
-        let (report, _) = run(&settings, Clients::scripts(vec![script]), true);
+        let (report, _) = run_files(&settings, Clients::scripts(vec![script]), true);
         let bench = report.benchmark.unwrap();
         assert!(report.page_cache.unwrap().peak_dirty_bytes <= 52 * PAGE);
         bench.elapsed_ns
@@ -422,7 +398,7 @@ fn a_small_journal_turns_many_times() {
     let mut settings = phone(256);
     settings.files.journal_bytes = Some(1 << 18);
     let clients = benchmark(&mut settings, small(Kind::DBench));
-    let (report, _) = run(&settings, clients, true);
+    let (report, _) = run_files(&settings, clients, true);
     let files = report.file_system.unwrap();
     assert!(files.journal_blocks > 64 * 4, "{files:?}");
     assert!(files.checkpoint_blocks > 0, "{files:?}");
@@ -508,8 +484,8 @@ proptest! {
         settings.host.merge_boundary = boundary;
         settings.ftl.logical_page_bytes = logical;
         let clients = Clients::scripts(scripts.into_iter().map(script).collect());
-        let (report, log) = run(&settings, clients.clone(), true);
-        let (again, other) = run(&settings, clients, true);
+        let (report, log) = run_files(&settings, clients.clone(), true);
+        let (again, other) = run_files(&settings, clients, true);
         prop_assert_eq!(log, other);
         prop_assert_eq!(serde_json::to_string(&report).unwrap(), serde_json::to_string(&again).unwrap());
     }
@@ -517,7 +493,7 @@ proptest! {
 
 fn fio_run(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
     let jobs = fio::parse("test.fio", text).unwrap();
-    run(settings, Clients::of_jobs(&jobs, settings).unwrap(), true)
+    run_files(settings, Clients::of_jobs(&jobs, settings).unwrap(), true)
 }
 
 /// `iodepth` requests are outstanding and no more; the job ends after its runtime.
@@ -637,7 +613,7 @@ fn clients_end_when_the_device_is_worn_out() {
     let mut parameters = small(Kind::FileBench);
     parameters.duration_ns = 3000 * SECOND_NS;
     let clients = benchmark(&mut settings, parameters);
-    let (report, log) = run(&settings, clients, true);
+    let (report, log) = run_files(&settings, clients, true);
     let bench = report.benchmark.unwrap();
     let failed_ns = bench.failed_ns.expect("it wears out long before 3000 s are over");
     assert!(failed_ns < 2000 * SECOND_NS && log.iter().any(|done| done.failed));

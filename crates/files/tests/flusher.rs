@@ -1,18 +1,19 @@
 //! Laws of what the page cache writes: everything old goes at one look, whatever is counted as written is
 //! written once, benchmarks make what they delete anew.
 
+mod clients;
 #[path = "../../core/tests/common/mod.rs"]
 mod common;
 
-use common::{Log, settings};
+use clients::{SECOND_NS, run_files};
+use common::settings;
 use ftlab_core::metrics::Report;
-use ftlab_core::sim::{Completion, Prepared};
+use ftlab_core::sim::Completion;
 use ftlab_core::workload::Op;
 use ftlab_files::clients::{Clients, FileOp, Kind, Parameters, Step};
 use ftlab_files::settings::{Files, Settings};
 
 const PAGE: u64 = 4096;
-const SECOND_NS: u64 = 1_000_000_000;
 
 fn phone(ftl: &str, scheduler: &str) -> Settings {
     let mut settings = Settings::from(settings());
@@ -22,17 +23,10 @@ fn phone(ftl: &str, scheduler: &str) -> Settings {
     settings
 }
 
-fn run(settings: &Settings, clients: Clients) -> (Report, Vec<Completion>) {
-    let mut log = Log::default();
-    let prepared = Prepared::new(settings, &mut (), true).unwrap();
-    let report = ftlab_files::run(settings, prepared, clients, &mut log).expect("every invariant holds");
-    (report, log.0)
-}
-
 fn benchmark(settings: &mut Settings, parameters: Parameters) -> (Report, Vec<Completion>) {
     settings.files.benchmark = Some(parameters);
     let clients = Clients::of_benchmark(settings).unwrap();
-    run(settings, clients)
+    run_files(settings, clients, true)
 }
 
 /// Three files changed at 7 s are 30 s old when the flusher looks at 40 s: all are written then.
@@ -45,7 +39,7 @@ fn all_that_is_old_goes_at_one_look() {
     script.push(Step::Until(7 * SECOND_NS));
     script.extend((0..3).map(write));
     script.push(Step::Until(44 * SECOND_NS));
-    let (_, log) = run(&phone("page", "noop"), Clients::scripts(vec![script]));
+    let (_, log) = run_files(&phone("page", "noop"), Clients::scripts(vec![script]), true);
     let of = |from_s: u64, to_s: u64| {
         let within = from_s * SECOND_NS..to_s * SECOND_NS;
         log.iter().filter(move |done| done.op == Op::Write && within.contains(&done.arrival_ns))

@@ -118,3 +118,8 @@ pub fn set_gc(settings: &mut Settings, gc: &str) {
 pub fn victim_policies() -> Vec<&'static str> {
     names(gc::choices())
 }
+
+/// Power cuts that a campaign makes of each FTL; `FTLAB_CUTS` for more.
+pub fn cuts() -> u64 {
+    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
+}

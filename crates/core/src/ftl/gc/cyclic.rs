@@ -1,5 +1,8 @@
 //! Cyclic: the closed blocks of a chip by their numbers, round and round, whatever they hold.
 //!
+//! Source: none; one of two readings that fit the amounts of Kim and Lee, ICSOFT 2020, section 4.3, which does not
+//! say how user blocks are chosen (docs/msftl.md).
+//!
 //! Unlike `fifo` it does not follow the log: a block is due when its number is. The next victim is settled
 //! when the one before it leaves, so that a block closed in between waits for the next round.
 
