@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -81,6 +82,7 @@ def parquet_chunks(path: str, layout: str = "auto") -> MakeChunks | None:
 def _scan(path: str) -> pl.LazyFrame:
     import polars as pl
 
+    _take_back_interrupts()
     if not Path(path).exists():
         raise UserError(f"{path}: No such file or directory")
     if not Path(path).is_file():
@@ -320,11 +322,22 @@ def write_parquet(
 
 def _interruptibly(work: Callable[[], None]) -> None:
     """Does the work in another thread: signals are handled in the main one, which must not be in polars."""
+    _take_back_interrupts()
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ftlab")
     try:
         pool.submit(work).result()
     finally:
         pool.shutdown(wait=False)
+
+
+def _take_back_interrupts() -> None:
+    """Puts a handler of the process's own back in the place that polars takes for itself.
+
+    Polars' handler makes its threads panic, and print so, before the process's own has ended it.
+    """
+    own = signal.getsignal(signal.SIGINT)
+    if own is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, own)
 
 
 def run_with_outputs(config: Config, requests: Output | None, options: RunOptions) -> Result:

@@ -60,3 +60,22 @@ def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None
     else:
         arguments = ("trace", "info", "same.csv.gz", *window)
     assert stopped(cli, *arguments) < 10
+
+
+def test_polars_does_not_take_the_interrupt() -> None:
+    """It did: under load, its threads panicked and printed so before the process had ended itself."""
+    script = """
+import ctypes, signal
+def handler():
+    action = (ctypes.c_void_p * 32)()
+    ctypes.CDLL(None).sigaction(signal.SIGINT, None, action)
+    return action[0]
+signal.signal(signal.SIGINT, lambda *_: None)
+own = handler()
+import polars
+assert handler() != own, "polars takes none: _take_back_interrupts may go"
+from ftlab.traces import _interruptibly
+_interruptibly(lambda: None)
+assert handler() == own
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
