@@ -24,8 +24,10 @@ import campaign
 from ftlab import traces
 from ftlab._core import UserError
 from ftlab.fitting.targets import read_targets
-from ftlab.reproduce import cache, claims, papers, study
-from ftlab.reproduce.expression import Expression, Series
+from ftlab.reproduce import claims, papers, study
+from ftlab.studies import cache
+from ftlab.studies.declaration import load_traces
+from ftlab.studies.expression import Expression, Series
 from test_ends import TARGETS
 from test_reproduce import FIGURE, PAPER, PUBLISHED, RECORDED, TABLE, TRACES
 
@@ -163,7 +165,7 @@ def read_declaration(data: bytes, folder: Path) -> None:
     (folder / "papers" / "traces.toml").write_text(TRACES)
     for name, good in DECLARATIONS.items():
         (paper_folder / f"{name}.toml").write_bytes(text if name.encode() == changed else good.encode())
-    papers.load_traces(folder)
+    load_traces(folder)
     paper = papers.load_paper(folder, "tiny")
     studies = {}
     for figure in paper.figures:

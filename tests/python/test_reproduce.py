@@ -20,9 +20,10 @@ import pytest
 from front import Cli, wait_until_busy
 from ftlab._core import UserError
 from ftlab.progress import Reporter
-from ftlab.reproduce import claims, command, expression, papers, study
+from ftlab.reproduce import claims, command, papers, study
 from ftlab.reproduce.papers import Claim
-from ftlab.reproduce.plan import Planner
+from ftlab.studies import declaration, expression
+from ftlab.studies.plan import Planner
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -289,10 +290,10 @@ def test_traces_on_end_are_each_read_by_their_own_keys(tiny: Path, tmp_path: Pat
 def test_the_key_knows_content_configuration_and_measure(tiny: Path) -> None:
     paper = papers.load_paper(tiny, "tiny")
     planner = Planner(tiny, {}, None, quick=False)
-    keys = {each.key for figure in paper.figures[:2] for each in planner.runs(paper, figure)}
+    keys = {each.key for figure in paper.figures[:2] for each in planner.runs(figure)}
     assert len(keys) == 5
     quick = Planner(tiny, {}, None, quick=True)
-    assert keys.isdisjoint(each.key for each in quick.runs(paper, paper.figures[0]))
+    assert keys.isdisjoint(each.key for each in quick.runs(paper.figures[0]))
 
 
 @pytest.mark.parametrize("report", [False, True])
@@ -614,18 +615,18 @@ def test_every_figure_and_table_is_declared_and_resolves(name: str) -> None:
     paper = papers.load_paper(ROOT, name)
     there = {figure.id for figure in paper.figures}
     assert set(REQUIRED[name].split()) <= set(paper.required) <= there
-    planner = Planner(ROOT, papers.load_traces(ROOT), None, quick=True)
+    planner = Planner(ROOT, declaration.load_traces(ROOT), None, quick=True)
     for figure in paper.figures:
-        runs = list(planner.runs(paper, figure))
+        runs = list(planner.runs(figure))
         # None is hand-filled: each has runs, but those on recorded traces, which may be absent.
-        assert runs or figure.kind == papers.RECORDED, figure.id
+        assert runs or figure.kind == declaration.RECORDED, figure.id
         assert figure.panels, figure.id
     assert paper.claims
 
 
-def all_ones(figure: papers.Figure) -> study.Study:
+def all_ones(figure: declaration.Figure) -> study.Study:
     """A figure of which every cell was measured, each value as one."""
-    extra = papers.EXTRA_AXES[figure.what]
+    extra = declaration.EXTRA_AXES[figure.what]
     labels = itertools.product(*(axis.labels for axis in figure.axes), *(["1", "2"] for _ in extra))
     values = {value.name: 1.0 for value in figure.values}
     axes = (*(axis.name for axis in figure.axes), *extra)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.reproduce.expression import Expression
-from ftlab.reproduce.papers import RECORDED, Claim, Paper
+from ftlab.reproduce.papers import Claim, Paper
 from ftlab.reproduce.study import Study, text
+from ftlab.studies.declaration import RECORDED
+from ftlab.studies.expression import Expression
 
 HOLDS = "holds"
 SIGN = "sign only"

@@ -12,13 +12,14 @@ from ftlab._core import UserError
 from ftlab.outputs import Output
 from ftlab.progress import Reporter
 from ftlab.reproduce import claims, figures, page, papers, study
-from ftlab.reproduce.cache import Cache
-from ftlab.reproduce.cache import default as default_cache
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper
-from ftlab.reproduce.plan import Planner, Run, together
-from ftlab.reproduce.run import run
 from ftlab.reproduce.study import Study
+from ftlab.studies.cache import Cache
+from ftlab.studies.cache import default as default_cache
+from ftlab.studies.declaration import load_traces
+from ftlab.studies.plan import Planner, Run, together
+from ftlab.studies.run import run
 
 ALL = "all"
 
@@ -57,11 +58,14 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
     selected = papers.choose(chosen, wanted, quick=options.quick)
     out = Path(options.out)
     _writable(out)
-    planner = Planner(base, papers.load_traces(base), trace_folder(base, options.traces), options.quick)
+    planner = Planner(base, load_traces(base), trace_folder(base, options.traces), options.quick)
     folder = Path(options.cache) if options.cache else default_cache()
     cache = Cache(folder, fresh=options.fresh, say=reporter.note)
     runs = together(
-        each for paper in chosen for figure in selected[paper.name] for each in planner.runs(paper, figure)
+        each
+        for paper in chosen
+        for figure in selected[paper.name]
+        for each in planner.runs(figure, shared_device=paper.shared_device)
     )
     by_figure: dict[tuple[str, str], list[Run]] = {}
     for each in runs:

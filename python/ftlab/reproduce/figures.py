@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ftlab.reproduce.papers import RECORDED, Figure, Panel
 from ftlab.reproduce.study import MEAN, Bar, Study, bars
+from ftlab.studies.declaration import RECORDED, Figure, Panel
 
 if TYPE_CHECKING:
     import altair as alt

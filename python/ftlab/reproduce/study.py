@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.reproduce.expression import Number, Series
-from ftlab.reproduce.papers import EXTRA_AXES, Figure, Panel, Published
-from ftlab.reproduce.plan import Labels, Run
+from ftlab.reproduce.papers import Published
+from ftlab.studies.declaration import EXTRA_AXES, Figure, Panel
+from ftlab.studies.expression import Number, Series
+from ftlab.studies.plan import Labels, Run
 
 MEAN = "mean"
 """Label of the mean over an axis."""

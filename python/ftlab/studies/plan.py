@@ -16,7 +16,7 @@ from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import Override, load
 from ftlab.html import KEYS
-from ftlab.reproduce.papers import Figure, Paper, Trace
+from ftlab.studies.declaration import Figure, Trace
 
 FORMAT = 2
 """Of what the cache holds; another number makes all of it stale."""
@@ -78,8 +78,10 @@ class Planner:
         path = self._folder / self._traces[name].file
         return path if path.is_file() else None
 
-    def runs(self, paper: Paper, figure: Figure) -> Iterator[Run]:
+    def runs(self, figure: Figure, *, shared_device: bool = False) -> Iterator[Run]:
         """The figure's runs in the order of its axes, those on absent traces left out (`missing`).
+
+        ``shared_device``: those that differ in their workload alone may share one prepared device.
 
         Raises:
             UserError: a configuration is wrong; names the figure's file.
@@ -102,7 +104,7 @@ class Planner:
                 keys |= choice.set
             else:
                 labels = tuple(choice.label for choice in choices)
-                yield self._run(paper, figure, labels, config, keys, traces)
+                yield self._run(figure, labels, config, keys, traces, shared_device)
         self.missing += [Missing(figure, self._traces[name]) for name in sorted(absent)]
 
     def _trace_keys(self, name: str) -> dict[str, str]:
@@ -110,12 +112,12 @@ class Planner:
 
     def _run(
         self,
-        paper: Paper,
         figure: Figure,
         labels: Labels,
         base: str,
         keys: dict[str, str],
         traces: tuple[str, ...],
+        shared_device: bool,
     ) -> Run:
         if base.endswith(".toml"):
             base = str(self.base / base)
@@ -146,7 +148,7 @@ class Planner:
         collect = figure.what == "requests"
         settings = json.loads(config.json())
         workload = settings.pop("workload")
-        own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if paper.shared_device else ""
+        own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if shared_device else ""
         key = key_of(settings, workload, [config, *sequence], figure)
         settings.pop("results", None)
         plain = key_of(settings, workload, [config, *sequence], figure)

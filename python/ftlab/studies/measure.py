@@ -16,7 +16,7 @@ from ftlab.running import RunOptions, run_core
 
 if TYPE_CHECKING:
     from ftlab._core import Columns, Device, Progress
-    from ftlab.reproduce.plan import Run
+    from ftlab.studies.plan import Run
 
 LOOK_EVERY = 1000
 """Requests between two looks at the caches, as between two polls in the paper."""

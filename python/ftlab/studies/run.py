@@ -10,9 +10,9 @@ from ftlab import _core
 from ftlab._core import InternalError, UserError
 from ftlab.pool import run_all
 from ftlab.progress import Reporter
-from ftlab.reproduce.cache import Cache
-from ftlab.reproduce.measure import measure
-from ftlab.reproduce.plan import Run
+from ftlab.studies.cache import Cache
+from ftlab.studies.measure import measure
+from ftlab.studies.plan import Run
 
 MOST_OF_A_DEVICE = 24
 """Runs on one prepared device, so that a large group is shared among the threads."""

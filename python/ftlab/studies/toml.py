@@ -1,0 +1,117 @@
+"""A TOML file of a study: tables whose keys are all asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import UserError
+from ftlab.configs import read_toml, to_text
+
+
+class Table:
+    """A TOML table whose keys are all asked for, once."""
+
+    def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
+        """``values``: those of the file, or of a part of it that messages call ``where``."""
+        self.path = path
+        self.where = where
+        if values is None:
+            values = read_toml(path, "declaration")
+        self._values = dict(values)
+        self._asked: set[str] = set()
+
+    def wrong(self, key: str, why: str) -> UserError:
+        """The error of a key."""
+        return UserError(f"{self.path}: {self.where}{key}: {why}")
+
+    def get(self, key: str, kind: Any, default: Any = None) -> Any:
+        """A value; without a default it must be there.
+
+        Raises:
+            UserError: it is missing, or of another kind.
+        """
+        self._asked.add(key)
+        if key not in self._values:
+            if default is None:
+                raise self.wrong(key, "is missing")
+            return default
+        value = self._values[key]
+        if not isinstance(value, kind):
+            raise self.wrong(key, f"{value!r} is not what belongs there")
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A text."""
+        value: str = self.get(key, str, default)
+        return value
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """True or false."""
+        value: bool = self.get(key, bool, default)
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A number."""
+        return float(self.get(key, (int, float), default))
+
+    def list_of(self, key: str, kind: Any) -> list[Any]:
+        """A list whose parts are all of a kind; empty where there is none."""
+        values = self.get(key, list, [])
+        if not all(isinstance(value, kind) for value in values):
+            raise self.wrong(key, f"{values!r}: not all of it is what belongs there")
+        return list(values)
+
+    def texts(self, key: str) -> list[str]:
+        """A list of texts."""
+        return self.list_of(key, str)
+
+    def labels(self, key: str) -> dict[str, str]:
+        """A label for each of some axes."""
+        return {axis: self.inner(key).text(axis) for axis in self.get(key, dict, {})}
+
+    def keys_of(self, key: str) -> dict[str, str]:
+        """A table of configuration keys, dotted or nested."""
+        return dict(self.inner(key)._flat(self.get(key, dict, {}), ""))
+
+    def _flat(self, values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, str]]:
+        for name, value in values.items():
+            if isinstance(value, Mapping):
+                yield from self._flat(value, f"{prefix}{name}.")
+            elif isinstance(value, list):
+                raise self.wrong(f"{prefix}{name}", "a list, where a value of the configuration is expected")
+            else:
+                yield f"{prefix}{name}", to_text(value)
+
+    def inner(self, key: str) -> Table:
+        """The table under a key; empty where there is none."""
+        return Table(self.path, self.get(key, dict, {}), f"{self.where}{key}.")
+
+    def table(self, key: str) -> dict[str, Table]:
+        """The tables in the table under a key, by name."""
+        around = self.inner(key)
+        return {name: around.inner(name) for name in around._values}
+
+    def tables(self, key: str) -> list[Table]:
+        """A list of tables."""
+        parts = self.list_of(key, dict)
+        return [Table(self.path, values, f"{self.where}{key}[{at}].") for at, values in enumerate(parts)]
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self._values
+
+    def over(self, other: Table) -> Table:
+        """Another figure's declarations with parts of them replaced: single axes, and all else whole."""
+        own = {key: value for key, value in self._values.items() if key != "like"}
+        axes = {**other.get("axis", dict, {}), **self.get("axis", dict, {})}
+        return Table(self.path, {**other._values, **own, "axis": axes})
+
+    def done(self) -> None:
+        """Refuses keys that nobody asked for."""
+        for key in self._values:
+            if key not in self._asked:
+                near = difflib.get_close_matches(key, self._asked, n=1)
+                raise self.wrong(key, "unknown key" + (f"; did you mean {near[0]}?" if near else ""))
