@@ -1,6 +1,6 @@
 //! Nothing is allocated per request in the steady state: a counting allocator shows it.
 
-mod common;
+use ftlab_conformance as common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,6 +1,6 @@
 //! Which victims collections in the background take where most gain nothing.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::settings;
 use ftlab_core::flash::{Timing, Work};

@@ -3,7 +3,7 @@
 
 #[path = "../../../benches/src/closed_forms.rs"]
 mod closed_forms;
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 

@@ -2,7 +2,7 @@
 //! cause, are those that a plain re-computation demands from what is seen to happen (where each LPN's
 //! data lies after each request, and which pages of data were programmed).
 
-mod common;
+use ftlab_conformance as common;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

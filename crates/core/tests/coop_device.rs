@@ -1,10 +1,11 @@
 //! The device's side of the cooperation (Shim et al., TC 2014, Table 1): queries through the view, begin
 //! and end of a block issue with the requests.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
+use common::hybrid_device as device;
 use ftlab_core::device::Device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
@@ -12,7 +13,7 @@ use ftlab_core::ftl::{self, Ftl};
 use ftlab_core::request::{Mark, Pages, Pool, Request};
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
-use hybrids::{Driver, device};
+use hybrids::Driver;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

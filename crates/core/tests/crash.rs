@@ -1,10 +1,10 @@
 //! Power cuts: nothing that was made durable is lost, whatever is cut.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 
-use common::{page_mapped_both_ways, set_ftl, settings};
+use common::{buffered, page_mapped_both_ways, settings, tiny};
 use devices::device;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
@@ -16,34 +16,6 @@ use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash
 use ftlab_core::workload::Op;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-
-/// A small device of four chips whose pages are small, so that there are several translation pages.
-fn small(kind: &str) -> Settings {
-    let mut settings = settings();
-    set_ftl(&mut settings, kind);
-    settings.flash.channels = 2;
-    settings.flash.chips_per_channel = 2;
-    settings.flash.blocks_per_plane = 14;
-    settings.flash.pages_per_block = 6;
-    settings.flash.page_bytes = 512;
-    settings.ftl.logical_page_bytes = 512;
-    settings.ftl.entry_bytes = 16;
-    settings.ftl.mapping_cache_bytes = Some(1024);
-    settings.ftl.over_provisioning_ppm = 400_000;
-    settings.flash.transfer_ps = 20_000;
-    if settings.ftl.flush_bytes.is_some() {
-        // Segments of 512 B and mini-pages of 4 KiB in pages of several of them.
-        settings.flash.page_bytes = if kind == "minipage" { 8192 } else { 2048 };
-        settings.ftl.logical_page_bytes = settings.flash.page_bytes;
-        settings.ftl.own.msftl.segment_bytes = 512;
-        settings.flash.ecc_unit_bytes = 512;
-        settings.ftl.entry_bytes = if kind == "minipage" { 256 } else { 32 };
-        settings.ftl.mapping_cache_bytes = None;
-        settings.ftl.flush_bytes = Some(24 * u64::from(settings.flash.page_bytes));
-    }
-    ftlab_core::ftl::check(&settings).expect("it fits");
-    settings
-}
 
 fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
     let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
@@ -60,7 +32,7 @@ fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Resu
 #[test]
 fn what_was_durable_is_there() {
     for kind in page_mapped_both_ways() {
-        let settings = small(kind);
+        let settings = tiny(kind);
         let summary =
             cuts(&settings, common::cuts(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         println!("{kind}: {summary:#?}");
@@ -72,16 +44,6 @@ fn what_was_durable_is_there() {
         let scan = summary.recovery.scan_reads;
         assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
     }
-}
-
-/// Logical pages smaller than the NAND page gather in page buffers; pages go round the chips.
-fn buffered(kind: &str) -> Settings {
-    let mut settings = small(kind);
-    settings.ftl.logical_page_bytes = settings.flash.page_bytes / 4;
-    settings.flash.blocks_per_plane = 20;
-    settings.device.queue_depth = 8;
-    ftlab_core::ftl::check(&settings).expect("it fits");
-    settings
 }
 
 #[test]
@@ -101,7 +63,7 @@ fn page_buffers_lose_only_what_no_flush_covers() {
 #[test]
 fn garbage_collected_in_the_background() {
     for kind in page_mapped_both_ways() {
-        for (seed, mut settings) in [small(kind), buffered(kind)].into_iter().enumerate() {
+        for (seed, mut settings) in [tiny(kind), buffered(kind)].into_iter().enumerate() {
             let normal_blocks = settings.ftl.gc_free_blocks + 2;
             settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: 1 + seed as u32 });
             while check(&settings).is_err() {
@@ -120,7 +82,7 @@ fn garbage_collected_in_the_background() {
 #[test]
 fn free_blocks_of_the_withheld_space_alone() {
     for kind in page_mapped_both_ways() {
-        for (seed, mut settings) in [small(kind), buffered(kind)].into_iter().enumerate() {
+        for (seed, mut settings) in [tiny(kind), buffered(kind)].into_iter().enumerate() {
             settings.ftl.free_blocks = FreeBlocks::Withheld;
             settings.ftl.gc = ["cyclic", "random"][seed].into();
             settings.flash.blocks_per_plane += 4;
@@ -151,7 +113,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
     };
     for (seed, kind) in page_mapped_both_ways().into_iter().enumerate() {
         for dynamic in [false, true] {
-            for mut settings in [small(kind), buffered(kind)] {
+            for mut settings in [tiny(kind), buffered(kind)] {
                 if dynamic {
                     settings.ftl.allocation = Allocation::Dynamic;
                 } else {
@@ -173,7 +135,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
 #[test]
 fn a_device_wears_out_under_power_cuts() {
     for kind in page_mapped_both_ways() {
-        let mut settings = small(kind);
+        let mut settings = tiny(kind);
         (settings.flash.endurance, settings.ftl.spare_blocks) = (Endurance::Cycles(30), 2);
         settings.flash.blocks_per_plane += 6;
         check(&settings).expect("it fits");
@@ -189,7 +151,7 @@ fn a_device_wears_out_under_power_cuts() {
 fn a_deep_queue_and_every_policy() {
     for (seed, gc) in common::victim_policies().into_iter().enumerate() {
         for kind in page_mapped_both_ways() {
-            let mut settings = small(kind);
+            let mut settings = tiny(kind);
             common::set_gc(&mut settings, gc);
             settings.device.queue_depth = 16;
             settings.ftl.wear_leveling =
@@ -205,7 +167,7 @@ fn a_deep_queue_and_every_policy() {
 fn broken_recovery_is_noticed() {
     for flaw in [Flaw::SkipScan, Flaw::IgnoreOrder, Flaw::ForgetTrims] {
         for kind in page_mapped_both_ways() {
-            let outcome = cuts(&small(kind), 300, 3, flaw);
+            let outcome = cuts(&tiny(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
         }
     }
@@ -246,10 +208,10 @@ fn preset(kind: &str) -> Settings {
 fn found_before() {
     // Page: a unit of trims written by a collection that was undone was the only statement that kept
     // other chips' trimmed pages from coming back: it was relied on before its collection had ended.
-    cuts(&small("page"), 1114, 1, Flaw::None).unwrap();
+    cuts(&tiny("page"), 1114, 1, Flaw::None).unwrap();
     // Dftl, deep queue: an older version of a unit alone kept a page trimmed whose rewriting was torn,
     // and recovery let its block go.
-    let mut deep = small("dftl");
+    let mut deep = tiny("dftl");
     common::set_gc(&mut deep, "d-choices");
     deep.device.queue_depth = 16;
     deep.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
@@ -274,9 +236,9 @@ fn found_before() {
     // chip was undone. Only after thousands of cuts, so `make crash` alone comes that far.
     if common::cuts() >= 5000 {
         cuts(&buffered("msftl"), 2442, 2, Flaw::None).unwrap();
-        cuts(&small("msftl"), 4683, 1, Flaw::None).unwrap();
+        cuts(&tiny("msftl"), 4683, 1, Flaw::None).unwrap();
         // A victim's own unit of trims, written anew for it, spoke of data under way to another chip.
-        cuts(&small("cdftl"), 7666, 1, Flaw::None).unwrap();
+        cuts(&tiny("cdftl"), 7666, 1, Flaw::None).unwrap();
     }
     // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the
     // victim and its copies together were more blocks than the data may have.

@@ -1,7 +1,7 @@
 //! The device's schedulers: the paper's exact cases (Cui et al., NPC 2016), and random requests
 //! against a plain set-based reading of the rules, written apart from the implementation.
 
-mod common;
+use ftlab_conformance as common;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Exact timing of the device: not ready at t-1, ready at t. Reads 35 us, programs 350 us, erases
 //! 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
 use ftlab_core::flash::parallel::Allocation;

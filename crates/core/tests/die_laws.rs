@@ -1,7 +1,7 @@
 //! Laws of dies and planes that work side by side, over random devices, options and requests: where nothing
 //! can overlap they are chips, to the nanosecond. The exact times are in `die_timing.rs`.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 

@@ -5,7 +5,7 @@
 //! The device is driven without a host, so that every request reaches it at its own time, and under the
 //! scheduler `direct` its dies, unless a test says otherwise.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::{checked, settings};
 use ftlab_core::device::Device;

@@ -1,6 +1,6 @@
 //! `ftl.power_safe` in a run: what trims cost when they are to survive a power cut, and when not.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::{page_mapped_both_ways, pages, set_ftl, settings};
 use ftlab_core::ftl::settings::HostFlush;

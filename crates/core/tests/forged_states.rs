@@ -6,7 +6,7 @@
 
 #[path = "../../trace/tests/common/campaign.rs"]
 mod campaign;
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 

@@ -3,14 +3,15 @@
 //! Sources: Shim et al., TC 2014 (Fig. 4, sections 2.2 and 5.4, Algorithms 1, 3 and 4), and what a
 //! merge costs by definition.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
+use common::hybrid_device as device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::hybrid::merges::MergeKind;
 use ftlab_core::request::Mark;
-use hybrids::{Driver, device};
+use hybrids::Driver;
 
 const NONE: (u64, u64) = (0, 0);
 

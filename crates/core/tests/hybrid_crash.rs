@@ -1,12 +1,12 @@
 //! Power cuts of hybrid FTLs: what was made durable is there, whatever merge is cut.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/hybrid_devices.rs"]
 mod hybrid_devices;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
-use common::settings;
+use common::tiny;
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::PartialWrite;
@@ -16,23 +16,6 @@ use hybrid_devices::device;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Four chips with few log blocks each, of small blocks.
-fn small(kind: &str) -> Settings {
-    let mut settings = settings();
-    settings.ftl.kind = kind.into();
-    settings.flash.channels = 2;
-    settings.flash.chips_per_channel = 2;
-    settings.flash.blocks_per_plane = 14;
-    settings.flash.pages_per_block = 6;
-    settings.flash.page_bytes = 512;
-    settings.ftl.logical_page_bytes = 512;
-    settings.flash.transfer_ps = 20_000;
-    settings.ftl.log_blocks_ppm = 260_000;
-    settings.ftl.over_provisioning_ppm = 450_000;
-    ftlab_core::ftl::check(&settings).expect("it fits");
-    settings
-}
-
 fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
     let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
     crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
@@ -41,7 +24,7 @@ fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summar
 #[test]
 fn what_was_durable_is_there() {
     for kind in common::hybrids() {
-        let summary = cuts(&small(kind), common::cuts(), 1, Flaw::None)
+        let summary = cuts(&tiny(kind), common::cuts(), 1, Flaw::None)
             .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         println!("{kind}: {summary:#?}");
         assert_eq!(summary.cuts, common::cuts());
@@ -58,7 +41,7 @@ fn what_was_durable_is_there() {
 #[test]
 fn dies_side_by_side() {
     for kind in common::hybrids() {
-        let mut settings = small(kind);
+        let mut settings = tiny(kind);
         (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
         settings.flash.parallel = Parallel {
             interleave: true,
@@ -82,8 +65,8 @@ fn dies_side_by_side() {
 #[test]
 fn every_scheduler_by_flash_blocks() {
     for (seed, scheduler) in common::schedulers(true).into_iter().enumerate() {
-        for (kind, depth) in [("bast", 1), ("bast", 12), ("fast", 1), ("fast", 12)] {
-            let mut settings = small(kind);
+        for (kind, depth) in common::hybrids().into_iter().flat_map(|kind| [(kind, 1), (kind, 12)]) {
+            let mut settings = tiny(kind);
             settings.host.scheduler = scheduler.into();
             settings.host.queue_depth = 16;
             settings.device.queue_depth = depth;
@@ -98,7 +81,7 @@ fn every_scheduler_by_flash_blocks() {
 fn broken_recovery_is_noticed() {
     for flaw in [Flaw::SkipScan, Flaw::IgnoreOrder, Flaw::ForgetTrims, Flaw::TrustMerges] {
         for kind in common::hybrids() {
-            let outcome = cuts(&small(kind), 300, 3, flaw);
+            let outcome = cuts(&tiny(kind), 300, 3, flaw);
             assert!(matches!(outcome, Err(CrashError::Fault { .. })), "{kind} with {flaw:?}: {outcome:?}");
         }
     }
@@ -116,7 +99,7 @@ proptest! {
     #[test]
     fn any_device(
         mut settings in device(),
-        scheduler in prop::sample::select(vec!["noop", "irbw", "padding", "coop", "coop"]),
+        scheduler in prop::sample::select([vec!["noop"], common::schedulers(true)].concat()),
         device_scheduler in prop::sample::select(common::device_schedulers()),
         (depth, queue, merge, rmw) in (1u32..20, 1u32..30, any::<bool>(), any::<bool>()),
         seed in 0u64..1 << 32,

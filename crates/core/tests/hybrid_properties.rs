@@ -2,7 +2,7 @@
 //! map; merges, copies and erases against a second model (`common/reference.rs`); saved states; and
 //! the whole stack.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/hybrid_devices.rs"]
 mod hybrid_devices;
 #[path = "common/hybrids.rs"]
@@ -240,7 +240,7 @@ proptest! {
 #[test]
 fn a_worn_out_device_turns_read_only() {
     for kind in common::hybrids() {
-        let mut settings = hybrids::device(kind, 4, 60, 8);
+        let mut settings = common::hybrid_device(kind, 4, 60, 8);
         settings.flash.endurance = Endurance::Cycles(6);
         settings.ftl.spare_blocks = 5;
         settings.device.precondition = Precondition::fill();
@@ -268,7 +268,7 @@ fn a_worn_out_device_turns_read_only() {
 /// The comparison can fail: a model with one log block less merges otherwise.
 #[test]
 fn a_different_model_disagrees() {
-    let settings = hybrids::device("bast", 4, 20, 3);
+    let settings = common::hybrid_device("bast", 4, 20, 3);
     let mut pair = Pair::new(&settings, true);
     pair.model = Model::new(false, 4, 80, &[2], 2);
     pair.model.lay();
@@ -282,7 +282,7 @@ fn a_different_model_disagrees() {
 #[test]
 fn two_runs_are_equal() {
     for kind in common::hybrids() {
-        let settings = hybrids::device(kind, 8, 60, 5);
+        let settings = common::hybrid_device(kind, 8, 60, 5);
         let trace: Vec<_> = (0..5000u64)
             .map(|n| common::pages(n * 100_000, Op::Write, 4096, n * 7919 % 470, 1 + n % 9))
             .collect();

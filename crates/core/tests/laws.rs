@@ -1,9 +1,8 @@
 //! Laws that hold for every configuration.
 
-mod common;
+use ftlab_conformance as common;
 
-use common::{all_ftls, checked, page_mapped, pages, schedulers, settings};
-use ftlab_core::ftl::gathers;
+use common::{bursts, checked, page_mapped, pages, settings, small};
 use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::metrics::Report;
@@ -12,83 +11,6 @@ use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-/// Bursts of reads and writes of one to six pages over the first `lpns` pages.
-fn bursts(seed: u64, requests: u64, lpns: u64) -> Vec<Record> {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut time_ns = 0;
-    let request = |_| {
-        if random.random_ratio(1, 12) {
-            time_ns += random.random_range(0..40_000_000);
-        }
-        let count = random.random_range(1..=6.min(lpns));
-        let op = if random.random_bool(0.4) { Op::Read } else { Op::Write };
-        pages(time_ns, op, 4096, random.random_range(0..=lpns - count), count)
-    };
-    (0..requests).map(request).collect()
-}
-
-fn small(kind: &str, chips: u32) -> Settings {
-    let mut settings = settings();
-    settings.ftl.kind = kind.into();
-    settings.ftl.mapping_cache_bytes = Some(16 << 10);
-    if gathers(&settings) {
-        settings.ftl.mapping_cache_bytes = None;
-        settings.ftl.flush_bytes = Some(128 << 10);
-    }
-    settings.flash.channels = chips.min(2);
-    settings.flash.chips_per_channel = chips.div_ceil(2);
-    settings.flash.blocks_per_plane = 32;
-    settings.flash.pages_per_block = 16;
-    settings.ftl.log_blocks_ppm = 62_500;
-    settings.ftl.over_provisioning_ppm = 200_000;
-    settings.host.deadline_ns = Some(10_000_000);
-    settings
-}
-
-#[test]
-fn every_request_completes_once_and_latency_is_wait_plus_access() {
-    for kind in all_ftls() {
-        for scheduler in schedulers(false) {
-            for (chips, depth, transfer_ps, device) in [
-                (1, 1, 0, "noop"),
-                (4, 8, 0, "noop"),
-                (4, u32::MAX, 25_000, "noop"),
-                (4, u32::MAX, 0, "piq"),
-                (4, 12, 25_000, "vios"),
-            ] {
-                let mut settings = small(kind, chips);
-                settings.device.scheduler = device.into();
-                settings.host.scheduler = scheduler.into();
-                settings.device.queue_depth = depth;
-                settings.flash.transfer_ps = transfer_ps;
-                let trace = bursts(u64::from(chips), 3000, settings.user_pages());
-                let (report, done) = checked(&settings, trace.clone());
-                assert_eq!(done.len(), trace.len());
-                for (row, record) in done.iter().zip(&trace) {
-                    assert_eq!(
-                        (row.arrival_ns, row.op, row.offset),
-                        (record.time_ns, record.op, record.offset)
-                    );
-                    assert!(row.arrival_ns <= row.dispatch_ns && row.dispatch_ns < row.complete_ns);
-                }
-                let all = |parts: &ftlab_core::metrics::Parts| parts.all.mean_ns;
-                let sum = all(&report.wait) + all(&report.access);
-                assert!((all(&report.latency) - sum).abs() < 1e-6 * sum, "{kind} {scheduler}");
-                busy_at_most_elapsed(&report);
-            }
-        }
-    }
-}
-
-fn busy_at_most_elapsed(report: &Report) {
-    let chips = &report.utilization.chip_busy_ns;
-    let busy: u64 = report.flash.busy_ns.values().sum();
-    assert_eq!(busy, chips.iter().sum::<u64>(), "every charged operation ran on a chip");
-    for busy_ns in chips.iter().chain(&report.utilization.channel_busy_ns) {
-        assert!(*busy_ns <= report.elapsed_ns);
-    }
-}
 
 /// Little's law, exactly: the integral of requests in the system over time is the sum of latencies.
 #[test]
@@ -175,7 +97,7 @@ fn throughput_stays_below_the_bottleneck() {
 /// prefetch page `u32::MAX` for it and overflowed.
 #[test]
 fn a_flush_in_a_batch_prefetches_nothing() {
-    for scheduler in ["rb", "map", "map+"] {
+    for scheduler in common::by_translation_page() {
         let mut settings = small("dftl", 1);
         settings.host.scheduler = scheduler.into();
         settings.host.awareness = AwarenessKind::None;

@@ -1,6 +1,6 @@
 //! The exact cases of the MAP+ specification, to the nanosecond.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
 use ftlab_core::settings::Settings;

@@ -1,7 +1,7 @@
 //! Merging of pending requests under every scheduler: the pending request grows, and whatever a
 //! scheduler counts grows with it.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
 use ftlab_core::host::awareness::AwarenessKind;
@@ -45,7 +45,7 @@ fn a_grown_request_leaves_its_batch_whole() {
 /// prefetched from an entry before the page's first.
 #[test]
 fn a_batch_is_prefetched_that_begins_before_its_page() {
-    for scheduler in ["rb", "map", "map+"] {
+    for scheduler in common::by_translation_page() {
         let mut settings = merging(scheduler, 64 << 10);
         // Those of the last eight pages are cached, the others on flash.
         settings.ftl.mapping_cache_bytes = Some(64);

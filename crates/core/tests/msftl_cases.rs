@@ -1,7 +1,7 @@
 //! MSFTL, its mini-page and Base-DFTL, in cases small enough to work out by hand, and those of the
 //! paper on its device scaled down (at full size: `ftlab-bench msftl`).
 
-mod common;
+use ftlab_conformance as common;
 
 use std::collections::BTreeSet;
 

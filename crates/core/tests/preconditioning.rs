@@ -1,6 +1,6 @@
 //! The device at time 0: what each kind of preconditioning leaves, on random small devices.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 

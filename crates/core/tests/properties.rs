@@ -1,76 +1,30 @@
 //! Random workloads on random small devices, against a plain map, with every invariant of the
 //! model verified after every operation.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 
-use std::collections::HashMap;
-
-use common::settings;
+use common::{Driver, settings};
 use devices::device;
-use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::host::awareness::AwarenessKind;
-use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Drives an FTL directly: version of every LPN by a plain map.
-struct Oracle {
-    ftl: Ftl,
-    work: Work,
-    versions: HashMap<u32, Option<u32>>,
-    writes: HashMap<u32, u32>,
-}
-
-impl Oracle {
-    fn new(settings: &Settings) -> Oracle {
-        let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
-        let mut ftl = Ftl::new(settings, true, &mut work);
-        if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried());
-        }
-        Oracle { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
+/// The FTL of any settings, beside a plain map.
+fn driver(settings: &Settings) -> Driver<Ftl> {
+    let mut work = common::work(settings);
+    let mut ftl = Ftl::new(settings, true, &mut work);
+    if settings.allocates_by_speed() {
+        ftl.choose_by_speed(settings.unhurried());
     }
-
-    fn operate(&mut self, op: Op, first: u32, pages: u32) {
-        let request = Pages { first, pages, head_partial: false, tail_partial: false };
-        self.work.clear();
-        // Where blocks are chosen by speed: some chips are waited for, some are not.
-        (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
-        let work = &mut self.work;
-        match op {
-            Op::Read => self.ftl.read(request, work),
-            Op::Write => self.ftl.write(request, work),
-            Op::Trim => self.ftl.trim(request, work),
-            Op::Flush => {
-                self.ftl.flush(work);
-                0
-            }
-        };
-        if matches!(op, Op::Write | Op::Trim) {
-            for lpn in first..first + pages {
-                let version = self.writes.entry(lpn).or_insert(0);
-                *version += 1;
-                self.versions.insert(lpn, (op == Op::Write).then_some(*version));
-            }
-        }
-    }
-
-    fn verify(&self) {
-        self.ftl.verify().expect("every invariant holds");
-        for lpn in 0..self.ftl.logical_pages() {
-            let expected = self.versions.get(&lpn).copied().flatten();
-            assert_eq!(self.ftl.version(lpn), expected, "LPN {lpn}");
-        }
-    }
+    Driver::new(ftl, work)
 }
 
 proptest! {
@@ -85,51 +39,17 @@ proptest! {
         settings in device(),
         steps in proptest::collection::vec((0u8..16, any::<u32>(), 1u32..8), 1..400),
     ) {
-        let mut oracle = Oracle::new(&settings);
-        let lpns = oracle.ftl.logical_pages();
+        let mut driver = self::driver(&settings);
         for (op, at, pages) in steps {
-            let pages = pages.min(lpns);
-            let first = at % (lpns - pages + 1);
-            match op {
-                0..4 => oracle.operate(Op::Read, first, pages),
-                4 => oracle.operate(Op::Trim, first, pages),
-                5 => oracle.operate(Op::Flush, 0, 0),
-                6 => {
-                    oracle.ftl.write_back(&mut oracle.work);
-                }
-                7 => {
-                    let need = Pages { first, pages, head_partial: false, tail_partial: false };
-                    let page = oracle.ftl.translation_page(first);
-                    oracle.ftl.prefetch(page, &mut [need, need].into_iter(), &mut oracle.work);
-                }
-                _ => oracle.operate(Op::Write, first, pages),
-            }
-            oracle.verify();
+            driver.step(op, at, pages);
+            driver.verify();
         }
     }
 
     /// Filled to the user capacity and overwritten ten times: garbage collection never deadlocks.
     #[test]
     fn a_full_device_runs_on_for_ten_overwrites(settings in device(), seed: u64, skewed: bool) {
-        let mut oracle = Oracle::new(&settings);
-        let lpns = oracle.ftl.logical_pages();
-        for lpn in 0..lpns {
-            oracle.operate(Op::Write, lpn, 1);
-        }
-        oracle.verify();
-        let mut state = seed | 1;
-        for index in 0..10 * lpns {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let mut lpn = (state >> 33) as u32 % lpns;
-            if skewed && index % 8 != 0 {
-                lpn %= lpns.div_ceil(5);
-            }
-            oracle.operate(Op::Write, lpn, 1);
-            if index % 64 == 0 {
-                oracle.verify();
-            }
-        }
-        oracle.verify();
+        driver(&settings).overwrite(seed, skewed);
     }
 
     /// The same through the whole stack, in check mode, with every scheduler and awareness.
@@ -185,11 +105,11 @@ proptest! {
 #[test]
 fn a_lost_mapping_update_is_caught() {
     let settings = settings();
-    let mut oracle = Oracle::new(&settings);
+    let mut driver = self::driver(&settings);
     for lpn in 0..100 {
-        oracle.operate(Op::Write, lpn, 1);
+        driver.operate(Op::Write, lpn, 1);
     }
-    oracle.versions.insert(50, Some(7));
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| oracle.verify()));
+    driver.versions.insert(50, Some(7));
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| driver.verify()));
     assert!(caught.is_err());
 }

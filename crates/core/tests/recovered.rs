@@ -1,7 +1,7 @@
 //! What recovery makes of flash laid out by hand: which blocks are written on, in which order the erased
 //! ones are used, and what is read.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
@@ -124,7 +124,7 @@ fn stale_translation_units_are_not_read_twice() {
 /// they are in is erased, though behind its pages come owners with older versions: the trims of block 0.
 #[test]
 fn trims_of_the_last_logical_block_are_about_its_pages() {
-    let mut settings = hybrids::device("bast", 6, 20, 3);
+    let mut settings = common::hybrid_device("bast", 6, 20, 3);
     settings.ftl.power_safe = true;
     // 117 pages: 19 blocks of 6 and one of 3; behind them the owners of trims.
     settings.ftl.over_provisioning_ppm = 805_000;
@@ -147,7 +147,7 @@ fn trims_of_the_last_logical_block_are_about_its_pages() {
 /// A log block in order is one after the cut too: what it lacks is copied behind its last page.
 #[test]
 fn a_log_block_in_order_stays_so() {
-    let mut settings = hybrids::device("bast", 6, 20, 3);
+    let mut settings = common::hybrid_device("bast", 6, 20, 3);
     settings.ftl.power_safe = true;
     let (mut media, tape) = (media(&settings), Tape::new(9));
     media.allow_gaps();
@@ -166,7 +166,7 @@ fn a_log_block_in_order_stays_so() {
 #[test]
 fn what_was_laid_is_engraved() {
     for kind in common::hybrids() {
-        let mut settings = hybrids::device(kind, 6, 20, 5);
+        let mut settings = common::hybrid_device(kind, 6, 20, 5);
         settings.ftl.power_safe = true;
         let mut driver = Driver::new(&settings);
         driver.lay(0..40);

@@ -1,6 +1,6 @@
 //! What results hold only when asked (`[results]`).
 
-mod common;
+use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
 use ftlab_core::ftl::map::dftl::Replacement;

@@ -1,6 +1,6 @@
 //! Saved states: a run from one is the run that preconditions itself, and nothing else is accepted.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 

@@ -1,6 +1,6 @@
 //! The simulation as an object: however its driver cuts time, the same happens.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 #[path = "common/hybrid_devices.rs"]

@@ -3,7 +3,7 @@
 
 #[path = "../../../benches/src/closed_forms.rs"]
 mod closed_forms;
-mod common;
+use ftlab_conformance as common;
 
 use common::settings;
 use ftlab_core::flash::{Timing, Work};

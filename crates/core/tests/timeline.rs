@@ -1,6 +1,6 @@
 //! What is reported for timelines: all of it, without overlaps, and without an effect on the run.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::settings;
 use ftlab_core::device::Part;

@@ -1,7 +1,7 @@
 //! TPFTL (Zhou et al., EuroSys 2015): small cases by hand, and its operations against a plain
 //! recomputation with linear searches.
 
-mod common;
+use ftlab_conformance as common;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Static wear levelling bounds the spread of erase counts, charges what it moves, and is off
 //! unless asked for.
 
-mod common;
+use ftlab_conformance as common;
 
 use common::{pages, settings};
 use ftlab_core::ftl::wear::StaticLeveling;

@@ -1,7 +1,7 @@
 //! Wear-out: blocks past their limit are retired, spare blocks replace them, and a device without a
 //! spare block turns read-only: nothing is lost, nothing is promised that is not kept.
 
-mod common;
+use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 

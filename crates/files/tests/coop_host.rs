@@ -2,20 +2,16 @@
 //! TC 2014, and nothing lost or stale whatever comes.
 
 mod clients;
-#[path = "../../core/tests/common/mod.rs"]
-mod common;
-#[path = "../../core/tests/common/hybrids.rs"]
-mod hybrids;
+use ftlab_conformance as common;
 
 use clients::{SECOND_NS, run_files, small};
-use common::{checked, pages};
+use common::{checked, hybrid_device as device, pages};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::PreconditionKind;
 use ftlab_core::sim::Completion;
 use ftlab_core::workload::{Op, Record};
 use ftlab_files::clients::{Clients, FileOp, Kind, Step};
 use ftlab_files::settings::{Files, Settings};
-use hybrids::device;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 

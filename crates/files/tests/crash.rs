@@ -1,7 +1,6 @@
 //! Power cuts below every benchmark: what a file system asked to be durable is there.
 
-#[path = "../../core/tests/common/mod.rs"]
-mod common;
+use ftlab_conformance as common;
 
 use common::settings;
 use ftlab_core::ftl::recovery::Flaw;

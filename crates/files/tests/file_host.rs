@@ -1,7 +1,6 @@
 //! The host above the block layer: clients, file system, page cache.
 mod clients;
-#[path = "../../core/tests/common/mod.rs"]
-mod common;
+use ftlab_conformance as common;
 
 use clients::{SECOND_NS, run_files, small};
 use common::Log;

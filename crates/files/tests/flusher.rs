@@ -2,8 +2,7 @@
 //! written once, benchmarks make what they delete anew.
 
 mod clients;
-#[path = "../../core/tests/common/mod.rs"]
-mod common;
+use ftlab_conformance as common;
 
 use clients::{SECOND_NS, run_files};
 use common::settings;

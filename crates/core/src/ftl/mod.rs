@@ -222,6 +222,20 @@ impl Ftl {
     }
 }
 
+/// Whoever asks for the type of a registered FTL ([`typed`]), as tests of all of them do.
+pub trait Typed {
+    /// It is this type.
+    fn ftl<F: FlashTranslation>(self);
+}
+
+/// Calls back with the type of the FTL of this name.
+///
+/// # Panics
+/// If the name is not registered.
+pub fn typed(name: &str, visitor: impl Typed) {
+    with_kind!(name, Kind, of => visitor.ftl::<Kind>());
+}
+
 /// Whether the chosen FTL has a mapping cache over translation pages on flash.
 pub fn maps_on_flash(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_ON_FLASH)

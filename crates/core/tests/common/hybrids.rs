@@ -8,23 +8,6 @@ use ftlab_core::ftl::hybrid::merges::{MergeKind, MergeStats};
 use ftlab_core::request::{Mark, Pages};
 use ftlab_core::settings::Settings;
 
-use crate::common::settings;
-
-/// One chip of so many blocks, of which the user has `user` and `logs` are log blocks.
-pub fn device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> Settings {
-    let mut settings = settings();
-    settings.ftl.kind = kind.into();
-    settings.flash.pages_per_block = pages_per_block;
-    // A hundred blocks: shares are whole percents.
-    settings.flash.blocks_per_plane = 100;
-    settings.ftl.over_provisioning_ppm = u64::from(100 - user) * 10_000;
-    settings.ftl.log_blocks_ppm = u64::from(logs) * 10_000;
-    settings.flash.read_ns = 45_000;
-    settings.flash.program_ns = 240_000;
-    settings.flash.erase_ns = 500_000;
-    settings
-}
-
 /// An FTL in check mode, verified whole after every operation.
 pub struct Driver {
     pub ftl: Ftl,

@@ -34,7 +34,9 @@ mod lists;
 use crate::config::{Choice, section};
 use crate::ftl::settings::Settings;
 use crate::util::stream;
-use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The random stream of a policy that draws.
+pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The blocks a policy chooses from.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +78,7 @@ pub struct Need {
 /// A policy. It holds the closed blocks of one log; `valid` gives a block's valid slots.
 pub trait Victims: Sized {
     /// The policy of these settings; `rng` is its own stream.
-    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> Self;
+    fn new(keys: &Own, space: Space, rng: Rng) -> Self;
 
     /// A block became full at `now`; `valid` of its slots are valid.
     fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
@@ -101,9 +103,15 @@ pub trait Victims: Sized {
     }
 
     /// The random stream, of a policy that draws.
-    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+    fn random(&mut self) -> Option<&mut Rng> {
         None
     }
+}
+
+/// Whoever asks for the type of a registered policy ([`typed`]), as tests of all of them do.
+pub trait Typed {
+    /// It is this type.
+    fn policy<V: Victims>(self, keys: &Own);
 }
 
 /// Makes the enum, its dispatch and its lists from one line per policy: `Variant = module::Type;`.
@@ -164,8 +172,20 @@ macro_rules! registry {
             }
 
             /// See [`Victims::random`].
-            pub fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+            pub fn random(&mut self) -> Option<&mut Rng> {
                 match self { $(Policy::$variant(p) => p.random()),* }
+            }
+        }
+
+        /// Calls back with the type of the policy of this name, and the policies' keys at their defaults.
+        ///
+        /// # Panics
+        /// If the name is not registered.
+        pub fn typed(name: &str, visitor: impl Typed) {
+            let keys = Own::default();
+            match name {
+                $($module::NAME => visitor.policy::<$module::$type>(&keys),)*
+                other => panic!("unregistered victim policy {other}"),
             }
         }
 

@@ -103,6 +103,12 @@ pub trait Scheduler {
     fn verify(&self, pool: &Pool) -> Result<u32, String>;
 }
 
+/// Whoever asks for the type of a registered scheduler ([`typed`]), as tests of all of them do.
+pub trait Typed {
+    /// It is this type.
+    fn scheduler<S: Scheduler>(self, keys: &Keys);
+}
+
 /// Makes the enum, its dispatch and its lists from one line per scheduler: `Variant = module::Type;`.
 macro_rules! registry {
     ($($variant:ident = $module:ident :: $type:ident;)*) => {
@@ -155,6 +161,18 @@ macro_rules! registry {
             /// See [`Scheduler::verify`].
             pub(crate) fn verify(&self, pool: &Pool) -> Result<u32, String> {
                 match self { $(Sched::$variant(s) => s.verify(pool)),* }
+            }
+        }
+
+        /// Calls back with the type of the scheduler of this name, and the schedulers' keys at their defaults.
+        ///
+        /// # Panics
+        /// If the name is not registered.
+        pub fn typed(name: &str, visitor: impl Typed) {
+            let keys = Keys::default();
+            match name {
+                $($module::NAME => visitor.scheduler::<$module::$type>(&keys),)*
+                other => panic!("unregistered scheduler {other}"),
             }
         }
 

@@ -1,45 +1,11 @@
-//! Settings and runs for the tests.
-#![allow(dead_code)]
+//! What is registered, by what it is: whoever adds a part is tested without saying so.
 
 use ftlab_core::config::Choice;
 use ftlab_core::ftl::{self, gathers, gc, is_hybrid, maps_on_flash};
 use ftlab_core::host::sched;
-use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
-use ftlab_core::sim::{Completion, Observer, run};
-use ftlab_core::workload::{Op, Record};
 
-/// The device of the MAP+ paper, smaller: one chip, 35 us reads, 350 us programs, no bus time.
-pub fn settings() -> Settings {
-    let mut settings = Settings::default();
-    settings.host.deadline_ns = None;
-    settings.ftl.kind = "dftl".into();
-    settings.flash.blocks_per_plane = 256;
-    settings
-}
-
-/// A request of whole pages of `page` bytes.
-pub fn pages(time_ns: u64, op: Op, page: u64, lpn: u64, count: u64) -> Record {
-    Record { time_ns, op, offset: lpn * page, size: count * page, line: 0, flags: 0 }
-}
-
-/// Keeps every completion.
-#[derive(Default)]
-pub struct Log(pub Vec<Completion>);
-
-impl Observer for Log {
-    fn complete(&mut self, completion: &Completion) {
-        self.0.push(*completion);
-    }
-}
-
-/// Runs in check mode; completions in the order of ids.
-pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Completion>) {
-    let mut log = Log::default();
-    let report = run(settings, &mut records.into_iter(), &mut log, true).expect("every invariant holds");
-    log.0.sort_by_key(|completion| completion.id);
-    (report, log.0)
-}
+use crate::stack::settings;
 
 fn names(choices: Vec<Choice>) -> Vec<&'static str> {
     choices.iter().map(|choice| choice.name).collect()
@@ -104,6 +70,11 @@ pub fn schedulers(by_blocks: bool) -> Vec<&'static str> {
     names(sched::choices()).into_iter().filter(|name| sched::needs(name).blocks == by_blocks).collect()
 }
 
+/// Host schedulers that group requests by translation page.
+pub fn by_translation_page() -> Vec<&'static str> {
+    names(sched::choices()).into_iter().filter(|name| sched::needs(name).translation_pages).collect()
+}
+
 /// Schedulers of the device.
 pub fn device_schedulers() -> Vec<&'static str> {
     names(ftlab_core::device::sched::choices())
@@ -117,9 +88,4 @@ pub fn set_gc(settings: &mut Settings, gc: &str) {
 /// Victim policies.
 pub fn victim_policies() -> Vec<&'static str> {
     names(gc::choices())
-}
-
-/// Power cuts that a campaign makes of each FTL; `FTLAB_CUTS` for more.
-pub fn cuts() -> u64 {
-    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
 }

@@ -1,0 +1,110 @@
+//! Driving an FTL directly, beside a plain map of what it holds.
+
+use std::collections::HashMap;
+
+use ftlab_core::flash::{Timing, Work};
+use ftlab_core::ftl::{Idle, LookUp, Police, Serve};
+use ftlab_core::request::Pages;
+use ftlab_core::settings::Settings;
+use ftlab_core::workload::Op;
+
+/// The steps of an FTL of these settings.
+pub fn work(settings: &Settings) -> Work {
+    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units())
+}
+
+/// Pages that are covered whole.
+pub const fn whole(first: u32, pages: u32) -> Pages {
+    Pages { first, pages, head_partial: false, tail_partial: false }
+}
+
+/// An FTL in check mode, and the version of every LPN by a plain map.
+pub struct Driver<F> {
+    /// The FTL.
+    pub ftl: F,
+    /// Its steps.
+    pub work: Work,
+    /// By LPN the version that it must resolve to; `None` once it is trimmed.
+    pub versions: HashMap<u32, Option<u32>>,
+    writes: HashMap<u32, u32>,
+}
+
+impl<F: Serve + Idle + LookUp + Police> Driver<F> {
+    /// An FTL without data.
+    pub fn new(ftl: F, work: Work) -> Driver<F> {
+        Driver { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
+    }
+
+    /// Passes one request on.
+    pub fn operate(&mut self, op: Op, first: u32, pages: u32) {
+        self.work.clear();
+        // Where blocks are chosen by speed: some chips are waited for, some are not.
+        (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
+        let (request, work) = (whole(first, pages), &mut self.work);
+        match op {
+            Op::Read => _ = self.ftl.read(request, work),
+            Op::Write => _ = self.ftl.write(request, work),
+            Op::Trim => _ = self.ftl.trim(request, work),
+            Op::Flush => self.ftl.flush(work),
+        }
+        if matches!(op, Op::Write | Op::Trim) {
+            for lpn in first..first + pages {
+                let version = self.writes.entry(lpn).or_insert(0);
+                *version += 1;
+                self.versions.insert(lpn, (op == Op::Write).then_some(*version));
+            }
+        }
+    }
+
+    /// One step of a random load, of which `op` is below 16: reads, a trim, a flush, what is done while the device
+    /// is idle, a prefetch, or most often a write.
+    pub fn step(&mut self, op: u8, at: u32, pages: u32) {
+        let lpns = self.ftl.logical_pages();
+        let pages = pages.min(lpns);
+        let first = at % (lpns - pages + 1);
+        match op {
+            0..4 => self.operate(Op::Read, first, pages),
+            4 => self.operate(Op::Trim, first, pages),
+            5 => self.operate(Op::Flush, 0, 0),
+            6 => _ = self.ftl.write_back(&mut self.work),
+            7 => {
+                let need = whole(first, pages);
+                let page = self.ftl.translation_page(first);
+                self.ftl.prefetch(page, &mut [need, need].into_iter(), &mut self.work);
+            }
+            _ => self.operate(Op::Write, first, pages),
+        }
+    }
+
+    /// Every invariant holds, and every LPN resolves to its newest version.
+    pub fn verify(&self) {
+        self.ftl.verify().expect("every invariant holds");
+        for lpn in 0..self.ftl.logical_pages() {
+            let expected = self.versions.get(&lpn).copied().flatten();
+            assert_eq!(self.ftl.version(lpn), expected, "LPN {lpn}");
+        }
+    }
+
+    /// Fills the user capacity and overwrites it ten times: garbage collection never deadlocks. Most writes go to
+    /// a fifth of the pages if they are `skewed`.
+    pub fn overwrite(&mut self, seed: u64, skewed: bool) {
+        let lpns = self.ftl.logical_pages();
+        for lpn in 0..lpns {
+            self.operate(Op::Write, lpn, 1);
+        }
+        self.verify();
+        let mut state = seed | 1;
+        for index in 0..10 * lpns {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut lpn = (state >> 33) as u32 % lpns;
+            if skewed && index % 8 != 0 {
+                lpn %= lpns.div_ceil(5);
+            }
+            self.operate(Op::Write, lpn, 1);
+            if index % 64 == 0 {
+                self.verify();
+            }
+        }
+        self.verify();
+    }
+}

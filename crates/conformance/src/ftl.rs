@@ -1,0 +1,212 @@
+//! What every FTL must hold.
+
+use std::collections::BTreeSet;
+
+use ftlab_core::flash::{Cause, Step, Work};
+use ftlab_core::ftl::hybrid::frame::Hybrid;
+use ftlab_core::ftl::hybrid::logs::Logs;
+use ftlab_core::ftl::map::translation::Translation;
+use ftlab_core::ftl::page_mapped::PageMapped;
+use ftlab_core::ftl::settings::PartialWrite;
+use ftlab_core::ftl::{self, FlashTranslation};
+use ftlab_core::request::Pages;
+use ftlab_core::settings::{Endurance, Settings};
+use ftlab_core::util::codec::{Decoder, Encoder};
+use ftlab_core::workload::Op;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::driver::{Driver, whole, work};
+use crate::stack::{buffered, hybrid_device, settings, tiny};
+
+/// Tests a registered FTL.
+///
+/// # Panics
+/// If it does not hold what [`FlashTranslation`] and the traits it stands on promise, or no FTL has that name.
+pub fn ftl(name: &str) {
+    ftl::typed(name, Registered(name));
+}
+
+/// Tests a mapping cache of one's own, with the settings of dftl. See [`ftl()`].
+///
+/// ```
+/// use ftlab_core::ftl::map::page::FullMap;
+///
+/// // The whole map in RAM.
+/// ftlab_conformance::mapping_cache_of::<FullMap>();
+/// ```
+///
+/// # Panics
+/// If the FTL with it does not hold what is promised.
+pub fn mapping_cache_of<T: Translation>() {
+    Suite::<PageMapped<T>>::run("dftl");
+}
+
+/// Tests log blocks of one's own, with the settings of fast. See [`ftl()`].
+///
+/// # Panics
+/// If the hybrid FTL with them does not hold what is promised.
+pub fn log_blocks_of<L: Logs>() {
+    Suite::<Hybrid<L>>::run("fast");
+}
+
+struct Registered<'a>(&'a str);
+
+impl ftl::Typed for Registered<'_> {
+    fn ftl<F: FlashTranslation>(self) {
+        Suite::<F>::run(self.0);
+    }
+}
+
+/// The checks of an FTL, with the settings of a registered one of its kind.
+struct Suite<F>(std::marker::PhantomData<F>);
+
+impl<F: FlashTranslation> Suite<F> {
+    fn run(kind: &str) {
+        for settings in [tiny(kind), buffered(kind)] {
+            for seed in 0..6 {
+                Self::newest_versions(&settings, seed);
+                Self::goes_on_when_loaded(&settings, seed);
+            }
+            Self::driver(&settings).overwrite(1, false);
+            Self::driver(&settings).overwrite(2, true);
+        }
+        Self::reads_what_is_covered_in_part(kind);
+        Self::counts_what_it_refuses(kind);
+        if !F::IS_HYBRID {
+            Self::lists_what_is_cached(kind);
+        }
+    }
+
+    fn driver(settings: &Settings) -> Driver<F> {
+        F::check(settings).expect("the settings fit");
+        let mut work = work(settings);
+        let ftl = F::new(settings, true, &mut work);
+        Driver::new(ftl, work)
+    }
+
+    /// Under a random load every LPN resolves to its newest version, and every invariant holds after each step.
+    fn newest_versions(settings: &Settings, seed: u64) {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut driver = Self::driver(settings);
+        for _ in 0..300 {
+            driver.step(random.random_range(0..16), random.random(), random.random_range(1..8));
+            driver.verify();
+        }
+    }
+
+    /// Loaded from a saved state it is what was saved, and goes on in the same way.
+    fn goes_on_when_loaded(settings: &Settings, seed: u64) {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let Driver { mut ftl, mut work, .. } = Self::driver(settings);
+        let lpns = ftl.logical_pages();
+        ftl.lay(&mut (0..lpns), &mut work);
+        for _ in 0..2 * lpns {
+            ftl.write(whole(random.random_range(0..lpns), 1), &mut work);
+            work.clear();
+        }
+        ftl.start();
+        let bytes = Self::saved(&ftl);
+        let mut loaded = F::load(settings, true, &mut Decoder::new(&mut &bytes[..])).expect("it is whole");
+        assert!(bytes == Self::saved(&loaded), "saved again it is the same");
+        loaded.verify().expect("every invariant holds");
+        let what = |step: &Step| (step.chip, step.operation, step.page, step.after);
+        let [mut work, mut again] = [(), ()].map(|()| self::work(settings));
+        for _ in 0..2 * lpns {
+            let request = whole(random.random_range(0..lpns), 1);
+            let reads = random.random_bool(0.4);
+            for (ftl, work) in [(&mut ftl, &mut work), (&mut loaded, &mut again)] {
+                work.clear();
+                if reads {
+                    ftl.read(request, work)
+                } else {
+                    ftl.write(request, work)
+                };
+            }
+            assert!(work.steps().iter().map(what).eq(again.steps().iter().map(what)), "it goes on otherwise");
+        }
+    }
+
+    fn saved(ftl: &F) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        ftl.save(&mut Encoder::new(&mut bytes)).expect("memory takes everything");
+        bytes
+    }
+
+    /// A device of three kinds of logical page: with data before, without, and beyond what a test writes.
+    fn roomy(kind: &str) -> Settings {
+        if F::IS_HYBRID {
+            return hybrid_device(kind, 4, 20, 5);
+        }
+        let mut settings = settings();
+        settings.ftl.kind = kind.into();
+        // 512 entries a translation page; a page and 100 entries beside it.
+        settings.ftl.mapping_cache_bytes = Some(4096 + 100 * 8);
+        settings
+    }
+
+    /// A page that is covered in part is read before it is written where `ftl.partial_write` says so; none that
+    /// has no data, and none else.
+    fn reads_what_is_covered_in_part(kind: &str) {
+        let host_reads = |work: &Work| work.counts().reads[Cause::Host as usize];
+        for rmw in [false, true] {
+            let mut settings = Self::roomy(kind);
+            settings.ftl.partial_write = if rmw { PartialWrite::Rmw } else { PartialWrite::Ignore };
+            let Driver { mut ftl, mut work, .. } = Self::driver(&settings);
+            ftl.write(whole(8, 3), &mut work);
+            for (head_partial, tail_partial) in [(false, false), (true, false), (false, true), (true, true)] {
+                for first in [8, 40] {
+                    let before = host_reads(&work);
+                    ftl.write(Pages { head_partial, tail_partial, ..whole(first, 3) }, &mut work);
+                    ftl.trim(whole(40, 3), &mut work);
+                    let parts = u64::from(head_partial) + u64::from(tail_partial);
+                    let expected = if rmw && first == 8 { parts } else { 0 };
+                    assert_eq!(host_reads(&work) - before, expected, "page {first}");
+                }
+            }
+        }
+    }
+
+    /// Worn out it refuses writes and trims, and counts each.
+    fn counts_what_it_refuses(kind: &str) {
+        let mut settings = Self::roomy(kind);
+        settings.flash.endurance = Endurance::Cycles(3);
+        settings.flash.blocks_per_plane = 100;
+        let mut driver = Self::driver(&settings);
+        for at in 0.. {
+            driver.operate(Op::Write, at * 29 % 80, 1);
+            if driver.ftl.is_read_only() {
+                break;
+            }
+            assert!(at < 1_000_000, "it wears out");
+        }
+        let Driver { mut ftl, mut work, .. } = driver;
+        let before = ftl.refused();
+        ftl.trim(whole(3, 2), &mut work);
+        ftl.trim(whole(8, 1), &mut work);
+        assert_eq!(ftl.refused(), before + 2);
+        ftl.write(whole(3, 1), &mut work);
+        assert_eq!(ftl.refused(), before + 3);
+        ftl.verify().expect("every invariant holds");
+    }
+
+    /// What is told as cached in a list is what is told one by one, and no more than fits: the schedulers'
+    /// knowledge of the mapping cache (polled, lru, full) is one and the same.
+    fn lists_what_is_cached(kind: &str) {
+        let Driver { mut ftl, mut work, .. } = Self::driver(&Self::roomy(kind));
+        let mut most = 0;
+        for at in 0..400 {
+            let first = at * 7919 % (ftl.logical_pages() - 8);
+            ftl.write(whole(first, 1 + at % 8), &mut work);
+            ftl.read(whole(first / 3, 1), &mut work);
+            let mut listed = BTreeSet::new();
+            ftl.each_cached(&mut |lpn| _ = listed.insert(lpn));
+            let cached: BTreeSet<u32> = (0..ftl.logical_pages()).filter(|&lpn| ftl.cached(lpn)).collect();
+            assert!(listed == cached, "{} listed, {} cached", listed.len(), cached.len());
+            most = most.max(cached.len());
+        }
+        let capacity = ftl.cache_capacity();
+        assert_eq!(capacity.is_some(), !ftl.map_complete());
+        assert!(capacity.is_none_or(|most_ever| most <= most_ever as usize && most > 50), "{most} cached");
+    }
+}

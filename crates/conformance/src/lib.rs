@@ -1,0 +1,35 @@
+//! What every part must hold, as suites: a part is tested by one line.
+//!
+//! | part | one that is registered | one of a crate of one's own |
+//! |---|---|---|
+//! | I/O scheduler of the host | [`host_scheduler`] | [`host_scheduler_of`] |
+//! | scheduler of the device | [`device_scheduler`] | |
+//! | mapping cache | [`ftl`] | [`mapping_cache_of`] |
+//! | log blocks of a hybrid FTL | [`ftl`] | [`log_blocks_of`] |
+//! | victims of garbage collection | [`victims`] | [`victims_of`] |
+//!
+//! Each is a plain function that panics with the seed of what does not hold. `tests/registered.rs` calls them for
+//! whatever is registered, so that a part added to a registry is tested by adding nothing. What a part is, and
+//! is excused from, it says itself: `Needs`, and the constants of its trait.
+//!
+//! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and so
+//! on), small devices and loads.
+
+mod device_scheduler;
+mod driver;
+mod ftl;
+mod host_scheduler;
+mod registered;
+mod stack;
+mod victims;
+
+pub use device_scheduler::device_scheduler;
+pub use driver::{Driver, whole, work};
+pub use ftl::{ftl, log_blocks_of, mapping_cache_of};
+pub use host_scheduler::{host_scheduler, host_scheduler_of};
+pub use registered::*;
+pub use stack::{
+    Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages, settings,
+    small, tiny,
+};
+pub use victims::{Known, Model, SPACE, victims, victims_of};

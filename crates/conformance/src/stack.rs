@@ -1,0 +1,165 @@
+//! Small stacks, loads for them, and the laws of a run.
+
+use ftlab_core::ftl::{check, gathers, is_hybrid};
+use ftlab_core::metrics::{Parts, Report};
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::{Completion, Observer, run};
+use ftlab_core::workload::{Op, Record};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::registered::set_ftl;
+
+/// The device of the MAP+ paper, smaller: one chip, 35 us reads, 350 us programs, no bus time.
+pub fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.host.deadline_ns = None;
+    settings.ftl.kind = "dftl".into();
+    settings.flash.blocks_per_plane = 256;
+    settings
+}
+
+/// A device of this FTL so small that its cache is too small and garbage is collected. Requests have a deadline.
+pub fn small(kind: &str, chips: u32) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.ftl.mapping_cache_bytes = Some(16 << 10);
+    if gathers(&settings) {
+        settings.ftl.mapping_cache_bytes = None;
+        settings.ftl.flush_bytes = Some(128 << 10);
+    }
+    settings.flash.channels = chips.min(2);
+    settings.flash.chips_per_channel = chips.div_ceil(2);
+    settings.flash.blocks_per_plane = 32;
+    settings.flash.pages_per_block = 16;
+    settings.ftl.log_blocks_ppm = 62_500;
+    settings.ftl.over_provisioning_ppm = 200_000;
+    settings.host.deadline_ns = Some(10_000_000);
+    settings
+}
+
+/// A device of this FTL of four chips and so few, small pages that everything in it can be verified often; there
+/// are several translation pages, and room for a campaign of power cuts.
+pub fn tiny(kind: &str) -> Settings {
+    let mut settings = settings();
+    set_ftl(&mut settings, kind);
+    settings.flash.channels = 2;
+    settings.flash.chips_per_channel = 2;
+    settings.flash.blocks_per_plane = 14;
+    settings.flash.pages_per_block = 6;
+    settings.flash.page_bytes = 512;
+    settings.ftl.logical_page_bytes = 512;
+    settings.ftl.entry_bytes = 16;
+    settings.ftl.mapping_cache_bytes = Some(1024);
+    settings.ftl.over_provisioning_ppm = 400_000;
+    settings.flash.transfer_ps = 20_000;
+    if is_hybrid(&settings) {
+        settings.ftl.log_blocks_ppm = 260_000;
+        settings.ftl.over_provisioning_ppm = 450_000;
+    }
+    if settings.ftl.flush_bytes.is_some() {
+        // Segments of 512 B and mini-pages of 4 KiB in pages of several of them.
+        settings.ftl.own.msftl.segment_bytes = 512;
+        let wide = settings.unit_bytes() > 2048;
+        settings.flash.page_bytes = if wide { 8192 } else { 2048 };
+        settings.ftl.logical_page_bytes = settings.flash.page_bytes;
+        settings.flash.ecc_unit_bytes = 512;
+        settings.ftl.entry_bytes = if wide { 256 } else { 32 };
+        settings.ftl.mapping_cache_bytes = None;
+        settings.ftl.flush_bytes = Some(24 * u64::from(settings.flash.page_bytes));
+    }
+    check(&settings).expect("it fits");
+    settings
+}
+
+/// The same with logical pages smaller than the NAND page, which gather in page buffers, where the FTL has those;
+/// pages go round the chips.
+pub fn buffered(kind: &str) -> Settings {
+    let mut settings = tiny(kind);
+    if !is_hybrid(&settings) {
+        settings.ftl.logical_page_bytes = settings.flash.page_bytes / 4;
+    }
+    settings.flash.blocks_per_plane = 20;
+    settings.device.queue_depth = 8;
+    check(&settings).expect("it fits");
+    settings
+}
+
+/// One chip of a hundred blocks, of which the user has `user` and `logs` are log blocks.
+pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = kind.into();
+    settings.flash.pages_per_block = pages_per_block;
+    // A hundred blocks: shares are whole percents.
+    settings.flash.blocks_per_plane = 100;
+    settings.ftl.over_provisioning_ppm = u64::from(100 - user) * 10_000;
+    settings.ftl.log_blocks_ppm = u64::from(logs) * 10_000;
+    settings.flash.read_ns = 45_000;
+    settings.flash.program_ns = 240_000;
+    settings.flash.erase_ns = 500_000;
+    settings
+}
+
+/// A request of whole pages of `page` bytes.
+pub fn pages(time_ns: u64, op: Op, page: u64, lpn: u64, count: u64) -> Record {
+    Record { time_ns, op, offset: lpn * page, size: count * page, line: 0, flags: 0 }
+}
+
+/// Bursts of reads and writes of one to six pages of 4 KiB over the first `lpns` pages.
+pub fn bursts(seed: u64, requests: u64, lpns: u64) -> Vec<Record> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut time_ns = 0;
+    let request = |_| {
+        if random.random_ratio(1, 12) {
+            time_ns += random.random_range(0..40_000_000);
+        }
+        let count = random.random_range(1..=6.min(lpns));
+        let op = if random.random_bool(0.4) { Op::Read } else { Op::Write };
+        pages(time_ns, op, 4096, random.random_range(0..=lpns - count), count)
+    };
+    (0..requests).map(request).collect()
+}
+
+/// Keeps every completion.
+#[derive(Default)]
+pub struct Log(pub Vec<Completion>);
+
+impl Observer for Log {
+    fn complete(&mut self, completion: &Completion) {
+        self.0.push(*completion);
+    }
+}
+
+/// Runs in check mode; completions in the order of ids.
+pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Completion>) {
+    let mut log = Log::default();
+    let report = run(settings, &mut records.into_iter(), &mut log, true).expect("every invariant holds");
+    log.0.sort_by_key(|completion| completion.id);
+    (report, log.0)
+}
+
+/// Every request completes once, its latency is its wait and its access, and no resource is busy for longer than
+/// the run takes.
+pub fn every_request_completes_once(settings: &Settings, trace: &[Record]) {
+    let (report, done) = checked(settings, trace.to_vec());
+    assert_eq!(done.len(), trace.len());
+    for (row, record) in done.iter().zip(trace) {
+        assert_eq!((row.arrival_ns, row.op, row.offset), (record.time_ns, record.op, record.offset));
+        assert!(row.arrival_ns <= row.dispatch_ns && row.dispatch_ns < row.complete_ns);
+    }
+    let all = |parts: &Parts| parts.all.mean_ns;
+    let sum = all(&report.wait) + all(&report.access);
+    let named = [&settings.ftl.kind, &settings.host.scheduler, &settings.device.scheduler];
+    assert!((all(&report.latency) - sum).abs() < 1e-6 * sum, "{named:?}");
+    let chips = &report.utilization.chip_busy_ns;
+    let busy: u64 = report.flash.busy_ns.values().sum();
+    assert_eq!(busy, chips.iter().sum::<u64>(), "every charged operation ran on a chip");
+    for busy_ns in chips.iter().chain(&report.utilization.channel_busy_ns) {
+        assert!(*busy_ns <= report.elapsed_ns);
+    }
+}
+
+/// Power cuts that a campaign makes of each FTL; `FTLAB_CUTS` for more.
+pub fn cuts() -> u64 {
+    std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
+}

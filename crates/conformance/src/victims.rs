@@ -1,0 +1,263 @@
+//! What every victim policy of garbage collection must hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims};
+use ftlab_core::util::stream;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The blocks that [`victims_of`] has chosen from: two chips.
+pub const SPACE: Space = Space { chips: 2, blocks_per_chip: 12, slots_per_block: 8, slots_per_page: 2 };
+
+/// What is known of a closed block.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Valid slots.
+    pub valid: u32,
+    /// Order of closing.
+    pub closed: u64,
+    /// Order in which it came to its number of valid slots.
+    pub came: u64,
+    /// When it was last modified.
+    pub modified: u64,
+}
+
+/// The closed blocks of both chips, in no clever order.
+#[derive(Default)]
+pub struct Model {
+    blocks: BTreeMap<u32, Known>,
+    events: u64,
+    /// By chip the block that is next by number, if one is closed.
+    due: [Option<u32>; 2],
+}
+
+impl Model {
+    /// The closed blocks of a chip, by number.
+    pub fn of(&self, chip: u32) -> impl Iterator<Item = (u32, Known)> {
+        let blocks = chip * SPACE.blocks_per_chip..(chip + 1) * SPACE.blocks_per_chip;
+        self.blocks.range(blocks).map(|(&block, &known)| (block, known))
+    }
+
+    /// A closed block.
+    pub fn known(&self, block: u32) -> Known {
+        self.blocks[&block]
+    }
+
+    /// Of a chip the block whose turn it is where they go by number.
+    pub fn due(&self, chip: u32) -> Option<u32> {
+        self.due[chip as usize]
+    }
+
+    /// Of a chip so many blocks, those closed first.
+    pub fn oldest(&self, chip: u32, count: usize) -> Vec<(u32, Known)> {
+        let mut all: Vec<_> = self.of(chip).collect();
+        all.sort_by_key(|(_, known)| known.closed);
+        all.truncate(count);
+        all
+    }
+
+    fn is_collectable(&self, chip: u32) -> bool {
+        self.of(chip).any(|(_, known)| SPACE.gainful(known.valid))
+    }
+
+    fn close(&mut self, block: u32, known: Known) {
+        self.blocks.insert(block, known);
+        self.due[(block / SPACE.blocks_per_chip) as usize].get_or_insert(block);
+    }
+
+    fn remove(&mut self, block: u32) {
+        self.blocks.remove(&block);
+        let chip = block / SPACE.blocks_per_chip;
+        if self.due[chip as usize] == Some(block) {
+            let numbers: Vec<u32> = self.of(chip).map(|(other, _)| other).collect();
+            let later = numbers.iter().find(|&&other| other > block);
+            self.due[chip as usize] = later.or(numbers.first()).copied();
+        }
+    }
+}
+
+/// Tests a registered policy.
+///
+/// # Panics
+/// If it does not hold what [`Victims`] promises, or no policy has that name.
+pub fn victims(name: &str) {
+    gc::typed(name, Registered);
+}
+
+struct Registered;
+
+impl gc::Typed for Registered {
+    fn policy<V: Victims>(self, keys: &Own) {
+        victims_of(|| V::new(keys, SPACE, stream(1, "conformance")), |_, _, _| ());
+    }
+}
+
+/// Tests a policy of one's own, made for [`SPACE`]: a victim is a closed block of its chip; a block that gains
+/// something is taken before long; what the policy holds are the closed blocks; and one that is loaded from a
+/// saved state goes on as it would have. `choice` judges each victim besides.
+///
+/// ```
+/// use ftlab_core::ftl::gc::{Need, Own, Rng, Space, Victims};
+///
+/// /// The oldest block that gains anything.
+/// struct Oldest(Vec<Vec<u32>>, Space);
+///
+/// impl Victims for Oldest {
+///     fn new(_keys: &Own, space: Space, _rng: Rng) -> Oldest {
+///         Oldest(vec![Vec::new(); space.chips as usize], space)
+///     }
+///     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
+///         self.0[chip as usize].push(block);
+///     }
+///     fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+///         let mut closed = self.0[need.chip as usize].iter().copied();
+///         closed.find(|&block| self.1.gainful(valid(block))).unwrap()
+///     }
+///     fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+///         self.0[chip as usize].retain(|&other| other != block);
+///     }
+///     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+///         self.0[chip as usize].iter().for_each(|&block| visit(block, None));
+///     }
+/// }
+///
+/// use ftlab_conformance::{SPACE, victims_of};
+/// victims_of(|| Oldest(vec![Vec::new(); 2], SPACE), |_, _, _| ());
+/// ```
+///
+/// # Panics
+/// If it does not hold what [`Victims`] promises.
+pub fn victims_of<V: Victims>(make: impl Fn() -> V, mut choice: impl FnMut(&Model, Need, u32)) {
+    for seed in 0..200 {
+        let mut run = Run {
+            policy: make(),
+            model: Model::default(),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            now: 0,
+            seed,
+        };
+        for _ in 0..run.random.random_range(1..400) {
+            run.step(&mut choice);
+        }
+        run.holds_what_is_closed();
+        run.goes_on_when_loaded(make());
+        run.comes_to_a_gainful_block();
+    }
+}
+
+/// A policy at work beside the model.
+struct Run<V> {
+    policy: V,
+    model: Model,
+    random: Xoshiro256PlusPlus,
+    now: u64,
+    seed: u64,
+}
+
+impl<V: Victims> Run<V> {
+    fn step(&mut self, choice: &mut impl FnMut(&Model, Need, u32)) {
+        self.model.events += 1;
+        let block = self.random.random_range(0..SPACE.chips * SPACE.blocks_per_chip);
+        let chip = block / SPACE.blocks_per_chip;
+        match (self.random.random_range(0..8), self.model.blocks.get(&block).copied()) {
+            (0..3, None) => {
+                let valid = self.random.random_range(0..8);
+                self.close(block, valid);
+            }
+            (0..5, Some(known)) if known.valid > 0 => {
+                let (came, modified) = (self.model.events, self.now);
+                self.model.blocks.insert(block, Known { valid: known.valid - 1, came, modified, ..known });
+                self.policy.invalidate(chip, block, known.valid - 1, self.now);
+            }
+            (5, Some(_)) => self.remove(block),
+            (6 | 7, _) if self.model.is_collectable(chip) => {
+                let need = Need { chip, now: self.now, gainless: self.random.random_range(0..16) };
+                let chosen = self.choose(need);
+                choice(&self.model, need, chosen);
+                self.remove(chosen);
+            }
+            _ => self.now += self.random.random_range(0..5),
+        }
+    }
+
+    fn close(&mut self, block: u32, valid: u32) {
+        let (closed, now) = (self.model.events, self.now);
+        self.model.close(block, Known { valid, closed, came: closed, modified: now });
+        self.policy.close(block / SPACE.blocks_per_chip, block, valid, now);
+    }
+
+    fn choose(&mut self, need: Need) -> u32 {
+        let Run { policy, model, seed, .. } = self;
+        let chosen = policy.choose(need, |block| model.known(block).valid);
+        assert!(model.of(need.chip).any(|(block, _)| block == chosen), "seed {seed}: {chosen} is not closed");
+        chosen
+    }
+
+    fn remove(&mut self, block: u32) {
+        let Run { policy, model, .. } = self;
+        policy.remove(block / SPACE.blocks_per_chip, block, |block| model.known(block).valid);
+        model.remove(block);
+    }
+
+    fn holds_what_is_closed(&self) {
+        for chip in 0..SPACE.chips {
+            let mut held = BTreeSet::new();
+            self.policy.each(chip, &mut |block, filed| {
+                assert!(held.insert(block), "seed {}: it holds {block} twice", self.seed);
+                let valid = self.model.known(block).valid;
+                assert!(filed.is_none_or(|filed| filed == valid), "seed {}: {block} is misfiled", self.seed);
+            });
+            assert_eq!(held, self.model.of(chip).map(|(block, _)| block).collect(), "seed {}", self.seed);
+        }
+    }
+
+    /// Closed again in the order of [`Victims::each`], the blocks are chosen in the same order.
+    fn goes_on_when_loaded(&mut self, mut loaded: V) {
+        for chip in 0..SPACE.chips {
+            self.policy.each(chip, &mut |block, _| {
+                let modified = self.policy.modified(block);
+                loaded.close(chip, block, self.model.known(block).valid, modified);
+            });
+        }
+        if let (Some(stream), Some(saved)) = (loaded.random(), self.policy.random()) {
+            stream.clone_from(saved);
+        }
+        for chip in 0..SPACE.chips {
+            while self.model.is_collectable(chip) {
+                let need = Need { chip, now: self.now, gainless: 0 };
+                let chosen = self.choose(need);
+                let again = loaded.choose(need, |block| self.model.known(block).valid);
+                assert_eq!(again, chosen, "seed {}: another victim once it is loaded", self.seed);
+                loaded.remove(chip, chosen, |block| self.model.known(block).valid);
+                self.remove(chosen);
+            }
+        }
+    }
+
+    /// With one block that gains something and others that do not: a victim without gain is written again whole,
+    /// into another block.
+    fn comes_to_a_gainful_block(&mut self) {
+        let full = SPACE.slots_per_block;
+        let blocks: Vec<u32> = self.model.of(0).map(|(block, _)| block).collect();
+        blocks.into_iter().for_each(|block| self.remove(block));
+        let gainful = self.random.random_range(1..SPACE.blocks_per_chip - 1);
+        for block in 1..SPACE.blocks_per_chip {
+            self.model.events += 1;
+            self.close(block, if block == gainful { 0 } else { full });
+        }
+        let mut erased = 0;
+        for gainless in 0..=SPACE.blocks_per_chip + 1 {
+            self.now += u64::from(full);
+            let chosen = self.choose(Need { chip: 0, now: self.now, gainless });
+            if chosen == gainful {
+                return;
+            }
+            self.remove(chosen);
+            self.model.events += 1;
+            self.close(erased, full);
+            erased = chosen;
+        }
+        panic!("seed {}: no block that gains something is taken", self.seed);
+    }
+}

@@ -1,0 +1,123 @@
+//! The suites can fail: parts that are wrong in one place each.
+
+use ftlab_conformance::{SPACE, host_scheduler_of, victims_of};
+use ftlab_core::ftl::gc::{Need, Own, Rng, Space, Victims};
+use ftlab_core::host::sched::{Around, Decision, Keys, Needs, Scheduler};
+use ftlab_core::request::{Pool, Queue};
+
+/// Arrival order; with a fault.
+struct Fifo {
+    queue: Queue,
+    /// What leaves by deadline stays in the queue.
+    keeps: bool,
+    /// Every other choice is none.
+    rests: bool,
+    choices: u32,
+}
+
+impl Scheduler for Fifo {
+    const NEEDS: Needs = Needs { deadline: true, ..Needs::NOTHING };
+
+    fn new(_keys: &Keys, _block_pages: u32) -> Fifo {
+        Fifo { queue: Queue::default(), keeps: false, rests: false, choices: 0 }
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        self.queue.push(id, pool);
+    }
+
+    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
+        self.choices += 1;
+        if self.rests && self.choices.is_multiple_of(2) {
+            return Decision::Nothing;
+        }
+        self.queue.pop(pool).map_or(Decision::Nothing, Decision::One)
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        if !self.keeps {
+            self.queue.unlink(id, pool);
+        }
+    }
+
+    fn verify(&self, _pool: &Pool) -> Result<u32, String> {
+        Ok(self.queue.len())
+    }
+}
+
+fn fifo() -> Fifo {
+    Fifo::new(&Keys::default(), 8)
+}
+
+#[test]
+fn a_sound_scheduler_passes() {
+    host_scheduler_of(fifo);
+}
+
+#[test]
+#[should_panic(expected = "left == right")]
+fn a_request_that_leaves_twice() {
+    host_scheduler_of(|| Fifo { keeps: true, ..fifo() });
+}
+
+#[test]
+#[should_panic(expected = "it rests while requests wait")]
+fn a_scheduler_that_rests() {
+    host_scheduler_of(|| Fifo { rests: true, ..fifo() });
+}
+
+/// The lowest number of all blocks, or of those that gain anything.
+struct Lowest {
+    closed: Vec<u32>,
+    gainful: bool,
+    /// Blocks that leave stay.
+    keeps: bool,
+}
+
+impl Victims for Lowest {
+    fn new(_keys: &Own, _space: Space, _rng: Rng) -> Lowest {
+        Lowest { closed: Vec::new(), gainful: true, keeps: false }
+    }
+
+    fn close(&mut self, _chip: u32, block: u32, _valid: u32, _now: u64) {
+        self.closed.push(block);
+        self.closed.sort_unstable();
+        self.closed.dedup();
+    }
+
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+        let here = |block: &&u32| *block / SPACE.blocks_per_chip == need.chip;
+        let gains = |block: &&u32| !self.gainful || SPACE.gainful(valid(**block));
+        *self.closed.iter().filter(here).find(gains).expect("there is one")
+    }
+
+    fn remove(&mut self, _chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+        self.closed.retain(|&other| self.keeps || other != block);
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        let here = |block: &&u32| *block / SPACE.blocks_per_chip == chip;
+        self.closed.iter().filter(here).for_each(|&block| visit(block, None));
+    }
+}
+
+fn lowest() -> Lowest {
+    Lowest { closed: Vec::new(), gainful: true, keeps: false }
+}
+
+#[test]
+fn a_sound_victim_policy_passes() {
+    victims_of(lowest, |_, _, _| ());
+}
+
+#[test]
+#[should_panic(expected = "no block that gains something is taken")]
+fn a_policy_that_deadlocks() {
+    victims_of(|| Lowest { gainful: false, ..lowest() }, |_, _, _| ());
+}
+
+#[test]
+#[should_panic]
+fn a_block_that_stays() {
+    victims_of(|| Lowest { keeps: true, ..lowest() }, |_, _, _| ());
+}

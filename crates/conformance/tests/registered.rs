@@ -1,0 +1,36 @@
+//! Every suite over whatever is registered.
+
+use ftlab_conformance as conformance;
+
+fn each(names: Vec<&str>, suite: fn(&str)) {
+    for name in names {
+        println!("{name}");
+        suite(name);
+    }
+}
+
+#[test]
+fn schedulers_of_the_host() {
+    each(conformance::schedulers(false), conformance::host_scheduler);
+    each(conformance::schedulers(true), conformance::host_scheduler);
+}
+
+#[test]
+fn schedulers_of_the_device() {
+    each(conformance::device_schedulers(), conformance::device_scheduler);
+}
+
+#[test]
+fn mapping_caches() {
+    each(conformance::page_mapped(), conformance::ftl);
+}
+
+#[test]
+fn hybrid_ftls() {
+    each(conformance::hybrids(), conformance::ftl);
+}
+
+#[test]
+fn victim_policies() {
+    each(conformance::victim_policies(), conformance::victims);
+}
