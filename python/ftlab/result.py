@@ -132,13 +132,7 @@ class Result(Section):
     def of_run(cls, run: RunResult) -> Result:
         """The result of a finished run, its engine block added."""
         data: dict[str, Any] = json.loads(run.json)
-        requests = data["trace"]["requests"]
-        data["engine"] = {
-            "wall_s": round(run.wall_s, 6),
-            "requests_per_s": round(requests / run.wall_s, 1) if run.wall_s > 0 else None,
-            "peak_rss_bytes": peak_rss_bytes(),
-            "version": __version__,
-        }
+        data["engine"] = engine_block(run, data["trace"]["requests"])
         timeline = Timeline(*run.timeline) if run.timeline else None
         return cls(data, run.take_columns(), timeline)
 
@@ -283,6 +277,16 @@ class Result(Section):
         latency = self._data["latency"]["all"]
         scheduler = self._data["scheduler"]["name"]
         return f"<ftlab.Result {scheduler}: {latency['count']} requests, mean {latency['mean_ns']} ns>"
+
+
+def engine_block(run: RunResult, requests: int) -> dict[str, Any]:
+    """What a run took: the part of a result that is not deterministic."""
+    return {
+        "wall_s": round(run.wall_s, 6),
+        "requests_per_s": round(requests / run.wall_s, 1) if run.wall_s > 0 else None,
+        "peak_rss_bytes": peak_rss_bytes(),
+        "version": __version__,
+    }
 
 
 def peak_rss_bytes() -> int | None:

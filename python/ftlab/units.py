@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -65,3 +67,22 @@ def count(value: int | None) -> str:
 def percent(share: float | None) -> str:
     """A share as a percentage with two decimals."""
     return "-" if share is None else f"{share * 100:.2f} %"
+
+
+_QUANTITIES = {
+    "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30,
+    "TB": 10**12, "TiB": 2**40, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,
+    "h": 3600 * 10**9, "%": 0.01, "": 1,
+}  # fmt: skip
+_QUANTITY = re.compile(r"([-+]?[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) ?([a-zA-Z%]*)")
+
+
+def quantity(text: str) -> float | None:
+    """Bytes of a size, nanoseconds of a time, the share of a percentage; None for what is no quantity."""
+    if text == "unlimited":
+        return math.inf
+    found = _QUANTITY.fullmatch(text)
+    if found is None or found[2] not in _QUANTITIES:
+        return None
+    number = float(found[1]) * _QUANTITIES[found[2]]
+    return int(number) if number.is_integer() else number

@@ -27,7 +27,8 @@ from ftlab.fitting.targets import read_targets
 from ftlab.reproduce import claims, papers, study
 from ftlab.studies import cache
 from ftlab.studies.declaration import load_traces
-from ftlab.studies.expression import Expression, Series
+from ftlab.studies.expression import Expression
+from ftlab.studies.series import Series
 from test_ends import TARGETS
 from test_reproduce import FIGURE, PAPER, PUBLISHED, RECORDED, TABLE, TRACES
 

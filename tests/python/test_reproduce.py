@@ -24,6 +24,7 @@ from ftlab.reproduce import claims, command, papers, study
 from ftlab.reproduce.papers import Claim
 from ftlab.studies import declaration, expression
 from ftlab.studies.plan import Planner
+from ftlab.studies.series import Series
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -444,8 +445,8 @@ def test_a_mean_of_changes_says_between_what_they_lie() -> None:
     assert spread("change(mean(a()), mean(b()))") is None
 
 
-def series(**cells: float | None) -> expression.Series:
-    return expression.Series(("x",), {(key,): value for key, value in cells.items()})
+def series(**cells: float | None) -> Series:
+    return Series(("x",), {(key,): value for key, value in cells.items()})
 
 
 @pytest.mark.parametrize(

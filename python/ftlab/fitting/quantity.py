@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
-_UNITS = {
-    "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30,
-    "TB": 10**12, "TiB": 2**40, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "h": 3600 * 10**9,
-}  # fmt: skip
+from ftlab.units import quantity
 
 
 def parse(text: str) -> float:
     """Bytes of a size, nanoseconds of a time."""
-    found = re.fullmatch(r"([0-9.]+)([a-zA-Z]+)", text)
+    found = quantity(text)
     assert found is not None, "a resolved configuration writes a number and a unit"
-    return float(found[1]) * _UNITS[found[2]]
+    return float(found)
 
 
 def share_of(text: str) -> float:

@@ -18,6 +18,7 @@ from ftlab.reproduce.study import Study
 from ftlab.studies.cache import Cache
 from ftlab.studies.cache import default as default_cache
 from ftlab.studies.declaration import load_traces
+from ftlab.studies.executor import Threads
 from ftlab.studies.plan import Planner, Run, together
 from ftlab.studies.run import run
 
@@ -70,7 +71,12 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
     by_figure: dict[tuple[str, str], list[Run]] = {}
     for each in runs:
         by_figure.setdefault((each.figure.paper, each.figure.id), []).append(each)
-    done = run(runs, cache, reporter, jobs=options.jobs)
+    results: dict[str, dict[str, Any]] = {}
+
+    def found(key: str, result: dict[str, Any]) -> None:
+        results[key] = {name: value for name, value in result.items() if name != "engine"}
+
+    done = run(runs, cache, reporter, Threads(options.jobs), found)
     absent: dict[str, list[str]] = {}
     for missing in planner.missing:
         absent.setdefault(f"{missing.figure.paper} {missing.figure.id}", []).append(missing.trace.file)
@@ -82,14 +88,14 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
             figure.id: study.measured(
                 figure,
                 by_figure.get((paper.name, figure.id), []),
-                done.results,
+                results,
                 absent.get(f"{paper.name} {figure.id}", ()),
             )
             for figure in selected[paper.name]
         }
         parts.append(_write(paper, studies, out))
     said = " ".join(["ftlab reproduce", which, *wanted, *(["--quick"] if options.quick else [])])
-    target = _page(out, parts, done.results, options.quick, said)
+    target = _page(out, parts, results, options.quick, said)
     return Outcome(target, parts, done.reused, done.run)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from ftlab._core import UserError
 from ftlab.reproduce.papers import Published
 from ftlab.studies.declaration import EXTRA_AXES, Figure, Panel
-from ftlab.studies.expression import Number, Series
 from ftlab.studies.plan import Labels, Run
+from ftlab.studies.series import Number, Series
 
 MEAN = "mean"
 """Label of the mean over an axis."""

@@ -40,21 +40,17 @@ class Cache:
         self._new: set[str] = set()
         self._unwritable = False
 
-    def _path(self, key: str) -> Path:
+    def path(self, key: str) -> Path:
+        """Where the result of that key is kept."""
         return self.folder / key[:2] / f"{key}.json.gz"
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The result kept under ``key``; one that is damaged is none, and said to be so."""
         if self._fresh and key not in self._new:
             return None
-        path = self._path(key)
+        path = self.path(key)
         try:
-            with gzip.open(path, "rb") as file:
-                # A piece at a time: asked for all at once, a small file takes as much memory.
-                pieces = list(
-                    itertools.islice(iter(lambda: file.read(_PIECE), b""), MOST_BYTES // _PIECE + 1)
-                )
-            return _unpacked(b"".join(pieces))
+            return self._read(path)
         except FileNotFoundError:
             return None
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
@@ -63,18 +59,55 @@ class Cache:
             return None
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Keeps a result; if it cannot be kept it is found by nobody, which is no error of the run."""
-        path = self._path(key)
+        """Keeps a result; if it cannot be kept it is found by nobody, which is no error of the run.
+
+        What the engine was is left out: it has no part in what depends on the key.
+        """
+        path = self.path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Without a time in its head: the same result, the same bytes.
-            Output("cache", path).write(gzip.compress(_packed(result), compresslevel=5, mtime=0))
+            self._write(path, result)
         except (OSError, UserError) as error:
             if not self._unwritable:
                 self._say(f"results are not kept: {error}")
             self._unwritable = True
             return
         self._new.add(key)
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        with gzip.open(path, "rb") as file:
+            # A piece at a time: asked for all at once, a small file takes as much memory.
+            pieces = list(itertools.islice(iter(lambda: file.read(_PIECE), b""), MOST_BYTES // _PIECE + 1))
+        return _unpacked(b"".join(pieces))
+
+    def _write(self, path: Path, result: dict[str, Any]) -> None:
+        # Without a time in its head: the same result, the same bytes.
+        measured = {name: value for name, value in result.items() if name != "engine"}
+        Output("cache", path).write(gzip.compress(_packed(measured), compresslevel=5, mtime=0))
+
+
+class Folder(Cache):
+    """The same as plain files for others to read, the whole result in each: ``HASH.json``."""
+
+    def path(self, key: str) -> Path:
+        """Where the result of that key is kept."""
+        return self.folder / f"{key}.json"
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict) or "engine" not in found:
+            raise ValueError("it is no result")
+        return found
+
+    def _write(self, path: Path, result: dict[str, Any]) -> None:
+        # Not Output, which waits for the disk: after a power cut a run may be done again.
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            unfinished.write_text(json.dumps(result), encoding="utf-8")
+            unfinished.replace(path)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
 
 
 def _packed(result: dict[str, Any]) -> bytes:

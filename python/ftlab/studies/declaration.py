@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ftlab.configs import to_text
+from ftlab.studies.axes import Axis, load_axis
 from ftlab.studies.expression import Expression
 from ftlab.studies.toml import Table
 
@@ -24,41 +24,14 @@ MEASURES = ("run", "workload", "shared-entries")
 MOST_RUNS = 10_000
 """Of a figure; more are a slip in its axes."""
 
+MOST_OF_A_SWEEP = 1_000_000
+"""Runs of a study of one's own."""
+
+WORST = 100
+"""How many of a fleet are listed where nothing else is said."""
+
 MARKS = ("bars", "stack", "lines", "points", "steps", "table")
 """How a panel is drawn; a table is written, not drawn."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One label of an axis and what it stands for."""
-
-    label: str
-    config: str | None = None
-    """Configuration file, or None: the figure's."""
-    set: Mapping[str, str] = field(default_factory=dict)
-    traces: tuple[str, ...] = ()
-    """Names of recorded traces (`papers/traces.toml`), replayed one after another."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """What varies, in the order it is drawn."""
-
-    name: str
-    choices: tuple[Choice, ...]
-    title: str
-
-    @property
-    def labels(self) -> list[str]:
-        """Its labels in order."""
-        return [choice.label for choice in self.choices]
-
-    @property
-    def key(self) -> str | None:
-        """The only key that it varies, if there is just one."""
-        keys = {tuple(choice.set) for choice in self.choices if not choice.config}
-        only = next(iter(keys)) if len(keys) == 1 else ()
-        return only[0] if len(only) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -101,10 +74,22 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class Aggregate:
+    """What becomes of a fleet: the runs along some axes taken together."""
+
+    over: tuple[str, ...]
+    by: str
+    """The value that orders them, the worst first."""
+    worst: int
+    """How many of those are listed."""
+
+
+@dataclass(frozen=True)
 class Figure:
-    """A figure or a table of a paper."""
+    """A study: a figure or a table of a paper, or one of your own."""
 
     paper: str
+    """Empty: one of your own."""
     id: str
     path: Path
     title: str
@@ -134,6 +119,9 @@ class Figure:
     """Whether a quick run leaves it out, unless it is named."""
     seconds: float
     """Roughly what a run takes, for the estimate of the time left."""
+    base: Mapping[str, str]
+    """Labels of the variant that others are compared with; empty: none."""
+    aggregate: Aggregate | None
 
     def axis(self, name: str) -> Axis | None:
         """The axis of that name; None for one that comes with the results (requests, points)."""
@@ -155,13 +143,33 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
     like = table.text("like", name)
     if like != name:
         table = table.over(Table(folder / f"{like}.toml"))
-    axes = tuple(_axis(axis, inner) for axis, inner in table.table("axis").items())
+    return _figure(table, paper, name, like)
+
+
+def load_study(path: Path) -> Figure:
+    """Reads a study of one's own: as a figure, but it needs no title, place, values and panels.
+
+    Raises:
+        UserError: the file is missing or wrong; says what.
+    """
+    table = Table(path)
+    if like := table.text("like", ""):
+        table = table.over(Table(path.parent / f"{like}.toml"))
+    figure = _figure(table, "", path.stem, like or path.stem)
+    if figure.what != "runs":
+        raise table.wrong("what", f"{figure.what!r}; a sweep has a row for each run")
+    return figure
+
+
+def _figure(table: Table, paper: str, name: str, like: str) -> Figure:
+    path, own = table.path, not paper
+    axes = tuple(load_axis(axis, inner) for axis, inner in table.table("axis").items())
     figure = Figure(
         paper=paper,
         id=name,
         path=path,
-        title=table.text("title"),
-        place=table.text("place"),
+        title=table.text("title", name if own else None),
+        place=table.text("place", "" if own else None),
         about=table.text("about", ""),
         kind=table.text("kind", CALIBRATED),
         of=like,
@@ -171,13 +179,15 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
         set=table.keys_of("set"),
         quick=table.keys_of("quick"),
         axes=axes,
-        values=tuple(_value(name, inner) for name, inner in table.table("value").items()),
+        values=(*(_value(name, inner) for name, inner in table.table("value").items()), *_derived(table)),
         panels=tuple(_panel(inner) for inner in table.tables("panel")),
         measure=table.text("measure", "run"),
         skip=table.get("skip", int, 0),
         report=table.flag("report"),
         long=table.flag("long"),
         seconds=table.number("seconds", 1),
+        base=_base(table),
+        aggregate=_aggregate(table, axes),
     )
     table.done()
     for key, value, known in (
@@ -190,8 +200,12 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
     if (figure.points is None) == (figure.what == "points"):
         raise table.wrong("points", 'comes with what = "points", and the other way round')
     runs = math.prod(len(axis.choices) for axis in figure.axes)
-    if runs > MOST_RUNS:
-        raise table.wrong("axis", f"{runs:,} runs are more than {MOST_RUNS:,}")
+    if runs > (MOST_OF_A_SWEEP if own else MOST_RUNS):
+        raise table.wrong("axis", f"{runs:,} runs are more than {MOST_OF_A_SWEEP if own else MOST_RUNS:,}")
+    for axis, label in figure.base.items():
+        found = figure.axis(axis)
+        if found is None or label not in found.labels:
+            raise table.wrong("compare.base", f"{axis} = {label!r}: no such axis or label")
     for panel in figure.panels:
         _check_panel(table, figure, panel)
     return figure
@@ -213,37 +227,43 @@ def _check_panel(table: Table, figure: Figure, panel: Panel) -> None:
                 raise table.wrong("panel", f"no {kind} {each!r}; there are: {', '.join(known)}")
 
 
-def _axis(name: str, table: Table) -> Axis:
-    title = table.text("title", name)
-    if table.has("traces"):
-        choices = tuple(Choice(trace, traces=(trace,)) for trace in table.texts("traces"))
-    elif table.has("sequences"):
-        sequences = table.get("sequences", dict)
-        inner = table.inner("sequences")
-        choices = tuple(Choice(label, traces=tuple(inner.texts(label))) for label in sequences)
-    elif table.has("sets"):
-        inner, pattern = table.inner("sets"), table.text("config", "")
-        choices = tuple(
-            Choice(label, config=pattern.replace("{}", label) or None, set=inner.keys_of(label))
-            for label in table.get("sets", dict)
-        )
-    else:
-        labels = table.texts("labels")
-        given = table.list_of("values", (str, int, float)) if table.has("values") else labels
-        values = [to_text(value) for value in given]
-        if len(values) != len(labels):
-            raise table.wrong("values", "must be as many as the labels")
-        key, config = table.text("key", ""), table.text("config", "")
-        choices = tuple(
-            Choice(
-                label,
-                config=config.replace("{}", value) if config else None,
-                set={each: value for each in key.split(",") if each},
-            )
-            for label, value in zip(labels, values, strict=True)
-        )
-    table.done()
-    return Axis(name, choices, title)
+def _base(table: Table) -> dict[str, str]:
+    inner = table.inner("compare")
+    labels = inner.labels("base")
+    inner.done()
+    if table.has("compare") and not labels:
+        raise inner.wrong("base", "is missing: { AXIS = LABEL }")
+    return labels
+
+
+def _aggregate(table: Table, axes: Sequence[Axis]) -> Aggregate | None:
+    if not table.has("aggregate"):
+        return None
+    inner = table.inner("aggregate")
+    files = [axis.name for axis in axes if axis.key == "workload.trace"]
+    over = inner.texts("over") if inner.has("over") else files
+    aggregate = Aggregate(
+        tuple(over),
+        inner.text("by", "latency.all.percentile_ns.99"),
+        inner.get("worst", int, WORST),
+    )
+    inner.done()
+    for name in aggregate.over:
+        if name not in {axis.name for axis in axes}:
+            raise inner.wrong("over", f"no axis {name!r}; there are: {', '.join(axis.name for axis in axes)}")
+    if not aggregate.over:
+        raise inner.wrong("over", "is missing: the axes whose runs are one fleet")
+    return aggregate
+
+
+def _derived(table: Table) -> list[Value]:
+    """``[derive]``: NAME = expression."""
+    inner = table.inner("derive")
+    values = [
+        Value(name, Expression(inner.text(name), f"{table.path}: derive.{name}"), "", name)
+        for name in table.get("derive", dict, {})
+    ]
+    return values
 
 
 def _value(name: str, table: Table) -> Value:

@@ -1,9 +1,10 @@
 """The small language in which figures name their values and claims what they measure.
 
 It looks like Python: numbers, names, ``a.b``, ``a['b-c']``, arithmetic, comparisons, ``and``, ``not``,
-lists, and calls of the functions below. A value of a figure is a function: ``write(scheduler="VIOS")``
-is its `Series` over the axes that were not chosen. Arithmetic and comparisons go cell by cell; a
-missing number makes the outcome missing.
+lists, and calls of the functions below; a field may be a number (``percentile_ns.99``), and a text that
+is compared with a number is a quantity (``"64KiB"``). A value of a figure is a function:
+``write(scheduler="VIOS")`` is its `Series` over the axes that were not chosen. Arithmetic and
+comparisons go cell by cell; a missing number makes the outcome missing.
 """
 
 from __future__ import annotations
@@ -12,93 +13,19 @@ import ast
 import itertools
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ftlab._core import UserError
+from ftlab.studies.series import Number, Series, combine, values_of
+from ftlab.units import quantity
 
 MOST_CHARACTERS = 4096
 """Of an expression; a longer one is none. It bounds its work, and how large its numbers can grow."""
 
 MOST_NESTING = 50
 """Of its parts in each other."""
-
-Number = float | None
-Cells = dict[tuple[str, ...], Number]
-
-
-@dataclass(frozen=True)
-class Series:
-    """Numbers (or truths) by the labels of some axes."""
-
-    axes: tuple[str, ...]
-    cells: Mapping[tuple[str, ...], Any]
-
-    def select(self, chosen: Mapping[str, Any]) -> Any:
-        """The part with these labels; one label takes its axis away, a list of them keeps it."""
-        for axis, labels in chosen.items():
-            if axis not in self.axes:
-                raise UserError(f"no axis {axis!r}; there are: {', '.join(self.axes) or 'none'}")
-            known = {key[self.axes.index(axis)] for key in self.cells}
-            for label in [labels] if isinstance(labels, str) else labels:
-                if label not in known:
-                    raise UserError(f"axis {axis} has no {label!r}; there are: {', '.join(sorted(known))}")
-        kept = tuple(axis for axis in self.axes if not isinstance(chosen.get(axis), str))
-        cells = {}
-        for key, value in self.cells.items():
-            labels = dict(zip(self.axes, key, strict=True))
-            if all(
-                labels[axis] == wanted if isinstance(wanted, str) else labels[axis] in wanted
-                for axis, wanted in chosen.items()
-            ):
-                cells[tuple(labels[axis] for axis in kept)] = value
-        return cells.get(()) if not kept else Series(kept, cells)
-
-    def known(self) -> list[Any]:
-        """The values that are there."""
-        return [value for value in self.cells.values() if value is not None]
-
-
-def combine(function: Callable[..., Any], left: Any, right: Any) -> Any:
-    """``function`` cell by cell; the side with fewer axes is repeated along the others."""
-    if not isinstance(left, Series) and not isinstance(right, Series):
-        return None if left is None or right is None else _guarded(function, left, right)
-    wide = left if _width(left) >= _width(right) else right
-    assert isinstance(wide, Series)
-    for side in (left, right):
-        if isinstance(side, Series) and not set(side.axes) <= set(wide.axes):
-            raise UserError(f"axes {', '.join(side.axes)} and {', '.join(wide.axes)} do not go together")
-    cells = {}
-    for key in wide.cells:
-        labels = dict(zip(wide.axes, key, strict=True))
-        cells[key] = combine(function, _at(left, labels), _at(right, labels))
-    return Series(wide.axes, cells)
-
-
-def _width(side: Any) -> int:
-    return len(side.axes) if isinstance(side, Series) else -1
-
-
-def _at(side: Any, labels: Mapping[str, str]) -> Any:
-    if not isinstance(side, Series):
-        return side
-    return side.cells.get(tuple(labels[axis] for axis in side.axes))
-
-
-def _guarded(function: Callable[..., Any], left: Any, right: Any) -> Any:
-    try:
-        return function(left, right)
-    except ZeroDivisionError:
-        return None
-
-
-def _values(of: Any) -> list[Any]:
-    if isinstance(of, Series):
-        return of.known()
-    if isinstance(of, (list, tuple)):
-        return [value for each in of for value in _values(each)]
-    return [] if of is None else [of]
 
 
 def _change(new: Any, old: Any) -> Any:
@@ -107,12 +34,12 @@ def _change(new: Any, old: Any) -> Any:
 
 
 def _mean(*of: Any) -> Number:
-    values = _values(of)
+    values = values_of(of)
     return math.fsum(values) / len(values) if values else None
 
 
 def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[..., Number]:
-    return lambda *of: pick(values) if (values := _values(of)) else None
+    return lambda *of: pick(values) if (values := values_of(of)) else None
 
 
 def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
@@ -192,12 +119,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mean": _mean,
     "least": _extreme(min),
     "greatest": _extreme(max),
-    "total": lambda *of: math.fsum(_values(of)),
-    "count": lambda of: sum(bool(value) for value in _values(of)),
-    "every": lambda of: bool(_values(of)) and all(_values(of)),
+    "total": lambda *of: math.fsum(values_of(of)),
+    "count": lambda of: sum(bool(value) for value in values_of(of)),
+    "every": lambda of: bool(values_of(of)) and all(values_of(of)),
     "share": lambda of: (
-        100 * _mean(*[float(value) for value in _values(of)])  # type: ignore[operator]
-        if _values(of)
+        100 * _mean(*[float(value) for value in values_of(of)])  # type: ignore[operator]
+        if values_of(of)
         else None
     ),
     "where_least": _where(min),
@@ -226,17 +153,42 @@ def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
     return apply
 
 
+def _ordering(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Compares quantities written as texts by what they come to: "9KiB" is less than "16KiB"."""
+
+    def apply(left: Any, right: Any) -> Any:
+        return function(_comparable(left), _comparable(right))
+
+    return apply
+
+
+def _comparable(side: Any) -> Any:
+    if not isinstance(side, str):
+        return side
+    found = quantity(side)
+    if found is None:
+        raise UserError(f"{side!r} is no quantity, so that nothing is more or less")
+    return found
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, str) != isinstance(right, str):
+        text, other = (left, right) if isinstance(left, str) else (right, left)
+        return bool(quantity(text) == other)
+    return bool(left == right)
+
+
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: _of_numbers(operator.add),
     ast.Sub: _of_numbers(operator.sub),
     ast.Mult: _of_numbers(operator.mul),
     ast.Div: _of_numbers(operator.truediv),
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    ast.Lt: _ordering(operator.lt),
+    ast.LtE: _ordering(operator.le),
+    ast.Gt: _ordering(operator.gt),
+    ast.GtE: _ordering(operator.ge),
+    ast.Eq: _same,
+    ast.NotEq: lambda a, b: not _same(a, b),
     ast.BitAnd: lambda a, b: bool(a) and bool(b),
     ast.BitOr: lambda a, b: bool(a) or bool(b),
 }
@@ -256,7 +208,7 @@ class Expression:
         if len(self.text) > MOST_CHARACTERS:
             raise self._fail(f"{len(self.text):,} characters are more than {MOST_CHARACTERS:,}")
         try:
-            self._tree = ast.parse(self.text, mode="eval").body
+            self._tree = ast.parse(_with_numbers_as_fields(self.text), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self._fail(_first_line(error)) from None
         if _depth(self._tree) > MOST_NESTING:
@@ -290,7 +242,7 @@ class Expression:
         """Of ``every(series)``: how many are true, of how many; None for anything else."""
         match self._tree:
             case ast.Call(func=ast.Name(id="every"), args=[inner]):
-                values = _values(self._evaluated(inner, names))
+                values = values_of(self._evaluated(inner, names))
                 return sum(map(bool, values)), len(values)
         return None
 
@@ -299,7 +251,7 @@ class Expression:
         for node in ast.walk(self._tree):
             match node:
                 case ast.Call(func=ast.Name(id="mean"), args=[ast.Call(func=ast.Name(id="change")) as inner]):
-                    values = _values(self._evaluated(inner, names))
+                    values = values_of(self._evaluated(inner, names))
                     return (min(values), max(values)) if len(values) > 1 else None
         return None
 
@@ -370,6 +322,13 @@ class Expression:
 
 _SHOWN = 200
 
+_TEXT_OR_NUMBER = re.compile(r"""("[^"]*"|'[^']*')|(?<=[A-Za-z_])\.([0-9]+(?:\.[0-9]+)?)""")
+
+
+def _with_numbers_as_fields(text: str) -> str:
+    """``percentile_ns.99.9`` as Python reads it; what stands in quotation marks stays."""
+    return _TEXT_OR_NUMBER.sub(lambda found: found[1] or f"['{found[2]}']", text)
+
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
@@ -385,6 +344,11 @@ def _depth(tree: ast.AST) -> int:
 
 def _field(of: Any, field: Any) -> Any:
     if isinstance(of, Mapping):
+        if field not in of and re.fullmatch(r"[0-9.]+", str(field)):
+            # A percentile, as results name it.
+            field = f"{float(field):.6f}"
+        if field not in of and not of:
+            return None
         if field not in of:
             raise UserError(f"no field {field!r}; there are: {', '.join(map(str, of))}")
         return of[field]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ftlab import _core
 from ftlab._core import Config
-from ftlab.result import OPS
+from ftlab.result import OPS, engine_block
 from ftlab.running import RunOptions, run_core
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LOOK_EVERY = 1000
 
 
 def measure(how: str, run: Run, *, device: Device | None, progress: Progress) -> dict[str, Any]:
-    """A plain object; deterministic."""
+    """A plain object; deterministic but for its ``engine``, if it has one."""
     if how == "workload":
         return _workload(run.config)
     if how == "shared-entries":
@@ -42,6 +42,7 @@ def _run(run: Run, device: Device | None, progress: Progress) -> dict[str, Any]:
     )
     done = run_core(config, options)
     result: dict[str, Any] = json.loads(done.json)
+    result["engine"] = engine_block(done, result["trace"]["requests"])
     columns = done.take_columns() if collect else None
     if columns is not None:
         result["requests"] = {name: np.asarray(column).tolist() for name, column in columns.items()}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ftlab import _core
 from ftlab._core import InternalError, UserError
-from ftlab.pool import run_all
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
-from ftlab.studies.measure import measure
+from ftlab.studies.executor import Executor, Finished, Group
 from ftlab.studies.plan import Run
 
 MOST_OF_A_DEVICE = 24
@@ -22,57 +20,67 @@ MOST_OF_A_DEVICE = 24
 class Done:
     """What was found and what was run."""
 
-    results: dict[str, dict[str, Any]]
-    """By the runs' keys."""
     reused: int
     run: int
 
 
-def run(runs: Iterable[Run], cache: Cache, reporter: Reporter, *, jobs: int | None = None) -> Done:
-    """Results of all runs, from the cache or by running them, ``jobs`` at a time (default: the cores).
+Found = Callable[[str, dict[str, Any]], None]
+"""Takes a run's key and its result."""
+
+Failed = Callable[[Run, "UserError | InternalError"], None]
+"""Takes a run that failed, and why."""
+
+
+def stop(run: Run, error: UserError | InternalError) -> None:
+    """Ends all others with the error of one."""
+    raise type(error)(f"{error}\n  in the run {run.name}") from error
+
+
+def run(
+    runs: Iterable[Run],
+    cache: Cache,
+    reporter: Reporter,
+    executor: Executor,
+    found: Found,
+    failed: Failed = stop,
+) -> Done:
+    """Results of all runs, from the cache or by running them; ``found`` takes each of them once.
 
     Raises:
-        UserError, InternalError: of the first run (in order) that failed.
+        UserError, InternalError: of the first run (in order) that failed, unless ``failed`` takes it.
         KeyboardInterrupt: finished runs are in the cache.
     """
-    results: dict[str, dict[str, Any]] = {}
     missing: dict[str, Run] = {}
+    seen: set[str] = set()
     for each in runs:
-        if each.key in results or each.key in missing:
+        if each.key in seen:
             continue
-        found = cache.get(each.key)
-        if found is None:
+        seen.add(each.key)
+        there = cache.get(each.key)
+        if there is None:
             missing[each.key] = each
         else:
-            results[each.key] = found
-    reused = len(results)
+            found(each.key, there)
     reporter.expect({each.name: each.figure.seconds for each in missing.values()})
 
-    def work(group: Sequence[Run]) -> None:
-        device = None
-        for position, each in enumerate(group):
-            progress = reporter.callback(each.name)
-            try:
-                if len(group) > 1 and position == 0:
-                    device = _core.prepare(each.config, preconditioning=reporter.preconditioning(each.name))
-                result = measure(each.figure.measure, each, device=device, progress=progress)
-            except (UserError, InternalError) as error:
-                raise type(error)(f"{error}\n  in the run {each.name}") from error
-            cache.put(each.key, result)
-            results[each.key] = result
-            reporter.finish(each.name)
+    def told(each: Run, finished: Finished) -> None:
+        if isinstance(finished, (UserError, InternalError)):
+            failed(each, finished)
+            return
+        cache.put(each.key, finished)
+        found(each.key, finished)
 
-    run_all(work, _groups(missing.values()), jobs=jobs, stop=reporter.stop)
-    return Done(results, reused, len(missing))
+    executor.execute(_groups(missing.values()), reporter, told)
+    return Done(len(seen) - len(missing), len(missing))
 
 
-def _groups(runs: Iterable[Run]) -> list[list[Run]]:
+def _groups(runs: Iterable[Run]) -> list[Group]:
     """Runs that share a device, in the order of their first; those that share none, each alone."""
     groups: dict[str, list[Run]] = {}
     for each in runs:
         shared = each.device and each.figure.measure == "run"
         groups.setdefault(f"device {each.device}" if shared else each.key, []).append(each)
-    parts = []
+    parts: list[Group] = []
     for group in groups.values():
         parts += [group[at : at + MOST_OF_A_DEVICE] for at in range(0, len(group), MOST_OF_A_DEVICE)]
     # The longest first, so that no core is left alone with it at the end.

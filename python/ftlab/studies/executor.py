@@ -1,0 +1,147 @@
+"""Where runs are done: the one interface, and threads of this process behind it.
+
+An executor takes groups of runs and says of each run what became of it; runs of a group may share a
+device. `ftlab.studies.cluster` is the other one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias
+
+from ftlab import _core
+from ftlab._core import Config, InternalError, UserError
+from ftlab.pool import cores, run_all
+from ftlab.progress import Reporter
+from ftlab.studies.measure import measure
+from ftlab.studies.plan import Run, engine
+from ftlab.units import quantity
+
+Group: TypeAlias = Sequence[Run]
+"""Runs on one device, or one run."""
+
+Finished: TypeAlias = "dict[str, Any] | UserError | InternalError"
+"""A result, with what the engine was in its block ``engine``; or why there is none."""
+
+Told: TypeAlias = Callable[[Run, Finished], None]
+"""Takes what became of a run. What it raises ends all others."""
+
+SHARE_OF_MEMORY = 0.8
+"""Of what is free: devices' sizes are estimates."""
+
+_BASE_BYTES = 16 << 20
+_PAGE_BYTES = 10
+_UNIT_BYTES = 8
+
+
+class Executor(Protocol):
+    """Something that does runs."""
+
+    def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
+        """Does all runs; ``told`` hears of one at a time, in whatever order they end.
+
+        Raises:
+            UserError: before anything runs: it cannot be done there.
+        """
+
+
+class Threads:
+    """All cores of this machine: the core releases Python's lock while it simulates."""
+
+    def __init__(self, jobs: int | None = None, budget: Budget | None = None) -> None:
+        """``jobs`` at a time (default: as many as there are cores)."""
+        self.jobs = jobs or cores()
+        self._budget = budget or Budget(free_memory())
+
+    def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
+        """As `Executor.execute`."""
+        lock = threading.Lock()
+
+        def tell(run: Run, finished: Finished) -> None:
+            with lock:
+                told(run, finished)
+
+        def work(group: Group) -> None:
+            with self._budget.reserved(estimated_bytes(group[0].config)):
+                for run, finished in measured(group, reporter):
+                    tell(run, finished)
+
+        run_all(work, groups, jobs=self.jobs, stop=reporter.stop)
+
+
+def measured(group: Group, reporter: Reporter) -> Iterator[tuple[Run, Finished]]:
+    """Does the runs of a group, one after the other."""
+    device = None
+    for position, run in enumerate(group):
+        progress = reporter.callback(run.name)
+        start = time.perf_counter()
+        try:
+            if len(group) > 1 and position == 0:
+                before = reporter.preconditioning(run.name)
+                device = _core.prepare(run.config, preconditioning=before)
+            result = measure(run.figure.measure, run, device=device, progress=progress)
+        except (UserError, InternalError) as error:
+            yield run, error
+            continue
+        seconds = round(time.perf_counter() - start, 6)
+        where = {"identity": engine(), "worker": worker_name(), "seconds": seconds}
+        result["engine"] = {**result.get("engine", {}), **where}
+        reporter.finish(run.name)
+        yield run, result
+
+
+def worker_name() -> str:
+    """This thread among all that may work for a study."""
+    return f"{socket.gethostname()}/{os.getpid()}/{threading.current_thread().name}"
+
+
+class Budget:
+    """Memory that runs share: one waits until there is room for its device."""
+
+    def __init__(self, total: int) -> None:
+        """``total`` bytes; a run that needs more is done alone."""
+        self.total = total
+        self._used = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def reserved(self, wanted: int) -> Iterator[None]:
+        """Holds that much for the block."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._used or self._used + wanted <= self.total)
+            self._used += wanted
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._used -= wanted
+                self._changed.notify_all()
+
+
+def free_memory() -> int:
+    """Bytes that devices may take on this machine."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
+            fields = dict(line.split(":", 1) for line in file)
+        return int(int(fields["MemAvailable"].split()[0]) * 1024 * SHARE_OF_MEMORY)
+    except (OSError, KeyError, ValueError):
+        # Not Linux: half of what is there.
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def estimated_bytes(config: Config) -> int:
+    """What a run of the configuration takes, roughly: by its physical pages, and the logical ones in each."""
+    settings = json.loads(config.json())
+    flash = settings["flash"]
+    parts = ("channels", "chips_per_channel", "dies_per_chip", "planes_per_die", "blocks_per_plane")
+    pages = math.prod(flash[part] for part in parts) * flash["pages_per_block"]
+    page = quantity(flash["page"]) or 1
+    unit = quantity(settings["ftl"].get("logical_page", "")) or page
+    return int(_BASE_BYTES + pages * max(_PAGE_BYTES, _UNIT_BYTES * page / unit))
