@@ -16,6 +16,7 @@ from ftlab.pool import run_all
 from ftlab.progress import Reporter
 from ftlab.result import Result
 from ftlab.running import RunOptions, run_config
+from ftlab.studies.plan import check_varied, ignored, notes_of
 
 MOST_VARIANTS = 1000
 """More are refused: a slip of the keyboard, or a study that wants a loop of its own."""
@@ -51,24 +52,11 @@ class Plan:
 
     def ignored(self) -> dict[str, list[tuple[str, str]]]:
         """The keys that the user set or varied and that variants ignore: of each their labels, and why."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for variant in self.variants:
-            for note in variant.config.notes():
-                key, _, why = note.partition(": ")
-                found.setdefault(key, []).append((variant.label, why))
-        return found
+        return ignored((variant.label, variant.config) for variant in self.variants)
 
     def notes(self) -> list[str]:
         """What variants ignore, a sentence for each key."""
-        notes = []
-        for key, ignoring in self.ignored().items():
-            whys = {why for _, why in ignoring}
-            if len(ignoring) == len(self.variants) and len(whys) == 1:
-                notes.append(f"{key}: {whys.pop()}")
-            else:
-                labels = "; ".join(label for label, _ in ignoring)
-                notes.append(f"{key}: ignored by {len(ignoring)} of {len(self.variants)} variants: {labels}")
-        return notes
+        return notes_of(self.ignored(), len(self.variants))
 
     @property
     def traces(self) -> list[str]:
@@ -235,9 +223,7 @@ def prepare(
         ours = [Override(f"{origin} {key}={value}", key, value) for key, value in chosen.items()]
         variants.append(_Planned(", ".join(combination), chosen, load(config, [*overrides, *ours])))
     plan = Plan(base, texts, variants)
-    for key, ignoring in plan.ignored().items():
-        if key in texts and len(ignoring) == len(variants):
-            raise UserError(f"{origin} {key}: every variant ignores it; {ignoring[0][0]}: {ignoring[0][1]}")
+    check_varied(origin, texts, plan.ignored(), len(variants))
     return plan
 
 

@@ -37,9 +37,15 @@ class Reporter:
         stream: TextIO | None = None,
         every_s: float = LINE_EVERY_S,
         unit: str = "requests",
+        runs: bool = False,
     ) -> None:
-        """``tasks`` is their number; ``quiet`` shows nothing; ``stream`` is standard error unless given."""
+        """``tasks`` is their number; ``quiet`` shows nothing; ``stream`` is standard error unless given.
+
+        ``runs``: tasks are many and short, so that they are what is counted a second.
+        """
         self._unit = unit
+        self._runs = runs
+        self._failures = 0
         self._stream = sys.stderr if stream is None else stream
         self._tasks = tasks
         self._every_s = every_s
@@ -112,6 +118,12 @@ class Reporter:
             self._behind += self._expected.get(label, 0.0)
             self._show()
 
+    def failed(self, label: str) -> None:
+        """Task ``label`` is done, in vain."""
+        with self._lock:
+            self._failures += 1
+        self.finish(label)
+
     def note(self, text: str) -> None:
         """Says something that is no error, on a line of its own."""
         if not self._quiet:
@@ -127,6 +139,9 @@ class Reporter:
         now = time.monotonic()
         rate = self._requests / max(now - self._start, 1e-9)
         counts = self._preconditioned() or f"{self._requests:,} {self._unit}, {rate:,.0f} a second"
+        if self._runs:
+            counts = f"{self._done / max(now - self._start, 1e-9):,.1f} runs a second"
+            counts += f", {self._failures:,} failed" if self._failures else ""
         counts += self._left(now)
         if self._live:
             self._live.show(self._done, counts, [*self._before, *self._running])

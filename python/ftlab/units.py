@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterable
@@ -77,6 +78,7 @@ _QUANTITIES = {
 _QUANTITY = re.compile(r"([-+]?[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) ?([a-zA-Z%]*)")
 
 
+@functools.lru_cache(1024)
 def quantity(text: str) -> float | None:
     """Bytes of a size, nanoseconds of a time, the share of a percentage; None for what is no quantity."""
     if text == "unlimited":

@@ -7,8 +7,8 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ FORMAT = 2
 
 OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
 """Keys that make sense within a trace alone: the times of one say nothing of another."""
+
+MOST_NAMED = 50
+"""Variants that a note names."""
 
 Labels = tuple[str, ...]
 
@@ -45,11 +48,14 @@ class Run:
     """The same without what the page's charts want beside."""
     sequence: tuple[Config, ...] = ()
     """Where several traces are replayed one after another: how each is read."""
+    varied: Mapping[str, str] = field(default_factory=dict)
+    """The keys that its axes set, as they set them."""
 
     @property
     def name(self) -> str:
         """For messages."""
-        return " ".join([self.figure.paper, self.figure.id, *self.labels])
+        names = [self.figure.paper, self.figure.id] if self.figure.paper else []
+        return " ".join([*names, *self.labels]) or self.figure.id
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,9 @@ class Planner:
                 keys |= choice.set
             else:
                 labels = tuple(choice.label for choice in choices)
-                yield self._run(figure, labels, config, keys, traces, shared_device)
+                varied = {key: value for choice in choices for key, value in choice.set.items()}
+                run = self._run(figure, labels, config, keys, traces, shared_device)
+                yield replace(run, varied=varied)
         self.missing += [Missing(figure, self._traces[name]) for name in sorted(absent)]
 
     def _trace_keys(self, name: str) -> dict[str, str]:
@@ -129,6 +137,9 @@ class Planner:
         if traces:
             # A recorded trace stands in place of a generator and of how long that runs.
             keys = {key: value for key, value in keys.items() if not key.startswith("workload.synthetic.")}
+        if figure.aggregate:
+            # What is merged.
+            keys = {**keys, "results.histograms": "true"}
         trace = keys.get("workload.trace")
         if trace is not None and not os.path.isabs(trace):  # noqa: PTH117
             keys["workload.trace"] = str(self.base / trace)
@@ -153,6 +164,43 @@ class Planner:
         settings.pop("results", None)
         plain = key_of(settings, workload, [config, *sequence], figure)
         return Run(figure, labels, config, key, own, collect, plain, sequence)
+
+
+def ignored(variants: Iterable[tuple[str, Config]]) -> dict[str, list[tuple[str, str]]]:
+    """The keys that were set in vain: of each the variants that ignore it, and why."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for label, config in variants:
+        for note in config.notes():
+            key, _, why = note.partition(": ")
+            found.setdefault(key, []).append((label, why))
+    return found
+
+
+def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], variants: int) -> None:
+    """Refuses to vary what every variant ignores.
+
+    Raises:
+        UserError: naming the key after ``where``.
+    """
+    for key in varied:
+        if len(found.get(key, ())) == variants:
+            label, why = found[key][0]
+            raise UserError(f"{where} {key}: every variant ignores it; {label}: {why}")
+
+
+def notes_of(found: Mapping[str, Sequence[tuple[str, str]]], variants: int) -> list[str]:
+    """What variants ignore, a sentence for each key."""
+    notes = []
+    for key, ignoring in found.items():
+        whys = {why for _, why in ignoring}
+        if len(ignoring) == variants and len(whys) == 1:
+            notes.append(f"{key}: {whys.pop()}")
+        else:
+            labels = [label for label, _ in ignoring]
+            more = f"; {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+            named = "; ".join(labels[:MOST_NAMED])
+            notes.append(f"{key}: ignored by {len(ignoring)} of {variants} variants: {named}{more}")
+    return notes
 
 
 def together(runs: Iterable[Run]) -> list[Run]:

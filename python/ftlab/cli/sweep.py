@@ -1,0 +1,58 @@
+"""``ftlab sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ftlab.cli import options
+from ftlab.outputs import write_stdout
+
+MOST_ROWS = 40
+"""Variants that are printed; all are in summary.csv."""
+
+
+@click.command()
+@click.argument("study")
+@click.option("--out", required=True, metavar="DIR", help="Directory that takes tables, results and page.")
+@click.option("--fresh", is_flag=True, help="Run everything anew, whatever is there.")
+@click.option("--dry-run", is_flag=True, help="Say how many runs there are and what they take; run none.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
+def sweep(study: str, out: str, fresh: bool, dry_run: bool, jobs: int | None) -> None:
+    """Run a study: every combination of its axes.
+
+    STUDY is a TOML file with axes (docs: "A study of your own").
+
+    \b
+    DIR/runs.parquet      a row per run: labels, varied keys, every result field
+    DIR/failures.parquet  runs that failed, and why
+    DIR/json/HASH.json    the whole result of each run
+    DIR/summary.csv       means and 95 % confidence intervals over seeds
+
+    What is finished is kept: the same command goes on where it was stopped. A failed run does not end
+    the others; the exit status is 1 then.
+    """
+    from ftlab.progress import Reporter
+    from ftlab.studies import replications
+    from ftlab.studies.executor import Threads
+    from ftlab.studies.sweep import estimate, plan
+    from ftlab.studies.sweep import sweep as run
+
+    planned = plan(Path(study))
+    for note in planned.notes:
+        click.echo(f"note: {note}", err=True)
+    executor = Threads(jobs)
+    if dry_run:
+        write_stdout(estimate(planned, Path(out), fresh=fresh, jobs=executor.jobs))
+        return
+    with Reporter(runs=True) as reporter:
+        said = options.command_line()
+        outcome = run(planned, Path(out), reporter, executor, fresh=fresh, command=said)
+    text = replications.render(planned.figure, outcome.lines, MOST_ROWS)
+    text += f"{outcome.done.run:,} runs, {outcome.done.reused:,} more were there: {out}\n"
+    write_stdout(text)
+    if outcome.failures:
+        count = f"{outcome.failures:,} of {len(planned.runs):,} runs failed"
+        click.echo(f"error: {count}; the first: {outcome.first_failure}", err=True)
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,201 @@
+"""Means and confidence intervals over replications, and differences from a base variant in pairs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab.studies.declaration import Figure
+from ftlab.studies.series import Number
+
+CONFIDENCE = 0.95
+"""Of an interval."""
+
+VALUES = (
+    *("latency.read.mean_ns", "latency.write.mean_ns", "latency.all.mean_ns"),
+    *("latency.all.percentile_ns.99.000000", "mapping.hit_ratio", "waf.total", "throughput_bytes_per_s"),
+)
+"""What is summarised of a study that declares no values."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over replications."""
+
+    count: int
+    mean: float
+    half: float | None
+    """Half the width of the confidence interval; None for one replication."""
+
+    @property
+    def low(self) -> float | None:
+        """Where the interval begins."""
+        return None if self.half is None else self.mean - self.half
+
+    @property
+    def high(self) -> float | None:
+        """Where the interval ends."""
+        return None if self.half is None else self.mean + self.half
+
+
+@dataclass(frozen=True)
+class Line:
+    """One value of one variant."""
+
+    labels: Mapping[str, str]
+    """Of all axes but the replications'."""
+    value: str
+    unit: str
+    estimate: Estimate
+    difference: Estimate | None
+    """From the base variant, pair by pair; None: there is no base, or it is the base."""
+
+
+def seeds(figure: Figure) -> list[str]:
+    """The axes that replicate: those that vary the seed alone."""
+    return [axis.name for axis in figure.axes if axis.key == "seed"]
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The mean of some values and its confidence interval, by Student's t."""
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return Estimate(len(values), mean, None)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return Estimate(len(values), mean, student(len(values) - 1) * error)
+
+
+def lines(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """All values of all variants, in the order of the rows; each has its labels by axis under ``labels``."""
+    over = seeds(figure)
+    axes = [axis.name for axis in figure.axes if axis.name not in over]
+    shown = {value.name: value.unit for value in figure.values}
+    if not shown:
+        there = {name for row in rows[:1] for name in row}
+        shown = {name: "ns" if "_ns" in name else "" for name in VALUES if name in there}
+    found = []
+    groups: dict[tuple[str, ...], dict[tuple[str, ...], Mapping[str, Any]]] = {}
+    for row in rows:
+        at = row["labels"]
+        groups.setdefault(tuple(at[axis] for axis in axes), {})[tuple(at[axis] for axis in over)] = row
+    for group, members in groups.items():
+        at = dict(zip(axes, group, strict=True))
+        base = tuple(figure.base.get(axis, at[axis]) for axis in axes)
+        beside = groups.get(base, {}) if figure.base and base != group else {}
+        for name, unit in shown.items():
+            values = _known(members, name)
+            if values:
+                differences = [
+                    value - other
+                    for seed, value in values.items()
+                    if (other := _known(beside, name).get(seed)) is not None
+                ]
+                difference = estimate(differences) if differences else None
+                found.append(Line(at, name, unit, estimate(list(values.values())), difference))
+    return found
+
+
+def _known(members: Mapping[tuple[str, ...], Mapping[str, Any]], name: str) -> dict[tuple[str, ...], float]:
+    return {seed: float(row[name]) for seed, row in members.items() if row.get(name) is not None}
+
+
+def student(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Student's t that both tails together exceed with a probability of ``1 - confidence``."""
+    low, high = 0.0, 2.0
+    while _tails(high, freedom) > 1 - confidence:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        if _tails(middle, freedom) > 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _tails(t: float, freedom: int) -> float:
+    """The probability of more than ``t`` away from 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    cosine = math.cos(angle)
+    if freedom % 2:
+        term = total = cosine if freedom > 1 else 0.0
+        for step in range(3, freedom - 1, 2):
+            term *= cosine * cosine * (step - 1) / step
+            total += term
+        return 1 - 2 / math.pi * (angle + math.sin(angle) * total)
+    term = total = 1.0
+    for step in range(2, freedom - 1, 2):
+        term *= cosine * cosine * (step - 1) / step
+        total += term
+    return 1 - math.sin(angle) * total
+
+
+def to_csv(figure: Figure, found: Sequence[Line]) -> str:
+    """All lines, one a row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    axes = [axis.name for axis in figure.axes if axis.name not in seeds(figure)]
+    header = [*axes, "value", "unit", "replications", "mean", "low", "high"]
+    more = ["pairs", "difference", "difference_low", "difference_high"] if figure.base else []
+    writer.writerow([*header, *more])
+    for line in found:
+        cells = [*line.labels.values(), line.value, line.unit, *_cells(line.estimate)]
+        if figure.base:
+            cells += _cells(line.difference) if line.difference else ["", "", "", ""]
+        writer.writerow(cells)
+    return out.getvalue()
+
+
+def _cells(found: Estimate) -> list[str]:
+    return [str(found.count), *(_text(each) for each in (found.mean, found.low, found.high))]
+
+
+def _text(number: Number) -> str:
+    return "" if number is None else f"{number:.10g}"
+
+
+def render(figure: Figure, found: Sequence[Line], most: int, width: int = 100) -> str:
+    """The lines as a table: a row per variant, a column per value."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    axes = [axis.name for axis in figure.axes if axis.name not in seeds(figure)]
+    values = list(dict.fromkeys(line.value for line in found))
+    variants: dict[tuple[str, ...], dict[str, Line]] = {}
+    for line in found:
+        variants.setdefault(tuple(line.labels.values()), {})[line.value] = line
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for axis in axes:
+        table.add_column(axis)
+    for value in values:
+        table.add_column(value.removesuffix("0000").replace(".percentile_ns", " p"), justify="right")
+    for labels, cells in list(variants.items())[:most]:
+        table.add_row(*labels, *(_cell(cells.get(value)) for value in values))
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    text = captured.get()
+    if len(variants) > most:
+        text += f"{len(variants) - most:,} more variants\n"
+    return text
+
+
+def _cell(line: Line | None) -> str:
+    if line is None:
+        return "-"
+    text = _plus_minus(line.estimate)
+    if line.difference:
+        sign = "+" if line.difference.mean >= 0 else ""
+        text += f"\n({sign}{_plus_minus(line.difference)})"
+    return text
+
+
+def _plus_minus(found: Estimate) -> str:
+    half = "" if found.half is None else f" ±{found.half:.2g}"
+    return f"{found.mean:.4g}{half}"

@@ -1,0 +1,211 @@
+"""A study's table: a row per run, in parts while it runs, whole at the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ftlab._core import InternalError, UserError
+from ftlab.outputs import Output
+from ftlab.studies.declaration import Figure
+from ftlab.studies.plan import Run
+from ftlab.studies.series import Number
+from ftlab.units import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RESERVED = ("run", "hash", "seconds", "worker")
+"""Columns that are no axis's."""
+
+EVERY_S = 2.0
+"""Time between two parts."""
+
+_LARGEST = 2**63
+
+
+class Rows:
+    """Gathers results as rows; parts of them appear in ``DIR/parts``."""
+
+    def __init__(self, figure: Figure, runs: Sequence[Run], folder: Path) -> None:
+        """``folder`` takes runs.parquet, failures.parquet and, for the time being, parts/."""
+        self._figure = figure
+        self._folder = folder
+        self._parts = folder / "parts"
+        self._places: dict[str, list[int]] = {}
+        for place, each in enumerate(runs):
+            self._places.setdefault(each.key, []).append(place)
+        self._runs = runs
+        self._keys = _types(runs)
+        self._rows: list[dict[str, Any]] = []
+        self._failed: list[dict[str, Any]] = []
+        self._frames: list[pl.DataFrame] = []
+        self._last = time.monotonic()
+        if self._parts.exists():
+            # Of an interrupted study; what they hold is read from the results again.
+            shutil.rmtree(self._parts)
+        self._parts.mkdir()
+
+    @property
+    def failures(self) -> int:
+        """How many runs failed."""
+        return len(self._failed)
+
+    def first_failure(self) -> str:
+        """Name and error of the first one, in the order of the plan."""
+        first = min(self._failed, key=lambda row: row["run"])
+        return f"{self._runs[first['run'] - 1].name}: {first['error']}"
+
+    def add(self, key: str, result: Mapping[str, Any]) -> None:
+        """Takes the result of all runs with that key."""
+        measured = dict(flat(result, skip=("engine",)))
+        engine = dict(result["engine"])
+        after = {"seconds": engine.pop("seconds", None), "worker": engine.pop("worker", None)}
+        after |= flat({"engine": engine})
+        derived = values_of(self._figure, result)
+        for place in self._places[key]:
+            trace = self._runs[place].config.trace
+            own = {"config.workload.trace": Path(trace).name} if trace else {}
+            self._rows.append({**self._head(place), **derived, **measured, **own, **after})
+        if time.monotonic() - self._last >= EVERY_S:
+            self.flush()
+
+    def fail(self, run: Run, error: UserError | InternalError) -> None:
+        """Takes a run that failed."""
+        kind = "user" if isinstance(error, UserError) else "internal"
+        for place in self._places[run.key]:
+            self._failed.append({**self._head(place), "kind": kind, "error": str(error)})
+
+    def flush(self) -> None:
+        """Writes what came since the last part as another one."""
+        self._last = time.monotonic()
+        if self._rows:
+            frame = _frame(self._rows)
+            self._rows = []
+            self._frames.append(frame)
+            _write(frame, self._parts / f"part-{len(self._frames):05}.parquet")
+
+    def join(self) -> pl.DataFrame:
+        """Writes both tables whole, in the order of the plan; the parts are gone then."""
+        import polars as pl
+
+        self.flush()
+        whole = pl.concat(self._frames, how="diagonal_relaxed") if self._frames else self._empty()
+        whole = whole.sort("run").rechunk()
+        if "seconds" in whole.columns:
+            last = [name for name in whole.columns if name in RESERVED[2:] or name.startswith("engine.")]
+            whole = whole.select(*(name for name in whole.columns if name not in last), *last)
+        failed = _frame(sorted(self._failed, key=lambda row: row["run"])) if self._failed else None
+        _write(whole, self._folder / "runs.parquet")
+        if failed is None:
+            failed = self._empty().with_columns(kind=pl.lit("x"), error=pl.lit("x")).clear()
+        _write(failed, self._folder / "failures.parquet")
+        shutil.rmtree(self._parts)
+        return whole
+
+    def _head(self, place: int) -> dict[str, Any]:
+        """What tells a row from the others."""
+        run = self._runs[place]
+        keys = {key: kind(_value_of(run, key)) for key, kind in self._keys.items()}
+        names = [axis.name for axis in self._figure.axes]
+        return {"run": place + 1, **dict(zip(names, run.labels, strict=True)), **keys, "hash": run.key}
+
+    def _empty(self) -> pl.DataFrame:
+        return _frame([self._head(0)]).clear()
+
+
+def values_of(figure: Figure, result: Mapping[str, Any]) -> dict[str, Number]:
+    """What a study derives of a result; later ones may name earlier ones."""
+    names = names_of(result) if figure.values else {}
+    derived: dict[str, Number] = {}
+    for value in figure.values:
+        derived[value.name] = value.get.number({**names, **derived})
+    return derived
+
+
+def names_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What expressions may name: the fields of a result, and the keys of its configuration as numbers."""
+    return _over(_numbers(result.get("config", {})), result)
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Two tables as one; where both have a name, the second one's."""
+    merged = {**below, **above}
+    for name in below.keys() & above.keys():
+        if isinstance(below[name], Mapping) and isinstance(above[name], Mapping):
+            merged[name] = _over(below[name], above[name])
+    return merged
+
+
+def _numbers(table: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            found[name] = _numbers(value)
+        elif isinstance(value, str) and (number := quantity(value)) is not None:
+            found[name] = number
+        else:
+            found[name] = value
+    return found
+
+
+def flat(table: Mapping[str, Any], prefix: str = "", skip: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+    """The single values of a result under their dotted names; lists are left out."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            if name not in skip:
+                yield from flat(value, f"{prefix}{name}.")
+        elif not isinstance(value, list):
+            # Beyond what a column of whole numbers holds.
+            large = type(value) is int and not -_LARGEST <= value < _LARGEST
+            yield f"{prefix}{name}", float(value) if large else value
+
+
+def _value_of(run: Run, key: str) -> str | None:
+    """A varied key's value in a run: as an axis sets it, or as it is."""
+    if key in run.varied:
+        return run.varied[key]
+    found: Any = json.loads(run.config.json())
+    for name in key.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return None if found is None or isinstance(found, dict) else str(found)
+
+
+def _types(runs: Sequence[Run]) -> dict[str, Any]:
+    """The varied keys, and what their values are: whole numbers, numbers or texts."""
+    keys = dict.fromkeys(key for run in runs for key in run.varied)
+    return {key: _type(_value_of(run, key) for run in runs) for key in keys}
+
+
+def _type(texts: Iterable[str | None]) -> Any:
+    known = {text for text in texts if text is not None}
+    for kind in (int, float):
+        try:
+            numbers = [kind(text) for text in known]
+        except ValueError:
+            continue
+        if all(-_LARGEST <= number < _LARGEST for number in numbers):
+            return lambda text, kind=kind: None if text is None else kind(text)
+    return lambda text: text
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    import polars as pl
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = [pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names]
+    return pl.DataFrame(columns)
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    import polars as pl
+
+    with Output("--out", path).staged() as unfinished:
+        try:
+            frame.write_parquet(unfinished)
+        except pl.exceptions.PolarsError as error:
+            raise OSError(str(error).splitlines()[0]) from None
