@@ -9,6 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import ftlab
+from ftlab import _core
+
 TRACE = """time_ns,op,offset,size
 0,W,0,4096
 1000,W,4096,8192
@@ -20,6 +23,20 @@ TRACE = """time_ns,op,offset,size
 1000000,F,0,0
 """
 """Eight requests in ftlab's own layout: four reads, three writes and a flush."""
+
+
+def registered(key: str, preset: str = "") -> list[str]:
+    """What is registered under a key, and a preset takes."""
+
+    def is_taken(name: str) -> bool:
+        try:
+            _core.resolve(preset, [("set", key, name)])
+        except _core.UserError:
+            return False
+        return True
+
+    names = [choice["name"] for choice in ftlab.components()[key]]
+    return [name for name in names if not preset or is_taken(name)]
 
 
 def wait_until_busy(process: subprocess.Popen[Any], cpu_s: float = 1.0) -> None:

@@ -8,21 +8,22 @@ from typing import Any
 
 import pytest
 
-from front import Cli
+from front import Cli, registered
 from ftlab import _core
 from ftlab import cli as front
 
-KINDS = ("page", "dftl", "cdftl", "tpftl", "minipage", "msftl", "bast", "fast")
 
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_ftl_recovers(cli: Cli, kind: str) -> None:
-    gathers = kind in ("minipage", "msftl")
-    size = ("--set", "flash.page=8KiB", "--set", "ftl.flush=256KiB") if gathers else ()
-    if kind in ("bast", "fast"):
-        size = ("--set", "ftl.log_blocks=12%", "--set", "host.scheduler=coop")
-    text = cli.ok("crash", "crash", "--cuts", "60", "--set", f"ftl.kind={kind}", *size, "--json", "-")
-    result = json.loads(text)
+@pytest.mark.parametrize("kind", registered("ftl.kind"))
+@pytest.mark.parametrize("flush", ["", "256KiB"], ids=["", "by amount"])
+def test_every_ftl_recovers(cli: Cli, kind: str, flush: str) -> None:
+    size = ["--set", "ftl.log_blocks=12%", "--set", "host.scheduler=coop"]
+    if flush:
+        size += ["--set", "flash.page=8KiB", "--set", f"ftl.flush={flush}"]
+    done = cli("crash", "crash", "--cuts", "60", "--set", f"ftl.kind={kind}", *size, "--json", "-")
+    if flush and "writes mappings back by eviction alone" in done.stderr:
+        return
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
     assert result["schema"] == "ftlab.crash.v1"
     assert (result["cuts"], result["recovery"]["count"], result["fault"]) == (60, 60, None)
     assert result["config"]["ftl"]["kind"] == kind

@@ -54,14 +54,19 @@ pub fn hybrids() -> Vec<&'static str> {
     ftls(|settings| is_hybrid(settings))
 }
 
+/// Those that can flush their mappings by amount.
+pub fn by_amount() -> Vec<&'static str> {
+    ftls(|settings| {
+        let mut settings = settings.clone();
+        settings.ftl.flush_bytes = Some(64 << 10);
+        gathers(&settings)
+    })
+}
+
 /// Those that map pages, and those of them that can flush by amount and need not as `base-` with their name.
 pub fn page_mapped_both_ways() -> Vec<&'static str> {
-    let by_amount = |kind: &&'static str| {
-        let mut settings = with_ftl(kind);
-        settings.ftl.flush_bytes = Some(64 << 10);
-        gathers(&settings) && !gathers(&with_ftl(kind))
-    };
-    let base = page_mapped().into_iter().filter(by_amount).map(|kind| &*format!("base-{kind}").leak());
+    let by_amount = by_amount().into_iter().filter(|kind| !gathers(&with_ftl(kind)));
+    let base = by_amount.map(|kind| &*format!("base-{kind}").leak());
     page_mapped().into_iter().chain(base).collect()
 }
 

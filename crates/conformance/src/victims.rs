@@ -98,13 +98,13 @@ impl gc::Typed for Registered {
 /// saved state goes on as it would have. `choice` judges each victim besides.
 ///
 /// ```
-/// use ftlab_core::ftl::gc::{Need, Own, Rng, Space, Victims};
+/// use ftlab_core::ftl::gc::{Need, Own, Xoshiro256PlusPlus, Space, Victims};
 ///
 /// /// The oldest block that gains anything.
 /// struct Oldest(Vec<Vec<u32>>, Space);
 ///
 /// impl Victims for Oldest {
-///     fn new(_keys: &Own, space: Space, _rng: Rng) -> Oldest {
+///     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Oldest {
 ///         Oldest(vec![Vec::new(); space.chips as usize], space)
 ///     }
 ///     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {

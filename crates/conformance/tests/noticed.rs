@@ -1,7 +1,7 @@
 //! The suites can fail: parts that are wrong in one place each.
 
 use ftlab_conformance::{SPACE, host_scheduler_of, victims_of};
-use ftlab_core::ftl::gc::{Need, Own, Rng, Space, Victims};
+use ftlab_core::ftl::gc::{Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::host::sched::{Around, Decision, Keys, Needs, Scheduler};
 use ftlab_core::request::{Pool, Queue};
 
@@ -75,7 +75,7 @@ struct Lowest {
 }
 
 impl Victims for Lowest {
-    fn new(_keys: &Own, _space: Space, _rng: Rng) -> Lowest {
+    fn new(_keys: &Own, _space: Space, _rng: Xoshiro256PlusPlus) -> Lowest {
         Lowest { closed: Vec::new(), gainful: true, keeps: false }
     }
 

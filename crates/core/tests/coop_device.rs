@@ -131,10 +131,10 @@ fn an_issue_under_way_is_read() {
 
 #[test]
 fn sizes_of_blocks() {
-    for (kind, expected) in [("bast", Some((4, 4096))), ("fast", Some((4, 4096)))] {
+    for kind in common::hybrids() {
         let driver = Driver::new(&device(kind, 4, 20, 3));
         let size = driver.ftl.block_size();
-        assert_eq!(size.map(|size| (size.pages, size.page_bytes)), expected);
+        assert_eq!(size.map(|size| (size.pages, size.page_bytes)), Some((4, 4096)), "{kind}");
     }
     let mut settings = device("page", 4, 20, 3);
     settings.ftl.over_provisioning_ppm = 800_000;

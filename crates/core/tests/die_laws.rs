@@ -63,7 +63,7 @@ proptest! {
     fn one_die_and_plane_are_a_chip(
         settings in device(),
         scheduler in prop::sample::select(common::device_schedulers()),
-        host in prop::sample::select(vec!["noop", "rb", "map+"]),
+        host in prop::sample::select(common::schedulers(false)),
         (depth, transfer, command) in (1u32..12, 0u64..3, 0u64..3),
         background: bool,
         steps in steps(),

@@ -98,7 +98,7 @@ fn writes_begin_on_the_first_chip() {
 /// it has read: no page is read a second time.
 #[test]
 fn stale_translation_units_are_not_read_twice() {
-    for kind in ["dftl", "minipage", "msftl"] {
+    for kind in common::by_amount() {
         let mut settings = page_mapped(24, 1);
         settings.ftl.kind = kind.into();
         settings.ftl.flush_bytes = Some(64 * 4096);

@@ -435,7 +435,7 @@ proptest! {
     #[test]
     fn a_run_goes_on_to_its_end(
         settings in mortal(),
-        scheduler in prop::sample::select(vec!["noop", "row", "rb", "map+"]),
+        scheduler in prop::sample::select(common::schedulers(false)),
         device_scheduler in prop::sample::select(common::device_schedulers()),
         (depth, closed, flush) in (1u32..12, any::<bool>(), any::<bool>()),
         steps in proptest::collection::vec((0u8..10, any::<u32>(), 1u64..3000, 0u64..3_000_000), 100..300),

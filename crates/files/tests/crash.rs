@@ -61,7 +61,7 @@ fn every_benchmark_under_every_policy() {
             settings.device.queue_depth = 4;
             let records = requests_of(bench, &settings);
             assert!(records.iter().any(|record| record.op == Op::Flush), "{}", bench.name());
-            for scheduler in ["noop", "irbw", "padding", "coop"] {
+            for scheduler in [vec!["noop"], common::schedulers(true)].concat() {
                 settings.host.scheduler = scheduler.into();
                 let options = Options {
                     cuts: Cuts::Random { count: common::cuts() / 20, mean: 500 },

@@ -55,7 +55,8 @@ fn all_that_is_old_goes_at_one_look() {
 /// device's writes; padding aside, nothing else is. Under coop pages join block issues.
 #[test]
 fn what_is_counted_is_written() {
-    for scheduler in ["noop", "irbw", "coop"] {
+    let pads = |name: &str| ftlab_core::host::sched::needs(name).merges;
+    for scheduler in common::schedulers(true).into_iter().chain(["noop"]).filter(|name| !pads(name)) {
         let mut settings = phone("fast", scheduler);
         let parameters = Parameters {
             file_size: 4 << 20,

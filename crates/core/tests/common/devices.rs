@@ -3,10 +3,10 @@
 
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
+use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
 use ftlab_core::ftl::wear::StaticLeveling;
-use ftlab_core::ftl::{check, map::tpftl};
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 
@@ -140,13 +140,15 @@ fn geometry() -> impl Strategy<Value = Settings> {
                     settings.device.scheduler = "vios".into();
                 }
             }
-            let least = match kind {
-                "cdftl" => settings.flash.page_bytes.into(),
-                "tpftl" => tpftl::NODE_BYTES + tpftl::ENTRY_BYTES,
-                _ => 0,
-            };
+            let entry = u64::from(settings.ftl.entry_bytes);
+            settings.ftl.mapping_cache_bytes = (cache > 0).then_some(entry);
+            // As large as the FTL needs it, and more.
+            while check(&settings).is_err_and(|fault| fault.key == "ftl.mapping_cache") {
+                settings.ftl.mapping_cache_bytes =
+                    settings.ftl.mapping_cache_bytes.map(|bytes| bytes + entry);
+            }
             settings.ftl.mapping_cache_bytes =
-                (cache > 0).then(|| least + cache * u64::from(settings.ftl.entry_bytes));
+                settings.ftl.mapping_cache_bytes.map(|least| least + (cache - 1) * entry);
             if flushes {
                 by_amount(&mut settings, cache, slots, lru, batch);
             }

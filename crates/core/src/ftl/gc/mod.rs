@@ -35,8 +35,7 @@ use crate::config::{Choice, section};
 use crate::ftl::settings::Settings;
 use crate::util::stream;
 
-/// The random stream of a policy that draws.
-pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
+pub use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The blocks a policy chooses from.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +77,7 @@ pub struct Need {
 /// A policy. It holds the closed blocks of one log; `valid` gives a block's valid slots.
 pub trait Victims: Sized {
     /// The policy of these settings; `rng` is its own stream.
-    fn new(keys: &Own, space: Space, rng: Rng) -> Self;
+    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> Self;
 
     /// A block became full at `now`; `valid` of its slots are valid.
     fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
@@ -103,7 +102,7 @@ pub trait Victims: Sized {
     }
 
     /// The random stream, of a policy that draws.
-    fn random(&mut self) -> Option<&mut Rng> {
+    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
         None
     }
 }
@@ -172,7 +171,7 @@ macro_rules! registry {
             }
 
             /// See [`Victims::random`].
-            pub fn random(&mut self) -> Option<&mut Rng> {
+            pub fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
                 match self { $(Policy::$variant(p) => p.random()),* }
             }
         }
