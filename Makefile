@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-ends audit docs validation site picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends audit docs validation site picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -36,11 +36,12 @@ help:
 	@echo 'make lint     formatting, lints and types, as CI checks them'
 	@echo 'make format   reformat the sources'
 	@echo 'make bench    requests per CPU-second of the engine'
+	@echo 'make lib      the C library, libftlab.so; make install-lib PREFIX=... installs it with its header'
 	@echo 'make pins     compare the results of some 400 configurations with those of tests/pins.txt'
 	@echo 'make crash    lose power 10,000 times with every FTL (CI: a few hundred times)'
 	@echo 'make mutants  change the core in 200 places (N=...), one at a time: do its tests notice?'
 	@echo 'make fuzz     200,000 mutated inputs over every reader (CI: 2,000)'
-	@echo 'make soak     long campaigns: 20,000 configurations; signals and full disks over every command that writes'
+	@echo 'make soak     long campaigns: 20,000 configurations; 100,000 sequences of C calls; signals and full disks over every command that writes'
 	@echo 'make audit    licences and known advisories of all dependencies'
 	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make validation  compare ftlab with plain models and public simulators; writes docs/validation.md'
@@ -87,6 +88,27 @@ format: $(VENV)/.deps
 bench: | require-cargo
 	cargo run --locked --release --package ftlab-bench
 
+# The C library: its name carries the version of its binary interface, its file that of ftlab as well.
+PREFIX ?= /usr/local
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+ABI := $(shell sed -n 's/^const ABI: u32 = \(.*\);/\1/p' crates/capi/build.rs)
+
+lib: | require-cargo
+	cargo build --locked --release --package ftlab-capi
+
+install-lib: lib
+	install -d '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/include'
+	install -m 755 target/release/libftlab.so '$(DESTDIR)$(PREFIX)/lib/libftlab.so.$(ABI).$(VERSION)'
+	ln -sf libftlab.so.$(ABI).$(VERSION) '$(DESTDIR)$(PREFIX)/lib/libftlab.so.$(ABI)'
+	ln -sf libftlab.so.$(ABI) '$(DESTDIR)$(PREFIX)/lib/libftlab.so'
+	install -m 644 crates/capi/include/ftlab.h '$(DESTDIR)$(PREFIX)/include/ftlab.h'
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/capi/ftlab.pc.in \
+	  > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/ftlab.pc'
+
+# A test compares it with the source.
+header: | require-cargo
+	FTLAB_HEADER=write cargo test --locked --package ftlab-capi --test header
+
 # A change of structure changes none of them; `scripts/pin.py --write` pins what is meant to change.
 pins: $(VENV)/.built
 	$(BIN)/python scripts/pin.py --check tests/pins.txt
@@ -111,11 +133,15 @@ fuzz-rust: | require-cargo
 fuzz-python: $(VENV)/.built
 	FTLAB_CAMPAIGN=50000 $(BIN)/python -m pytest -q -s tests/python/test_mutated.py
 
-soak: soak-everything soak-ends
+soak: soak-everything soak-calls soak-ends
 
 soak-everything: | require-cargo
 	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture
 	FTLAB_CAMPAIGN=50000 cargo test --locked --package ftlab-core --test forged_states -- --nocapture
+
+# 100,000 sequences of calls of the C library.
+soak-calls: | require-cargo
+	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-capi --test hostile -- --nocapture
 
 soak-ends: $(VENV)/.built
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_ends.py -k half_written

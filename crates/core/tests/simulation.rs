@@ -24,6 +24,7 @@ const PAGE: u64 = 512;
 struct Both {
     rows: Vec<Completion>,
     answers: Vec<Completion>,
+    room: Option<u64>,
 }
 
 impl Observer for Both {
@@ -33,6 +34,10 @@ impl Observer for Both {
 
     fn answer(&mut self, completion: &Completion) {
         self.answers.push(*completion);
+    }
+
+    fn room(&self) -> u64 {
+        self.room.unwrap_or(u64::MAX)
     }
 }
 
@@ -55,6 +60,8 @@ enum Steps {
     Even(u64),
     /// Records are submitted when time is about to reach them, in steps of so many ns.
     Late(u64),
+    /// Everything is submitted; the driver has room for so many answers at a time.
+    Room(u64),
 }
 
 fn drive(settings: &Settings, records: &[Record], steps: Steps) -> (String, Both) {
@@ -92,6 +99,20 @@ fn drive(settings: &Settings, records: &[Record], steps: Steps) -> (String, Both
                 simulation.advance(until_ns, &mut both).unwrap();
                 assert_eq!(simulation.now_ns(), until_ns);
             }
+        }
+        Steps::Room(room) => {
+            records.iter().for_each(|record| submit(&mut simulation, record));
+            both.room = Some(room);
+            while both.answers.len() < records.len() {
+                let before = both.answers.len();
+                simulation.run_until_idle(&mut both).unwrap();
+                let heard = &both.answers[before..];
+                assert!(heard.len() as u64 >= room || both.answers.len() == records.len());
+                let later =
+                    heard.iter().skip(room as usize - 1).any(|done| done.complete_ns != simulation.now_ns());
+                assert!(!later || both.answers.len() == records.len(), "it stops where the room is used up");
+            }
+            both.room = None;
         }
     }
     simulation.run_until_idle(&mut both).unwrap();
@@ -161,7 +182,7 @@ fn same_for_every_partition(settings: &Settings, records: &[Record], step: u64) 
     let mut log = Log::default();
     let report =
         run_prepared(settings, prepared(settings), &mut Vec::from(records).into_iter(), &mut log).unwrap();
-    let mut partitions = vec![Steps::AtOnce, Steps::UpToEach, Steps::Even(step)];
+    let mut partitions = vec![Steps::AtOnce, Steps::UpToEach, Steps::Even(step), Steps::Room(step % 5 + 1)];
     if !settings.ftl.background_flush && settings.ftl.gc_background.is_none() {
         // Work of the device's own goes on while nobody knows of another request.
         partitions.push(Steps::Late(step));
@@ -230,6 +251,7 @@ fn what_is_wrong_changes_nothing() {
     let settings = settings();
     let mut simulation = Simulation::new(&settings, prepared(&settings));
     simulation.advance(1_000, &mut ()).unwrap();
+    assert!(matches!(simulation.advance(u64::MAX, &mut ()), Err(RunError::Late(u64::MAX))));
     let user_bytes = settings.user_bytes();
     let read = |time_ns, offset, size| Record { time_ns, op: Op::Read, offset, size, line: 0, flags: 0 };
     let before = json(&simulation.report());

@@ -1,6 +1,6 @@
 //! Configurations, presets and what there is to configure.
 
-use ftlab_config::{Base, ConfigError, Override, Resolved};
+use ftlab_config::{Base, Override, Resolved};
 use pyo3::prelude::*;
 
 use crate::errors::{Fault, guard};
@@ -53,12 +53,8 @@ type Given = (String, String, String);
 fn resolve_base(base: Base<'_>, overrides: Vec<Given>) -> Result<Config, Fault> {
     let overrides: Vec<Override> =
         overrides.into_iter().map(|(origin, key, value)| Override { origin, key, value }).collect();
-    let resolved = ftlab_config::resolve(base, &overrides).map_err(user)?;
+    let resolved = ftlab_config::resolve(base, &overrides)?;
     Ok(Config { resolved })
-}
-
-fn user(error: ConfigError) -> Fault {
-    Fault::User(error.to_string())
 }
 
 /// Resolves a preset or a file, as the command line names it, with overrides.
@@ -66,7 +62,7 @@ fn user(error: ConfigError) -> Fault {
 #[pyo3(signature = (config, overrides=Vec::new()))]
 pub fn resolve(config: &str, overrides: Vec<Given>) -> PyResult<Config> {
     Ok(guard(|| {
-        let input = ftlab_config::open(config).map_err(user)?;
+        let input = ftlab_config::open(config)?;
         resolve_base(input.base(), overrides)
     })?)
 }
@@ -81,7 +77,7 @@ pub fn resolve_text(name: &str, text: &str, overrides: Vec<Given>) -> PyResult<C
 /// A TOML file as JSON, tables in the order of the text; `what` says in messages what it should be.
 #[pyfunction]
 pub fn read_toml(path: &str, what: &str) -> PyResult<String> {
-    Ok(guard(|| Ok(ftlab_config::read_toml(path, what).map_err(user)?.to_string()))?)
+    Ok(guard(|| Ok(ftlab_config::read_toml(path, what)?.to_string()))?)
 }
 
 /// The presets: name, one-line description, TOML text.

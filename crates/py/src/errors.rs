@@ -1,9 +1,7 @@
 //! Whose fault: the user's ([`UserError`]) or ftlab's ([`InternalError`]).
 
-use std::any::Any;
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
+use ftlab_config::ConfigError;
+use ftlab_core::host::SubmitError;
 use ftlab_core::sim::RunError;
 use ftlab_core::workload::SourceError;
 use pyo3::create_exception;
@@ -62,60 +60,33 @@ impl From<PyErr> for Fault {
     }
 }
 
-impl From<SourceError> for Fault {
-    fn from(error: SourceError) -> Fault {
-        match error {
-            SourceError::Input(text) => Fault::User(text),
-            SourceError::Interrupted => Fault::Interrupted,
+impl From<ftlab_embed::Fault> for Fault {
+    fn from(fault: ftlab_embed::Fault) -> Fault {
+        match fault {
+            ftlab_embed::Fault::User(text) => Fault::User(text),
+            ftlab_embed::Fault::Internal(text) => Fault::Internal(text),
+            ftlab_embed::Fault::Interrupted => Fault::Interrupted,
         }
     }
 }
 
-impl From<RunError> for Fault {
-    fn from(error: RunError) -> Fault {
-        match error {
-            RunError::Source(source) => source.into(),
-            check @ RunError::Check(_) => Fault::Internal(check.to_string()),
-            of_the_driver => Fault::User(of_the_driver.to_string()),
+/// Errors of the crates below that [`ftlab_embed::Fault`] judges.
+macro_rules! judged_below {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Fault {
+            fn from(error: $error) -> Fault {
+                ftlab_embed::Fault::from(error).into()
+            }
         }
-    }
+    )*};
 }
 
-thread_local! {
-    /// What the last panic of this thread said, with its place.
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Keeps the text of a panic for the exception instead of printing it; with `FTLAB_DEBUG=1` it
-/// is printed too (and `RUST_BACKTRACE=1` adds the backtrace).
-pub fn install_panic_hook() {
-    let default = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
-        let text = format!("panic{place}: {}", payload_text(info.payload()));
-        PANIC.with_borrow_mut(|last| *last = Some(text));
-        if std::env::var_os("FTLAB_DEBUG").is_some_and(|value| value != "0") {
-            default(info);
-        }
-    }));
-}
-
-fn payload_text(payload: &(dyn Any + Send)) -> &str {
-    payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no message)")
-}
+judged_below!(ConfigError, SourceError, RunError, SubmitError);
 
 /// Runs `work`; a panic inside becomes a fault of ftlab.
 ///
 /// # Errors
 /// What `work` returns, or [`Fault::Internal`] with the panic's text.
 pub fn guard<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    // Whatever `work` mutates is dropped or never used again after a panic.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        let text = PANIC.with_borrow_mut(Option::take);
-        Err(Fault::Internal(text.unwrap_or_else(|| format!("panic: {}", payload_text(&*payload)))))
-    })
+    ftlab_embed::guard(work)
 }

@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
         use pyo3::prelude::PyModuleMethods;
-        crate::errors::install_panic_hook();
+        ftlab_embed::install_panic_hook();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

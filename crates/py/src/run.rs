@@ -12,13 +12,12 @@ use ftlab_trace::atomic::OutputError;
 use ftlab_trace::timeline::{self, Timeline, Window};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows, Watch};
 use crate::source::{self, Opened, Raised};
-use crate::state::{self, Device};
+use crate::state::Device;
 
 /// What a run measured.
 #[pyclass(frozen, module = "ftlab._core")]
@@ -105,12 +104,12 @@ pub fn run(
         let mut watch = Watch { rows, csv, timeline, pulse };
         let prepared = match (&device, &load_state) {
             (Some(device), _) => device.get().at_time_0(resolved)?,
-            (None, Some(path)) => state::load(resolved, path, check)?,
+            (None, Some(path)) => ftlab_embed::load(resolved, path, check)?,
             (None, None) => Prepared::new(settings, &mut watch, check)
                 .map_err(|error| explain(error, &mut watch, &raised))?,
         };
         if let Some(path) = &save_state {
-            state::save(resolved, &prepared, path)?;
+            ftlab_embed::save(resolved, &prepared, path)?;
         }
         let outcome = match (clients, &mut source) {
             (Some(clients), _) => ftlab_files::run(settings, prepared, clients, &mut watch),
@@ -130,10 +129,8 @@ fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) 
     if let Some(rows) = &mut watch.rows {
         rows.sort();
     }
-    let report = serde_json::to_value(report).expect("a report holds numbers and texts only");
-    let json = assemble(resolved.to_json(), report);
     Ok(RunResult {
-        json,
+        json: ftlab_embed::result(resolved, &report).to_string(),
         wall_s: start.elapsed().as_secs_f64(),
         timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
         rows: Mutex::new(watch.rows),
@@ -154,7 +151,7 @@ pub fn prepare(
         let pulse = Pulse::new(None).with_preconditioning(preconditioning);
         let mut watch = Watch { rows: None, csv: None, timeline: None, pulse };
         let prepared = match &load_state {
-            Some(path) => state::load(resolved, path, false)?,
+            Some(path) => ftlab_embed::load(resolved, path, false)?,
             None => Prepared::new(&resolved.settings, &mut watch, false)
                 .map_err(|error| explain(error, &mut watch, &Raised::default()))?,
         };
@@ -195,16 +192,4 @@ fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
         return no_timeline(error);
     }
     watch.csv.take().and_then(|csv| csv.finish().err()).map_or(fault, no_csv)
-}
-
-/// The result in its fixed order: schema, config, trace, then the rest of the report.
-pub fn assemble(config: Value, report: Value) -> String {
-    let Value::Object(mut report) = report else { panic!("a report is an object") };
-    let trace = report.shift_remove("trace").expect("a report holds its trace");
-    let mut result = Map::new();
-    result.insert("schema".into(), "ftlab.result.v1".into());
-    result.insert("config".into(), config);
-    result.insert("trace".into(), trace);
-    result.extend(report);
-    Value::Object(result).to_string()
 }

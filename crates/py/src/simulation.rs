@@ -6,8 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ftlab_core::Simulation as Object;
-use ftlab_core::host::SubmitError;
-use ftlab_core::sim::{Completion as Row, Observer, Prepared, RunError};
+use ftlab_core::sim::{Completion as Row, Observer, RunError};
 use ftlab_core::workload::{Op, Record};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
@@ -16,8 +15,7 @@ use pyo3::types::PyDict;
 use crate::config::Config;
 use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows};
-use crate::run::{RunResult, assemble};
-use crate::state;
+use crate::run::RunResult;
 
 /// A request that completed: the fields of the per-request file, `None` where that is empty, and `failed`.
 #[pyclass(frozen, get_all, module = "ftlab._core")]
@@ -182,10 +180,6 @@ impl Simulation {
     }
 }
 
-fn refused(error: &SubmitError) -> Fault {
-    Fault::User(error.to_string())
-}
-
 fn op_of(op: &str) -> Result<Op, Fault> {
     [Op::Read, Op::Write, Op::Trim, Op::Flush]
         .into_iter()
@@ -211,19 +205,10 @@ impl Simulation {
         collect: bool,
     ) -> PyResult<Simulation> {
         let resolved = &config.get().resolved;
-        let settings = &resolved.settings;
-        let cuts = settings.ftl.power_safe;
         let work = || {
             let rows = collect.then(Rows::default);
             let mut heard = Heard { answers: Vec::new(), rows, pulse: Pulse::new(None) };
-            let prepared = match &load_state {
-                Some(path) => state::load(resolved, path, check || cuts)?,
-                None => Prepared::new(settings, &mut heard, check || cuts)?,
-            };
-            let mut object = Object::new(settings, prepared);
-            if cuts {
-                object.allow_cuts()?;
-            }
+            let object = ftlab_embed::simulation(resolved, load_state.as_deref(), check, &mut heard)?;
             Ok(Box::new(Driven { object, heard, wall: Duration::ZERO, broken: None }))
         };
         let driven = py.detach(|| guard(work))?;
@@ -246,7 +231,7 @@ impl Simulation {
         let time_ns = at_ns.unwrap_or(driven.object.now_ns());
         let flags = if fua { Record::FUA } else { 0 };
         let record = Record { time_ns, op: op_of(op)?, offset, size, line: 0, flags };
-        Ok(driven.object.submit(record).map_err(|error| refused(&error))?)
+        Ok(driven.object.submit(record).map_err(Fault::from)?)
     }
 
     /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if they are there, at_ns and
@@ -342,9 +327,7 @@ impl Simulation {
         let driven = self.open()?;
         let config = self.config.get();
         let work = move || {
-            let report =
-                serde_json::to_value(driven.object.report()).expect("a report holds numbers and texts only");
-            let json = assemble(config.resolved.to_json(), report);
+            let json = ftlab_embed::result(&config.resolved, &driven.object.report()).to_string();
             let mut rows = driven.heard.rows.clone();
             if let Some(rows) = &mut rows {
                 rows.sort();

@@ -1,12 +1,8 @@
-//! States of a device at time 0: in memory, and in files.
-
-use std::fs::File;
-use std::path::Path;
+//! A device at time 0, in memory.
 
 use ftlab_config::Resolved;
 use ftlab_core::config::Values;
-use ftlab_core::sim::{Prepared, StateError};
-use ftlab_trace::atomic::{OutputError, OutputFile, reason};
+use ftlab_core::sim::Prepared;
 use pyo3::prelude::*;
 
 use crate::errors::Fault;
@@ -47,34 +43,4 @@ fn beside_workload(resolved: &Resolved) -> Values {
 #[pyfunction]
 pub fn discard_unfinished() {
     ftlab_trace::atomic::discard_unfinished();
-}
-
-/// Writes a prepared device to `path`.
-///
-/// # Errors
-/// [`Fault::User`] if the file cannot be written.
-pub fn save(resolved: &Resolved, prepared: &Prepared, path: &Path) -> Result<(), Fault> {
-    let write = || {
-        let mut file = OutputFile::create(path)?;
-        let saved = prepared.save(&resolved.state_identity(), &mut file);
-        saved.map_err(|error| OutputError::new(path, error))?;
-        file.finish()
-    };
-    write().map_err(|error: OutputError| Fault::User(error.to_string()))
-}
-
-/// Reads the device of `path`.
-///
-/// # Errors
-/// [`Fault::User`] if the file is no state of this device.
-pub fn load(resolved: &Resolved, path: &Path, check: bool) -> Result<Prepared, Fault> {
-    let fail = |error: StateError| match error {
-        StateError::Check(error) => error.into(),
-        StateError::Read(error) => {
-            Fault::User(format!("{}: cannot read: {}", path.display(), reason(&error)))
-        }
-        error => Fault::User(format!("{}: {error}", path.display())),
-    };
-    let mut file = File::open(path).map_err(|error| fail(StateError::Read(error)))?;
-    Prepared::load(&resolved.settings, &resolved.state_identity(), &mut file, check).map_err(fail)
 }

@@ -161,12 +161,13 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    fn tell_completion(&self, id: u32, observer: &mut dyn Observer) {
+    fn tell_completion(&mut self, id: u32, observer: &mut dyn Observer) {
         let completion = self.completion(id);
         observer.complete(&completion);
         let Feed::Submitted(submitted) = &self.feed else { return };
         let mut misses = completion.mapping_misses;
         submitted.each_behind(&self.host.pool[id], |of| {
+            self.answered += 1;
             let mapping_misses = std::mem::take(&mut misses);
             let (id, arrival_ns, offset, size) = (of.number, of.arrival_ns, of.offset, of.size);
             observer.answer(&Completion { id, arrival_ns, offset, size, mapping_misses, ..completion });

@@ -19,7 +19,7 @@ use crate::clock::NEVER;
 use crate::device::Device;
 use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare};
-use crate::host::{Arrivals, Host, Replayed, SubmitError, Submitted};
+use crate::host::{Arrivals, Host, LATEST_NS, Replayed, SubmitError, Submitted};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::settings::Settings;
 use crate::workload::{Record, Source, SourceError};
@@ -77,6 +77,8 @@ pub struct Simulation<'a> {
     done: Vec<u32>,
     recorder: Recorder,
     completed: u64,
+    /// Submissions answered so far.
+    answered: u64,
     /// Instants and completions so far.
     events: u64,
     precondition: Preconditioning,
@@ -168,6 +170,7 @@ impl<'a> Simulation<'a> {
             done: Vec::with_capacity(256),
             recorder: Recorder::new(lpns),
             completed: 0,
+            answered: 0,
             events: 0,
             precondition,
             background: settings.ftl.background_flush || settings.ftl.gc_background.is_some(),
@@ -220,34 +223,39 @@ impl<'a> Simulation<'a> {
     }
 
     /// Lets everything up to and including `until_ns` happen; time stands at `until_ns` afterwards, even if
-    /// nothing did.
+    /// nothing did, or else where [`Observer::room`] was used up.
     ///
     /// # Errors
-    /// [`RunError::Past`] if that is in the past; else as [`run`].
+    /// [`RunError::Past`] if that is in the past, [`RunError::Late`] if it is more than a century after the start;
+    /// else as [`run`].
     pub fn advance(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<(), RunError> {
         if until_ns < self.now_ns {
             return Err(RunError::Past { until_ns, now_ns: self.now_ns });
         }
+        if until_ns > LATEST_NS.max(self.now_ns) {
+            return Err(RunError::Late(until_ns));
+        }
         self.has_power()?;
         self.keep_open(true);
-        self.drive(until_ns, observer)?;
-        self.now_ns = until_ns;
+        if self.drive(until_ns, observer)? {
+            self.now_ns = until_ns;
+        }
         Ok(())
     }
 
     /// Lets everything happen up to the completion of the last request, the host's own padding included, and
-    /// stops there. Work of the device that no request waits for does not begin at that instant.
+    /// stops there, or else where [`Observer::room`] was used up. Work of the device that no request waits for does
+    /// not begin at that instant.
     ///
     /// # Errors
     /// As [`run`].
     pub fn run_until_idle(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.has_power()?;
         self.keep_open(false);
-        self.drive(NEVER, observer)?;
-        match &self.check {
-            Some(_) => self.verify_whole(),
-            None => Ok(()),
+        if self.drive(NEVER, observer)? && self.check.is_some() {
+            self.verify_whole()?;
         }
+        Ok(())
     }
 
     /// Runs a workload to its end.
@@ -292,10 +300,17 @@ impl<'a> Simulation<'a> {
         self.device.next_ns().min(arrival_ns.unwrap_or(NEVER)).min(self.feed.timer_ns())
     }
 
-    /// Lets instants pass up to `until_ns`, or until every request has completed.
-    fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<(), RunError> {
+    /// Lets instants pass up to `until_ns`, or until every request has completed; false if the observer's room was
+    /// used up before.
+    fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.reports_completions = observer.wants_completions();
+        let most = self.answered.saturating_add(observer.room());
+        let mut whole = true;
         loop {
+            if self.answered >= most {
+                whole = false;
+                break;
+            }
             let mut next_ns = self.due_ns();
             if self.background {
                 let over = self.is_over();
@@ -322,7 +337,7 @@ impl<'a> Simulation<'a> {
         if self.reported_ns.is_some() {
             self.tell_activity(observer);
         }
-        Ok(())
+        Ok(whole)
     }
 
     /// Whether no request is left, nor will come.

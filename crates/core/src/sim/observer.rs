@@ -49,6 +49,12 @@ pub trait Observer {
         true
     }
 
+    /// How many answers it has room for: the simulation stops after the instant that uses it up, and time stands
+    /// there. An instant may bring more than that. Asked whenever time is to move on.
+    fn room(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Called every some thousand pages before time 0 with what was done so far; `false` stops it.
     fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
         true
@@ -99,6 +105,9 @@ pub enum RunError {
         /// Time of the simulation, ns.
         now_ns: u64,
     },
+    /// Time does not go there.
+    #[error("{0} ns is more than a century after the start")]
+    Late(u64),
     /// Power is off, or the FTL cannot lose it.
     #[error("{0}")]
     Power(String),

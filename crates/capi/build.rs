@@ -1,0 +1,11 @@
+//! Names the library by the version of its binary interface.
+
+/// Raised when `ftlab.h` changes so that programs have to be compiled anew.
+const ABI: u32 = 0;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libftlab.so.{ABI}");
+    }
+}

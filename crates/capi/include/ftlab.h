@@ -1,0 +1,375 @@
+/*
+ * ftlab inside your program: one simulated flash device, and you own the time.
+ *
+ * Times are nanoseconds of simulated time, offsets and sizes bytes, strings UTF-8 that end in NUL. Every function
+ * returns a code: FTLAB_OK, FTLAB_MORE, or an error, which is negative; ftlab_last_error says more about it. The
+ * three that return text cannot fail. After an error nothing has changed unless the function says so. FTLAB_INVALID
+ * (a NULL, say, where it is not allowed), FTLAB_BUSY and FTLAB_INTERNAL can come from every call with an object.
+ *
+ * Objects share nothing: each may be used by another thread. Two calls at once with one object: the second gets
+ * FTLAB_BUSY and changes nothing. An object is memory alone: no thread, no open file. After fork() parent and child
+ * have one each and may both go on; if another thread was within a call at that moment, the child's object stays
+ * busy. Using an object after ftlab_close is undefined.
+ *
+ * Generated from crates/capi/src/lib.rs by `make header`.
+ */
+
+#ifndef FTLAB_H
+#define FTLAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Arrival of a request that arrives now.
+ */
+#define FTLAB_NOW 18446744073709551615ull
+
+/**
+ * No time: nothing can happen.
+ */
+#define FTLAB_NEVER 18446744073709551615ull
+
+/**
+ * Flag of ftlab_options: verify every invariant after every request (slow).
+ */
+#define FTLAB_CHECK 1
+
+/**
+ * What a call comes to.
+ */
+typedef enum ftlab_code {
+  /**
+   * Done.
+   */
+  FTLAB_OK = 0,
+  /**
+   * Done up to the last completion that the buffer had room for; call again for the rest.
+   */
+  FTLAB_MORE = 1,
+  /**
+   * Another thread is within a call with this object.
+   */
+  FTLAB_BUSY = -1,
+  /**
+   * An argument is wrong: NULL, no UTF-8, or a value that it cannot have.
+   */
+  FTLAB_INVALID = -2,
+  /**
+   * The configuration or the saved state is at fault.
+   */
+  FTLAB_CONFIG = -3,
+  /**
+   * No bytes, or bytes that the device does not have.
+   */
+  FTLAB_RANGE = -4,
+  /**
+   * A time in the past, before the last request submitted, or more than a century after the start.
+   */
+  FTLAB_TIME = -5,
+  /**
+   * The power is off; or it is on, or cannot be lost, where the call needs the opposite.
+   */
+  FTLAB_POWER = -6,
+  /**
+   * A fault of ftlab. The object can only be closed.
+   */
+  FTLAB_INTERNAL = -7,
+} ftlab_code;
+
+/**
+ * One simulated device.
+ */
+typedef struct ftlab_sim ftlab_sim;
+
+/**
+ * How a device is made. Zeros are the defaults; it is read within the call alone.
+ */
+typedef struct ftlab_options {
+  /**
+   * Settings that replace the configuration's, each "key=value", "host.scheduler=noop" say; may be NULL if there
+   * are none.
+   */
+  const char *const *set;
+  /**
+   * Number of them.
+   */
+  size_t set_count;
+  /**
+   * File that the state at time 0 comes from, instead of preconditioning (`ftlab run --save-state`); or NULL.
+   */
+  const char *load_state;
+  /**
+   * FTLAB_CHECK, or 0.
+   */
+  uint32_t flags;
+} ftlab_options;
+
+/**
+ * A request.
+ */
+typedef struct ftlab_request {
+  /**
+   * Arrival, ns, or FTLAB_NOW: not before now, nor before that of the last one submitted. A request that arrives
+   * now does so after the decisions already taken.
+   */
+  uint64_t at_ns;
+  /**
+   * First byte.
+   */
+  uint64_t offset;
+  /**
+   * Bytes.
+   */
+  uint64_t size;
+  /**
+   * A number of the caller's own; the simulation does not look at it.
+   */
+  uint32_t stream;
+  /**
+   * 'R' read, 'W' write, 'T' trim or 'F' flush, of which offset and size do not matter.
+   */
+  char op;
+  /**
+   * Not 0: a write that completes when it would survive a power cut.
+   */
+  uint8_t fua;
+} ftlab_request;
+
+/**
+ * A request that completed: the row of the per-request file. Where host.merge_limit merges requests, every one
+ * submitted has its own.
+ */
+typedef struct ftlab_completion {
+  /**
+   * Number of the submission, from 1.
+   */
+  uint64_t id;
+  /**
+   * Arrival at the host, ns.
+   */
+  uint64_t arrival_ns;
+  /**
+   * Handed to the device, ns.
+   */
+  uint64_t dispatch_ns;
+  /**
+   * Completed, ns; of a failed request, refused.
+   */
+  uint64_t complete_ns;
+  /**
+   * First byte.
+   */
+  uint64_t offset;
+  /**
+   * Bytes.
+   */
+  uint64_t size;
+  /**
+   * Batch, from 1; 0: none.
+   */
+  uint64_t batch;
+  /**
+   * Channel batch within its chip batch, from 1; 0: none.
+   */
+  uint64_t channel_batch;
+  /**
+   * Mapping-cache misses of its pages; of merged requests all stand at the first.
+   */
+  uint32_t mapping_misses;
+  /**
+   * 'R', 'W', 'T' or 'F'.
+   */
+  char op;
+  /**
+   * Dispatched ahead of others by choice.
+   */
+  bool prioritized;
+  /**
+   * Dispatched by deadline.
+   */
+  bool expired;
+  /**
+   * The device was read-only and refused it, or part of it.
+   */
+  bool failed;
+} ftlab_completion;
+
+/**
+ * What a power cut did.
+ */
+typedef struct ftlab_cut_report {
+  /**
+   * Programs and erases finished since the last cut.
+   */
+  uint64_t operations;
+  /**
+   * Programs torn.
+   */
+  uint64_t torn_programs;
+  /**
+   * Erases torn.
+   */
+  uint64_t torn_erases;
+} ftlab_cut_report;
+
+/**
+ * What a recovery took.
+ */
+typedef struct ftlab_recovery {
+  /**
+   * Pages whose spare areas were read.
+   */
+  uint64_t scan_reads;
+  /**
+   * Translation pages and trims read.
+   */
+  uint64_t map_reads;
+  /**
+   * Other pages read, while mappings were written back.
+   */
+  uint64_t gc_reads;
+  /**
+   * Pages programmed.
+   */
+  uint64_t programs;
+  /**
+   * Blocks erased.
+   */
+  uint64_t erases;
+  /**
+   * Simulated time, ns, by which time has moved on.
+   */
+  uint64_t elapsed_ns;
+} ftlab_recovery;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes a device at time 0, preconditioned or loaded, without a workload. `config` is a preset's name or a TOML
+ * file, as on the command line; `options` may be NULL. `*sim` is the new object, which the caller owns and gives
+ * to ftlab_close; NULL after an error, about which ftlab_last_error(NULL) says more in the same thread.
+ *
+ * FTLAB_CONFIG: the configuration, a setting or the state is at fault.
+ */
+int ftlab_open(const char *config,
+               const struct ftlab_options *options,
+               struct ftlab_sim **sim);
+
+/**
+ * Frees an object and all it owns. NULL is allowed and does nothing.
+ *
+ * FTLAB_BUSY: it is not closed.
+ */
+int ftlab_close(struct ftlab_sim *sim);
+
+/**
+ * Submits a request. `*id` is its number, from 1 in the order of submission; `id` may be NULL.
+ *
+ * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER.
+ */
+int ftlab_submit(struct ftlab_sim *sim, const struct ftlab_request *request, uint64_t *id);
+
+/**
+ * Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is how many
+ * were taken: all, or after an error those before the wrong one. Both may be NULL.
+ *
+ * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
+ */
+int ftlab_submit_many(struct ftlab_sim *sim,
+                      const struct ftlab_request *requests,
+                      size_t count,
+                      uint64_t *first_id,
+                      size_t *submitted);
+
+/**
+ * When something can happen without another submission, ns: `*at_ns`, or FTLAB_NEVER if nothing can.
+ */
+int ftlab_next_event_ns(struct ftlab_sim *sim, uint64_t *at_ns);
+
+/**
+ * Simulated time, ns: `*now_ns`.
+ */
+int ftlab_now_ns(struct ftlab_sim *sim, uint64_t *now_ns);
+
+/**
+ * Lets everything up to and including `until_ns` happen. Time stands at `until_ns` afterwards, even if nothing did.
+ * What completed goes into `completions`, which the caller owns and which has room for `capacity` of them; `*count`
+ * is how many there are.
+ *
+ * FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that it had
+ * no room for are kept, and come first when it is called again, with the same `until_ns` or another. There may turn
+ * out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the first
+ * completion and keeps it.
+ *
+ * FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: it is off.
+ */
+int ftlab_advance(struct ftlab_sim *sim,
+                  uint64_t until_ns,
+                  struct ftlab_completion *completions,
+                  size_t capacity,
+                  size_t *count);
+
+/**
+ * Lets everything happen up to the completion of the last request submitted, and stops there: work of the device's
+ * own that no request waits for does not begin at that instant. Completions and FTLAB_MORE as in ftlab_advance.
+ *
+ * FTLAB_POWER: it is off.
+ */
+int ftlab_drain(struct ftlab_sim *sim,
+                struct ftlab_completion *completions,
+                size_t capacity,
+                size_t *count);
+
+/**
+ * The result of everything up to now, as `ftlab run --json` writes it: `*json`, which the object owns until the
+ * next call of this function with it, or of ftlab_close. Changes nothing that follows. In its engine block wall_s
+ * is the time since ftlab_open.
+ */
+int ftlab_result_json(struct ftlab_sim *sim,
+                      const char **json);
+
+/**
+ * Loses power now: operations under way are torn as `seed` has it, memory is gone, requests that have not completed
+ * never will. The configuration needs ftl.power_safe. `report` is filled, or NULL.
+ *
+ * FTLAB_POWER: the device was not made for it, or the power is off.
+ */
+int ftlab_cut(struct ftlab_sim *sim,
+              uint64_t seed,
+              struct ftlab_cut_report *report);
+
+/**
+ * Brings the device up again from its flash alone. Time has moved on by what that took; what the result reports
+ * begins anew. `recovery` is filled, or NULL.
+ *
+ * FTLAB_POWER: the power is on.
+ */
+int ftlab_recover(struct ftlab_sim *sim,
+                  struct ftlab_recovery *recovery);
+
+/**
+ * What a code means, in a few words; also of a number that is none. The text is the library's and stays.
+ */
+const char *ftlab_strerror(int code);
+
+/**
+ * What the last call with this object that failed had to say; with NULL, the last ftlab_open of this thread that
+ * did. Empty if none has. The object owns the text until the next call with it fails, or ftlab_close; of NULL, the
+ * thread until its next ftlab_open. FTLAB_BUSY and a `sim` of NULL leave no text.
+ */
+const char *ftlab_last_error(const struct ftlab_sim *sim);
+
+/**
+ * The library's version, "1.2.3". The text is the library's and stays.
+ */
+const char *ftlab_version(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* FTLAB_H */

@@ -1,0 +1,388 @@
+//! The C library `libftlab.so`: what `ftlab.h` declares. `crates/capi/include/ftlab.h` is made from this file, whose
+//! comments are its documentation.
+// The names are C's; what a caller promises stands in the preamble of the header (cbindgen.toml), once for all.
+#![allow(non_camel_case_types, clippy::missing_safety_doc)]
+
+mod failure;
+mod handle;
+mod object;
+
+use std::ffi::{CStr, c_char, c_int};
+use std::mem::MaybeUninit;
+use std::slice;
+
+use failure::Failure;
+use handle::call;
+pub use handle::ftlab_sim;
+
+/// What a call comes to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ftlab_code {
+    /// Done.
+    FTLAB_OK = 0,
+    /// Done up to the last completion that the buffer had room for; call again for the rest.
+    FTLAB_MORE = 1,
+    /// Another thread is within a call with this object.
+    FTLAB_BUSY = -1,
+    /// An argument is wrong: NULL, no UTF-8, or a value that it cannot have.
+    FTLAB_INVALID = -2,
+    /// The configuration or the saved state is at fault.
+    FTLAB_CONFIG = -3,
+    /// No bytes, or bytes that the device does not have.
+    FTLAB_RANGE = -4,
+    /// A time in the past, before the last request submitted, or more than a century after the start.
+    FTLAB_TIME = -5,
+    /// The power is off; or it is on, or cannot be lost, where the call needs the opposite.
+    FTLAB_POWER = -6,
+    /// A fault of ftlab. The object can only be closed.
+    FTLAB_INTERNAL = -7,
+}
+
+/// Arrival of a request that arrives now.
+pub const FTLAB_NOW: u64 = 0xffff_ffff_ffff_ffff;
+
+/// No time: nothing can happen.
+pub const FTLAB_NEVER: u64 = 0xffff_ffff_ffff_ffff;
+
+/// Flag of ftlab_options: verify every invariant after every request (slow).
+pub const FTLAB_CHECK: u32 = 1;
+
+/// How a device is made. Zeros are the defaults; it is read within the call alone.
+#[repr(C)]
+pub struct ftlab_options {
+    /// Settings that replace the configuration's, each "key=value", "host.scheduler=noop" say; may be NULL if there
+    /// are none.
+    pub set: *const *const c_char,
+    /// Number of them.
+    pub set_count: usize,
+    /// File that the state at time 0 comes from, instead of preconditioning (`ftlab run --save-state`); or NULL.
+    pub load_state: *const c_char,
+    /// FTLAB_CHECK, or 0.
+    pub flags: u32,
+}
+
+/// A request.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ftlab_request {
+    /// Arrival, ns, or FTLAB_NOW: not before now, nor before that of the last one submitted. A request that arrives
+    /// now does so after the decisions already taken.
+    pub at_ns: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// A number of the caller's own; the simulation does not look at it.
+    pub stream: u32,
+    /// 'R' read, 'W' write, 'T' trim or 'F' flush, of which offset and size do not matter.
+    pub op: c_char,
+    /// Not 0: a write that completes when it would survive a power cut.
+    pub fua: u8,
+}
+
+/// A request that completed: the row of the per-request file. Where host.merge_limit merges requests, every one
+/// submitted has its own.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ftlab_completion {
+    /// Number of the submission, from 1.
+    pub id: u64,
+    /// Arrival at the host, ns.
+    pub arrival_ns: u64,
+    /// Handed to the device, ns.
+    pub dispatch_ns: u64,
+    /// Completed, ns; of a failed request, refused.
+    pub complete_ns: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Batch, from 1; 0: none.
+    pub batch: u64,
+    /// Channel batch within its chip batch, from 1; 0: none.
+    pub channel_batch: u64,
+    /// Mapping-cache misses of its pages; of merged requests all stand at the first.
+    pub mapping_misses: u32,
+    /// 'R', 'W', 'T' or 'F'.
+    pub op: c_char,
+    /// Dispatched ahead of others by choice.
+    pub prioritized: bool,
+    /// Dispatched by deadline.
+    pub expired: bool,
+    /// The device was read-only and refused it, or part of it.
+    pub failed: bool,
+}
+
+/// What a power cut did.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ftlab_cut_report {
+    /// Programs and erases finished since the last cut.
+    pub operations: u64,
+    /// Programs torn.
+    pub torn_programs: u64,
+    /// Erases torn.
+    pub torn_erases: u64,
+}
+
+/// What a recovery took.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ftlab_recovery {
+    /// Pages whose spare areas were read.
+    pub scan_reads: u64,
+    /// Translation pages and trims read.
+    pub map_reads: u64,
+    /// Other pages read, while mappings were written back.
+    pub gc_reads: u64,
+    /// Pages programmed.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Simulated time, ns, by which time has moved on.
+    pub elapsed_ns: u64,
+}
+
+/// Makes a device at time 0, preconditioned or loaded, without a workload. `config` is a preset's name or a TOML
+/// file, as on the command line; `options` may be NULL. `*sim` is the new object, which the caller owns and gives
+/// to ftlab_close; NULL after an error, about which ftlab_last_error(NULL) says more in the same thread.
+///
+/// FTLAB_CONFIG: the configuration, a setting or the state is at fault.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_open(
+    config: *const c_char,
+    options: *const ftlab_options,
+    sim: *mut *mut ftlab_sim,
+) -> c_int {
+    // SAFETY: the caller's promise, here and in all functions below.
+    unsafe { handle::open(config, options.as_ref(), sim.as_mut()) }
+}
+
+/// Frees an object and all it owns. NULL is allowed and does nothing.
+///
+/// FTLAB_BUSY: it is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_close(sim: *mut ftlab_sim) -> c_int {
+    // SAFETY: see above.
+    unsafe { handle::close(sim) }
+}
+
+/// Submits a request. `*id` is its number, from 1 in the order of submission; `id` may be NULL.
+///
+/// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_submit(
+    sim: *mut ftlab_sim,
+    request: *const ftlab_request,
+    id: *mut u64,
+) -> c_int {
+    // SAFETY: see above.
+    let (sim, request, id) = unsafe { (sim.as_ref(), request.as_ref(), id.as_mut()) };
+    call(sim, |object| {
+        let number = object.submit(request.ok_or_else(|| Failure::null("request"))?)?;
+        if let Some(id) = id {
+            *id = number;
+        }
+        Ok(ftlab_code::FTLAB_OK)
+    })
+}
+
+/// Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is how many
+/// were taken: all, or after an error those before the wrong one. Both may be NULL.
+///
+/// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_submit_many(
+    sim: *mut ftlab_sim,
+    requests: *const ftlab_request,
+    count: usize,
+    first_id: *mut u64,
+    submitted: *mut usize,
+) -> c_int {
+    // SAFETY: see above.
+    let (sim, first_id, mut submitted) = unsafe { (sim.as_ref(), first_id.as_mut(), submitted.as_mut()) };
+    if let Some(taken) = submitted.as_deref_mut() {
+        *taken = 0;
+    }
+    call(sim, |object| {
+        if requests.is_null() && count > 0 {
+            return Err(Failure::null("requests"));
+        }
+        if let Some(id) = first_id {
+            *id = object.submitted + 1;
+        }
+        for row in 0..count {
+            // SAFETY: there are so many of them, as the caller says.
+            let request = unsafe { &*requests.add(row) };
+            object.submit(request).map_err(|failure| failure.in_row(row))?;
+            if let Some(taken) = submitted.as_deref_mut() {
+                *taken = row + 1;
+            }
+        }
+        Ok(ftlab_code::FTLAB_OK)
+    })
+}
+
+/// When something can happen without another submission, ns: `*at_ns`, or FTLAB_NEVER if nothing can.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_next_event_ns(sim: *mut ftlab_sim, at_ns: *mut u64) -> c_int {
+    // SAFETY: see above.
+    let (sim, at_ns) = unsafe { (sim.as_ref(), at_ns.as_mut()) };
+    call(sim, |object| {
+        let next_ns = object.simulation.next_event_ns().unwrap_or(FTLAB_NEVER);
+        *at_ns.ok_or_else(|| Failure::null("at_ns"))? = next_ns;
+        Ok(ftlab_code::FTLAB_OK)
+    })
+}
+
+/// Simulated time, ns: `*now_ns`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_now_ns(sim: *mut ftlab_sim, now_ns: *mut u64) -> c_int {
+    // SAFETY: see above.
+    let (sim, now_ns) = unsafe { (sim.as_ref(), now_ns.as_mut()) };
+    call(sim, |object| {
+        *now_ns.ok_or_else(|| Failure::null("now_ns"))? = object.simulation.now_ns();
+        Ok(ftlab_code::FTLAB_OK)
+    })
+}
+
+/// Lets everything up to and including `until_ns` happen. Time stands at `until_ns` afterwards, even if nothing did.
+/// What completed goes into `completions`, which the caller owns and which has room for `capacity` of them; `*count`
+/// is how many there are.
+///
+/// FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that it had
+/// no room for are kept, and come first when it is called again, with the same `until_ns` or another. There may turn
+/// out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the first
+/// completion and keeps it.
+///
+/// FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: it is off.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_advance(
+    sim: *mut ftlab_sim,
+    until_ns: u64,
+    completions: *mut ftlab_completion,
+    capacity: usize,
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: see above.
+    unsafe { drive(sim, Some(until_ns), (completions, capacity), count) }
+}
+
+/// Lets everything happen up to the completion of the last request submitted, and stops there: work of the device's
+/// own that no request waits for does not begin at that instant. Completions and FTLAB_MORE as in ftlab_advance.
+///
+/// FTLAB_POWER: it is off.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_drain(
+    sim: *mut ftlab_sim,
+    completions: *mut ftlab_completion,
+    capacity: usize,
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: see above.
+    unsafe { drive(sim, None, (completions, capacity), count) }
+}
+
+unsafe fn drive(
+    sim: *mut ftlab_sim,
+    until_ns: Option<u64>,
+    (completions, capacity): (*mut ftlab_completion, usize),
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: the caller's promise; a slice is no larger than memory.
+    let (sim, count) = unsafe { (sim.as_ref(), count.as_mut()) };
+    let most = isize::MAX as usize / size_of::<ftlab_completion>();
+    let buffer: &mut [MaybeUninit<ftlab_completion>] = match (completions.is_null(), capacity) {
+        (_, 0) | (true, _) => &mut [],
+        // SAFETY: see above.
+        (false, _) => unsafe { slice::from_raw_parts_mut(completions.cast(), capacity.min(most)) },
+    };
+    let mut filled = 0;
+    let code = call(sim, |object| {
+        if buffer.len() < capacity.min(1) {
+            return Err(Failure::null("completions"));
+        }
+        if count.is_none() && capacity > 0 {
+            return Err(Failure::null("count"));
+        }
+        object.drive(until_ns, buffer, &mut filled)
+    });
+    if let Some(count) = count {
+        *count = filled;
+    }
+    code
+}
+
+/// The result of everything up to now, as `ftlab run --json` writes it: `*json`, which the object owns until the
+/// next call of this function with it, or of ftlab_close. Changes nothing that follows. In its engine block wall_s
+/// is the time since ftlab_open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_result_json(sim: *mut ftlab_sim, json: *mut *const c_char) -> c_int {
+    // SAFETY: see above.
+    let (sim, json) = unsafe { (sim.as_ref(), json.as_mut()) };
+    call(sim, |object| {
+        *json.ok_or_else(|| Failure::null("json"))? = object.result_json();
+        Ok(ftlab_code::FTLAB_OK)
+    })
+}
+
+/// Loses power now: operations under way are torn as `seed` has it, memory is gone, requests that have not completed
+/// never will. The configuration needs ftl.power_safe. `report` is filled, or NULL.
+///
+/// FTLAB_POWER: the device was not made for it, or the power is off.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_cut(sim: *mut ftlab_sim, seed: u64, report: *mut ftlab_cut_report) -> c_int {
+    // SAFETY: see above.
+    let (sim, report) = unsafe { (sim.as_ref(), report.as_mut()) };
+    call(sim, |object| {
+        let cut = object.cut(seed)?;
+        if let Some(report) = report {
+            *report = cut;
+        }
+        Ok(ftlab_code::FTLAB_OK)
+    })
+}
+
+/// Brings the device up again from its flash alone. Time has moved on by what that took; what the result reports
+/// begins anew. `recovery` is filled, or NULL.
+///
+/// FTLAB_POWER: the power is on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_recover(sim: *mut ftlab_sim, recovery: *mut ftlab_recovery) -> c_int {
+    // SAFETY: see above.
+    let (sim, recovery) = unsafe { (sim.as_ref(), recovery.as_mut()) };
+    call(sim, |object| {
+        let found = object.recover()?;
+        if let Some(recovery) = recovery {
+            *recovery = found;
+        }
+        Ok(ftlab_code::FTLAB_OK)
+    })
+}
+
+/// What a code means, in a few words; also of a number that is none. The text is the library's and stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn ftlab_strerror(code: c_int) -> *const c_char {
+    failure::meaning(code).as_ptr()
+}
+
+/// What the last call with this object that failed had to say; with NULL, the last ftlab_open of this thread that
+/// did. Empty if none has. The object owns the text until the next call with it fails, or ftlab_close; of NULL, the
+/// thread until its next ftlab_open. FTLAB_BUSY and a `sim` of NULL leave no text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftlab_last_error(sim: *const ftlab_sim) -> *const c_char {
+    // SAFETY: see above.
+    handle::last_error(unsafe { sim.as_ref() })
+}
+
+/// The library's version, "1.2.3". The text is the library's and stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn ftlab_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => panic!("a version has no NUL in it"),
+        };
+    VERSION.as_ptr()
+}
