@@ -38,7 +38,7 @@ impl Device {
     fn new(settings: &Settings) -> Device {
         let pages_per_block = settings.flash.pages_per_block;
         let pages = settings.flash.pages() as usize;
-        let (blocks, chips) = (pages as u32 / pages_per_block, settings.flash.units());
+        let (blocks, chips) = (pages as u32 / pages_per_block, settings.flash.luns());
         let per_chip = blocks / chips;
         let chip = |chip| Chip {
             full: vec![NONE; pages_per_block as usize + 1],

@@ -10,7 +10,7 @@ use ftlab_core::workload::Op;
 
 /// The steps of an FTL of these settings.
 pub fn work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units())
+    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns())
 }
 
 /// Pages that are covered whole.

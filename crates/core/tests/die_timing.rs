@@ -84,7 +84,7 @@ struct Bench {
 impl Bench {
     fn new(settings: &Settings) -> Bench {
         let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
-        let mut work = Work::new(timing, settings.flash.units());
+        let mut work = Work::new(timing, settings.flash.luns());
         let ftl = Ftl::new(settings, true, &mut work);
         let device = Device::new(settings);
         if device.array().overlaps_steps() {
@@ -173,10 +173,10 @@ fn interleaved_dies_share_their_channels_bus() {
 /// valid page: see `collection_delays_the_write_that_needs_a_block` of `device_timing.rs`.
 fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     let mut settings = settings.clone();
-    let units = settings.flash.units();
+    let units = settings.flash.luns();
     // Four blocks of each unit.
     let planes =
-        settings.flash.dies_per_chip * settings.flash.planes_per_die / settings.flash.units_per_chip();
+        settings.flash.dies_per_chip * settings.flash.planes_per_die / settings.flash.luns_per_chip();
     settings.flash.blocks_per_plane = 4 / planes;
     settings.flash.pages_per_block = 4;
     settings.ftl.over_provisioning_ppm = 500_000;

@@ -45,8 +45,8 @@ struct Pair {
 impl Pair {
     fn new(settings: &Settings, filled: bool) -> Pair {
         let mut driver = Driver::new(settings);
-        let chips = settings.flash.units();
-        let blocks = settings.flash.blocks_per_unit() * u64::from(chips);
+        let chips = settings.flash.luns();
+        let blocks = settings.flash.blocks_per_lun() * u64::from(chips);
         let logs = (blocks * settings.ftl.log_blocks_ppm).div_ceil(1_000_000) as usize;
         let each: Vec<_> = (0..chips as usize)
             .map(|chip| logs / chips as usize + usize::from(chip < logs % chips as usize))

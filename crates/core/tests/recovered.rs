@@ -27,11 +27,11 @@ fn page_mapped(blocks: u32, slots_per_page: u32) -> Settings {
 
 fn media(settings: &Settings) -> Media {
     let flash = &settings.flash;
-    Media::new(flash.units(), flash.blocks_per_unit() as u32, flash.pages_per_block, 0)
+    Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.pages_per_block, 0)
 }
 
 fn work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units())
+    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns())
 }
 
 fn recover(settings: &Settings, media: &Media, tape: &Tape) -> (Ftl, Recovery, Work) {

@@ -48,7 +48,7 @@ enum Next {
 /// Programs per host write to the filled device, over 8 times the user's pages, after 12 times as many.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
     let mut work =
-        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
+        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns());
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
     ftl.lay(&mut (0..settings.user_pages() as u32), &mut work);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);

@@ -197,19 +197,19 @@ fn nothing_overlaps_and_all_is_within_its_request() {
         let channels = settings.flash.channels;
         let tracks = Tracks::new(&settings);
         // By unit: its cells, and its transfers where they are drawn apart.
-        let mut free_at = vec![[0; 2]; settings.flash.units() as usize];
+        let mut free_at = vec![[0; 2]; settings.flash.luns() as usize];
         let mut bus_free = vec![0; channels as usize];
         let done: std::collections::HashMap<u64, &Completion> =
             kept.completions.iter().map(|completion| (completion.id, completion)).collect();
         for activity in &kept.activities {
-            let track = &tracks.units[activity.unit as usize];
+            let track = &tracks.luns[activity.lun as usize];
             assert!(
                 track.name.starts_with(&format!("chip {}", activity.chip))
                     && track.channel == activity.channel
             );
             assert_eq!(activity.channel, activity.chip % channels);
             let data = tracks.overlap && activity.part != Part::Cells;
-            let free = &mut free_at[activity.unit as usize][usize::from(data)];
+            let free = &mut free_at[activity.lun as usize][usize::from(data)];
             assert!(activity.begin_ns >= *free && activity.end_ns >= activity.begin_ns, "{name}");
             *free = activity.end_ns;
             if activity.part != Part::Cells {

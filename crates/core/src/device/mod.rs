@@ -149,7 +149,7 @@ impl Device {
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
             let request = (span.owner < COLLECTION).then(|| &pool[span.owner]);
-            take(&span, self.places[span.unit as usize], request);
+            take(&span, self.places[span.lun as usize], request);
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) struct Waiting {
     wanted: Vec<u32>,
     /// Writes to a chip that more requests wait for are marked in their [`Work`].
     by_speed: bool,
-    /// Logical pages that lie on one unit before static allocation goes on to the next.
+    /// Logical pages that lie on one LUN before static allocation goes on to the next.
     stripe: Divider,
     /// A NAND page holds several logical pages.
     shares_pages: bool,
@@ -60,7 +60,7 @@ impl Waiting {
             sched: Sched::new(settings),
             requests: 0,
             flushes: 0,
-            wanted: vec![0; settings.flash.units() as usize],
+            wanted: vec![0; settings.flash.luns() as usize],
             by_speed: settings.allocates_by_speed(),
             stripe: Divider::new(crate::ftl::stripe(settings)),
             shares_pages: settings.flash.page_bytes > settings.ftl.logical_page_bytes,

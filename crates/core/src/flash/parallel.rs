@@ -5,12 +5,13 @@
 //! (Tavakkol et al., FAST 2018): `cwdp` goes round the channels first, then the ways, the dies, the
 //! planes. Eq. (1) of VIOS is `cwdp`. Multi-plane, interleaved and cache operations are ONFI's.
 //!
-//! A **unit** is the least part of the flash to which the FTL can direct a page, with an open block and
-//! erased blocks of its own: the plane with multi-plane operations, else the die with die interleaving,
-//! else the chip. Units are numbered in the order of allocation, so that consecutive pages go to
-//! consecutive units. Levels inside a unit still take their turn in the order: with `pcwd` and chips for
-//! units as many consecutive pages go to one chip as a die has planes. Which die or plane inside
-//! the unit has them is of no consequence there, and not kept.
+//! A **LUN** (ONFI's logical unit, which works apart from its neighbours) is the least part of the
+//! flash to which the FTL can direct a page, with an open block and erased blocks of its own: the plane
+//! with multi-plane operations, else the die with die interleaving, else the chip. LUNs are numbered in
+//! the order of allocation, so that consecutive pages go to consecutive LUNs. Levels inside a LUN still
+//! take their turn in the order: with `pcwd` and chips for LUNs as many consecutive pages go to one
+//! chip as a die has planes. Which die or plane inside the LUN has them is of no consequence there, and
+//! not kept.
 
 use super::Flash;
 use crate::config::section::{Field, OPERATION, count, one_of};
@@ -34,7 +35,7 @@ pub enum Level {
 pub enum Allocation {
     /// By its number, over the levels in this order, the first varies fastest.
     Static([Level; 4]),
-    /// To the next idle unit.
+    /// To the next idle LUN.
     Dynamic,
 }
 
@@ -89,7 +90,7 @@ section! {
     }
 }
 
-/// Where a unit lies; numbers count over the whole device.
+/// Where a LUN lies; numbers count over the whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Channel.
@@ -146,7 +147,7 @@ impl Allocation {
         Allocation::Static(letters.map(level))
     }
 
-    /// Whether a page goes to the next idle unit.
+    /// Whether a page goes to the next idle LUN.
     pub(crate) fn is_dynamic(self) -> bool {
         self == Allocation::Dynamic
     }
@@ -160,10 +161,10 @@ impl Allocation {
     }
 }
 
-/// How pages are spread over the units of a device.
+/// How pages are spread over the LUNs of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// Levels in the order of allocation: which, its size, and whether units differ in it.
+    /// Levels in the order of allocation: which, its size, and whether LUNs differ in it.
     levels: [(Level, u64, bool); 4],
     dies_per_chip: u32,
     planes_per_die: u32,
@@ -177,7 +178,7 @@ impl Spread {
             let (size, apart) = match level {
                 Level::Channel => (flash.channels, true),
                 Level::Way => (flash.chips_per_channel, true),
-                Level::Die => (flash.dies_per_chip, flash.units_per_chip() > 1),
+                Level::Die => (flash.dies_per_chip, flash.luns_per_chip() > 1),
                 Level::Plane => (flash.planes_per_die, flash.parallel.multi_plane != MultiPlane::Off),
             };
             (level, u64::from(size), apart || size == 1)
@@ -186,11 +187,11 @@ impl Spread {
         Spread { levels, dies_per_chip, planes_per_die, channels }
     }
 
-    /// Where each unit lies.
+    /// Where each LUN lies.
     pub(crate) fn places(&self) -> Vec<Place> {
-        let units = self.levels.iter().filter(|level| level.2).map(|level| level.1).product();
-        let place = |unit: u64| {
-            let (mut rest, mut at) = (unit, [0; 4]);
+        let luns = self.levels.iter().filter(|level| level.2).map(|level| level.1).product();
+        let place = |lun: u64| {
+            let (mut rest, mut at) = (lun, [0; 4]);
             for &(level, size, _) in self.levels.iter().filter(|level| level.2) {
                 at[level as usize] = (rest % size) as u32;
                 rest /= size;
@@ -200,41 +201,41 @@ impl Spread {
             let die = chip * self.dies_per_chip + die;
             Place { channel, chip, die, plane: die * self.planes_per_die + plane }
         };
-        (0..units).map(place).collect()
+        (0..luns).map(place).collect()
     }
 
-    /// Whether the units take turns page by page: unit(page) = page mod units.
+    /// Whether the LUNs take turns page by page: LUN(page) = page mod LUNs.
     pub fn in_turn(&self) -> bool {
         let inside = |level: &&(Level, u64, bool)| !level.2;
         let last = self.levels.iter().rposition(|level| level.2 && level.1 > 1);
         last.is_none_or(|last| self.levels[..last].iter().find(inside).is_none())
     }
 
-    /// Unit of each page, up to where they repeat.
+    /// LUN of each page, up to where they repeat.
     pub fn cycle(&self) -> Vec<u32> {
         let pages = self.levels.iter().map(|level| level.1).product();
-        let unit = |page: u64| {
-            let (mut rest, mut unit, mut stride) = (page, 0, 1);
+        let lun = |page: u64| {
+            let (mut rest, mut lun, mut stride) = (page, 0, 1);
             for &(_, size, apart) in &self.levels {
                 if apart {
-                    unit += rest % size * stride;
+                    lun += rest % size * stride;
                     stride *= size;
                 }
                 rest /= size;
             }
-            unit as u32
+            lun as u32
         };
-        (0..pages).map(unit).collect()
+        (0..pages).map(lun).collect()
     }
 
-    /// Most of `pages` pages that static allocation puts on one unit.
+    /// Most of `pages` pages that static allocation puts on one LUN.
     pub(crate) fn most(&self, pages: u64) -> u64 {
         let product = |levels: &[(Level, u64, bool)], inside: bool| -> u64 {
             levels.iter().filter(|level| !inside || !level.2).map(|level| level.1).product()
         };
         let cycle = product(&self.levels, false);
         let mut most = pages / cycle * product(&self.levels, true);
-        // No unit has more of a part of a cycle than the first unit.
+        // No LUN has more of a part of a cycle than the first LUN.
         let mut rest = pages % cycle;
         for (at, &(_, _, apart)) in self.levels.iter().enumerate().rev() {
             let digit = rest / product(&self.levels[..at], false);

@@ -51,7 +51,7 @@ fn pages_go_round_the_levels_in_the_order_named() {
             let flash = flash(sizes, parallel);
             let spread = Spread::new(&flash, Allocation::named(name));
             let (places, cycle) = (spread.places(), spread.cycle());
-            assert_eq!(places.len() as u32, flash.units());
+            assert_eq!(places.len() as u32, flash.luns());
             for page in 0..48 {
                 let [channel, way, die, plane] = spelled_out(name, sizes, page);
                 let chip = way * 3 + channel;
@@ -64,24 +64,24 @@ fn pages_go_round_the_levels_in_the_order_named() {
                     assert_eq!(place.plane, (chip * 2 + die) * 4 + plane, "{name} {page}");
                 }
                 if spread.in_turn() {
-                    assert_eq!(cycle[page as usize], page % flash.units(), "{name} {page}");
+                    assert_eq!(cycle[page as usize], page % flash.luns(), "{name} {page}");
                 }
             }
-            // With planes for units all 24 orders take turns page by page.
+            // With planes for LUNs all 24 orders take turns page by page.
             assert!(spread.in_turn() || parallel.multi_plane == MultiPlane::Off);
         }
     }
 }
 
 #[test]
-fn the_most_pages_of_a_unit_are_counted() {
+fn the_most_pages_of_a_lun_are_counted() {
     for sizes in [[3, 2, 2, 4], [1, 1, 1, 1], [2, 1, 3, 1], [1, 1, 2, 2]] {
         for name in ORDERS {
             for parallel in options() {
                 let flash = flash(sizes, parallel);
                 let spread = Spread::new(&flash, Allocation::named(name));
                 let cycle = spread.cycle();
-                let mut count = vec![0; flash.units() as usize];
+                let mut count = vec![0; flash.luns() as usize];
                 for page in 0..3 * cycle.len() {
                     assert_eq!(
                         spread.most(page as u64),

@@ -101,8 +101,8 @@ impl Flash {
         u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
     }
 
-    /// Units in one chip: what the FTL can direct a page to, see [`super::parallel`].
-    pub fn units_per_chip(&self) -> u32 {
+    /// LUNs of one chip: what the FTL can direct a page to, see [`super::parallel`].
+    pub fn luns_per_chip(&self) -> u32 {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => 1,
             Parallel { multi_plane: MultiPlane::Off, .. } => self.dies_per_chip,
@@ -110,18 +110,18 @@ impl Flash {
         }
     }
 
-    /// Units in the device.
-    pub fn units(&self) -> u32 {
-        self.chips() * self.units_per_chip()
+    /// LUNs of the device.
+    pub fn luns(&self) -> u32 {
+        self.chips() * self.luns_per_chip()
     }
 
-    /// Erase blocks in one unit.
-    pub fn blocks_per_unit(&self) -> u64 {
-        self.blocks_per_chip() / u64::from(self.units_per_chip())
+    /// Erase blocks of one LUN.
+    pub fn blocks_per_lun(&self) -> u64 {
+        self.blocks_per_chip() / u64::from(self.luns_per_chip())
     }
 
-    /// What a unit is, in words.
-    pub(crate) fn unit_name(&self) -> &'static str {
+    /// What a LUN is, in words.
+    pub(crate) fn lun_name(&self) -> &'static str {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",
             Parallel { multi_plane: MultiPlane::Off, .. } => "die",

@@ -34,7 +34,7 @@ pub trait FlashTranslation:
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
     const MAPS_ON_FLASH: bool;
-    /// Whether it maps blocks, which lie on the units in turn whatever `ftl.allocation` says.
+    /// Whether it maps blocks, which lie on the LUNs in turn whatever `ftl.allocation` says.
     const IS_HYBRID: bool;
 
     /// The FTL of checked settings, its flash empty.
@@ -270,7 +270,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))
 }
 
-/// Neighbouring logical pages that static allocation puts on one unit before it goes on to the next.
+/// Neighbouring logical pages that static allocation puts on one LUN before it goes on to the next.
 pub(crate) fn stripe(settings: &Settings) -> u32 {
     match is_hybrid(settings) {
         true => settings.flash.pages_per_block,

@@ -53,7 +53,7 @@ impl Power {
                     .into(),
             );
         }
-        let mut media = Media::new(flash.units(), flash.blocks_per_unit() as u32, flash.pages_per_block, 0);
+        let mut media = Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.pages_per_block, 0);
         if hybrid {
             media.allow_gaps();
         }
@@ -205,7 +205,7 @@ impl Simulation<'_> {
 
 /// Work of a device that has done none.
 pub(super) fn new_work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units())
+    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns())
 }
 
 /// Runs the steps of recovery on an idle device: its operations and how long they took, ns.

@@ -79,7 +79,7 @@ impl Simulation<'_> {
         report.erase_map = settings
             .results
             .erase_map
-            .then(|| EraseMap::new(&self.ftl, settings.flash.units(), settings.flash.unit_name()));
+            .then(|| EraseMap::new(&self.ftl, settings.flash.luns(), settings.flash.lun_name()));
         let entry_bytes = u64::from(settings.ftl.entry_bytes);
         report.miss_curve =
             self.device.lookups().map(|lookups| MissCurves::new(lookups, entry_bytes, unit_bytes));

@@ -54,8 +54,8 @@ pub struct Activity {
     pub chip: u32,
     /// Channel of the chip.
     pub channel: u32,
-    /// Track: the chip, die or plane at work, in the order of [`Tracks::units`].
-    pub unit: u32,
+    /// Track: the chip, die or plane at work, in the order of [`Tracks::luns`].
+    pub lun: u32,
     /// The cells, or the bus before or after them.
     pub part: Part,
     /// The cells were suspended and go on later with the same operation.
@@ -84,7 +84,7 @@ impl Activity {
         Activity {
             chip: place.chip,
             channel: place.channel,
-            unit: span.unit,
+            lun: span.lun,
             part: span.part,
             suspended: span.suspended,
             operation: label.operation,
@@ -115,7 +115,7 @@ pub struct Tracks {
     /// Channels.
     pub channels: u32,
     /// Chips, dies or planes.
-    pub units: Vec<Track>,
+    pub luns: Vec<Track>,
     /// Cells and transfers of one of them may overlap.
     pub overlap: bool,
 }
@@ -137,7 +137,7 @@ impl Tracks {
         };
         Tracks {
             channels: flash.channels,
-            units: settings.spread().places().iter().map(track).collect(),
+            luns: settings.spread().places().iter().map(track).collect(),
             overlap: cache_program || cache_read,
         }
     }

@@ -18,7 +18,7 @@ impl Driver {
     pub fn new(settings: &Settings) -> Driver {
         ftlab_core::ftl::check(settings).expect("the settings fit");
         let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.units());
+            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns());
         Driver { ftl: Ftl::new(settings, true, &mut work), work }
     }
 

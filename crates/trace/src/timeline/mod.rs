@@ -116,7 +116,7 @@ impl Timeline {
 
     /// A chip or a bus has worked.
     pub fn activity(&mut self, activity: &Activity) {
-        let Activity { unit, channel, part, begin_ns, end_ns, .. } = *activity;
+        let Activity { lun, channel, part, begin_ns, end_ns, .. } = *activity;
         self.bound(end_ns);
         if let Some(request) = &activity.request {
             self.begin_request(request, end_ns);
@@ -132,7 +132,7 @@ impl Timeline {
             }
         };
         let on_bus = (part != Part::Cells).then(|| self.bus_track(u64::from(channel)));
-        for track in [Some(self.unit_track(u64::from(unit), part)), on_bus].into_iter().flatten() {
+        for track in [Some(self.lun_track(u64::from(lun), part)), on_bus].into_iter().flatten() {
             self.drawn.events += 1;
             perfetto::begin(&mut self.message, from_ns, track, (name, category), |args| {
                 describe(activity, args);
@@ -255,7 +255,7 @@ impl Timeline {
     /// Writes what every timeline begins with.
     fn announce(&mut self) {
         perfetto::names(&mut self.message);
-        let Tracks { channels, units, overlap } = &self.tracks;
+        let Tracks { channels, luns, overlap } = &self.tracks;
         let channels = u64::from(*channels);
         let mut add = |uuid, parent, name: &str, rank, counter| {
             perfetto::track(&mut self.message, &Track { uuid, parent, name, rank, counter });
@@ -268,13 +268,13 @@ impl Timeline {
             add(group, DEVICE, &format!("channel {channel}"), channel, false);
             add(group + channels, group, "bus", 0, false);
         }
-        for (unit, track) in (0..).zip(units) {
+        for (lun, track) in (0..).zip(luns) {
             let parent = FIRST + u64::from(track.channel);
             let rank = 1 + 2 * u64::from(track.rank);
-            let uuid = FIRST + 2 * channels + unit;
+            let uuid = FIRST + 2 * channels + lun;
             add(uuid, parent, &track.name, rank, false);
             if *overlap {
-                add(uuid + units.len() as u64, parent, &format!("{} data", track.name), rank + 1, false);
+                add(uuid + luns.len() as u64, parent, &format!("{} data", track.name), rank + 1, false);
             }
         }
         self.write();
@@ -284,15 +284,15 @@ impl Timeline {
         FIRST + u64::from(self.tracks.channels) + channel
     }
 
-    /// Track of a unit; of its transfers, if they may overlap with its cells' work.
-    fn unit_track(&self, unit: u64, part: Part) -> u64 {
+    /// Track of a LUN; of its transfers, if they may overlap with its cells' work.
+    fn lun_track(&self, lun: u64, part: Part) -> u64 {
         let data = self.tracks.overlap && part != Part::Cells;
-        let behind = if data { self.tracks.units.len() as u64 } else { 0 };
-        FIRST + 2 * u64::from(self.tracks.channels) + behind + unit
+        let behind = if data { self.tracks.luns.len() as u64 } else { 0 };
+        FIRST + 2 * u64::from(self.tracks.channels) + behind + lun
     }
 
     fn lane_track(&self, lane: u64) -> u64 {
-        FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.units.len() as u64 + lane
+        FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.luns.len() as u64 + lane
     }
 
     /// Passes on what has been encoded.

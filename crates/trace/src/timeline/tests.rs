@@ -4,7 +4,7 @@ use ftlab_core::workload::Op;
 
 fn one_chip() -> Tracks {
     let chip = ftlab_core::sim::Track { channel: 0, name: "chip 0".into(), rank: 0 };
-    Tracks { channels: 1, units: vec![chip], overlap: false }
+    Tracks { channels: 1, luns: vec![chip], overlap: false }
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn ends_once_it_has_grown_to_its_bound() {
             number: None,
             chip: 0,
             channel: 0,
-            unit: 0,
+            lun: 0,
             part: Part::Cells,
             suspended: false,
             operation: Operation::Read,

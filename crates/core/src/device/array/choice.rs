@@ -1,11 +1,11 @@
 //! Which step a die takes up next, and which steps of other planes go with it.
 //!
-//! In order: each unit's steps in the order of emission; of its units' first steps a die takes the
+//! In order: each LUN's steps in the order of emission; of its LUNs' first steps a die takes the
 //! oldest that waits for nothing. Out of order, and to interrupt an operation and while one is
 //! suspended, reads pass programs and erasures that wait: the oldest read goes that waits for nothing.
 //! Out of order, when `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure,
 //! that one goes. A read out of order waits for the program of its own page and for erasures of its block,
-//! one that interrupts for all programs of its block too, a program or erasure for all of its unit's
+//! one that interrupts for all programs of its block too, a program or erasure for all of its LUN's
 //! steps, as far as they were emitted before it.
 //!
 //! A multi-plane operation takes, from every other plane of the same die, the step that this plane
@@ -14,12 +14,12 @@
 
 use super::frame::Frame;
 use super::overlap::Overlap;
-use super::state::{Die, Group, Unit};
+use super::state::{Die, Group, Lun};
 use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
 use crate::util::NONE;
 
-/// Steps of a unit that have not begun, in the order of emission: all, or the reads and the others where
+/// Steps of a LUN that have not begun, in the order of emission: all, or the reads and the others where
 /// reads may pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lines {
@@ -70,7 +70,7 @@ impl Overlap {
     /// Puts a step at the end of its line.
     pub(super) fn enqueue(&mut self, frame: &mut Frame, slot: u32) {
         let line = self.line_of(frame, slot);
-        let [head, tail] = &mut self.units[frame.steps[slot].step.chip as usize].lines.ends[line];
+        let [head, tail] = &mut self.luns[frame.steps[slot].step.chip as usize].lines.ends[line];
         let last = std::mem::replace(tail, slot);
         match last {
             NONE => *head = slot,
@@ -83,7 +83,7 @@ impl Overlap {
     pub(super) fn unlink(&mut self, frame: &mut Frame, slot: u32) {
         let line = self.line_of(frame, slot);
         let (ahead, behind) = (self.extras[slot as usize].ahead, frame.steps[slot].behind);
-        let [head, tail] = &mut self.units[frame.steps[slot].step.chip as usize].lines.ends[line];
+        let [head, tail] = &mut self.luns[frame.steps[slot].step.chip as usize].lines.ends[line];
         match ahead {
             NONE => *head = behind,
             ahead => frame.steps[ahead].behind = behind,
@@ -98,12 +98,12 @@ impl Overlap {
     /// with numbers below `before`.
     pub(super) fn choose(&mut self, frame: &mut Frame, die: u32, before: Option<u64>) -> Option<u32> {
         let mut best = [NONE; 2];
-        let (first, end) = self.dies[die as usize].units;
+        let (first, end) = self.dies[die as usize].luns;
         for at in first..end {
-            let unit = self.order[at as usize];
+            let lun = self.order[at as usize];
             for (kind, best) in best.iter_mut().enumerate().take(if before.is_some() { 1 } else { 2 }) {
                 let wanted = self.wanted(kind == 0, before);
-                let found = self.candidate(frame, unit, wanted);
+                let found = self.candidate(frame, lun, wanted);
                 if found != NONE && (*best == NONE || self.number(found) < self.number(*best)) {
                     *best = found;
                 }
@@ -122,24 +122,23 @@ impl Overlap {
         self.extras[slot as usize].number
     }
 
-    /// The step that a unit would take up, of those wanted, or [`NONE`]. A die that has to wait for a
+    /// The step that a LUN would take up, of those wanted, or [`NONE`]. A die that has to wait for a
     /// step elsewhere is served again when that has finished.
-    fn candidate(&mut self, frame: &mut Frame, unit: u32, wanted: Wanted) -> u32 {
-        let [[first, _], [first_other, _]] = self.units[unit as usize].lines.ends;
+    fn candidate(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
+        let [[first, _], [first_other, _]] = self.luns[lun as usize].lines.ends;
         let (mut slot, rival) = match (self.passing, wanted.reads) {
             (false, _) => (first, NONE),
             (true, true) => (first, if wanted.passing { NONE } else { first_other }),
             (true, false) => (first_other, first),
         };
-        // Nothing else of the unit may be older.
+        // Nothing else of the LUN may be older.
         let turn = |slot| rival == NONE || self.number(slot) < self.number(rival);
         if slot == NONE || !turn(slot) {
             return NONE;
         }
         while slot != NONE && self.number(slot) < wanted.before {
             let is_read = frame.steps[slot].step.operation == Operation::Read;
-            if is_read == wanted.reads && self.fits(frame, slot, wanted) && self.can_begin(frame, unit, slot)
-            {
+            if is_read == wanted.reads && self.fits(frame, slot, wanted) && self.can_begin(frame, lun, slot) {
                 return slot;
             }
             if !(wanted.passing && wanted.reads) {
@@ -159,37 +158,37 @@ impl Overlap {
     }
 
     /// Whether all that a step waits for has finished.
-    fn can_begin(&mut self, frame: &mut Frame, unit: u32, slot: u32) -> bool {
+    fn can_begin(&mut self, frame: &mut Frame, lun: u32, slot: u32) -> bool {
         let queued = frame.steps[slot];
         let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
         let mut awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
         if queued.step.settled != 0 && awaited.is_none() {
-            awaited = self.unsettled(frame, unit, queued.step.settled);
+            awaited = self.unsettled(frame, lun, queued.step.settled);
         }
         if let Some(awaited) = awaited {
             frame.steps[awaited].awaited = true;
-            let die = self.units[unit as usize].die;
+            let die = self.luns[lun as usize].die;
             if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
                 frame.stalled.push_back(die);
             }
             return false;
         }
-        let suspended = &self.dies[self.units[unit as usize].die as usize].suspended;
+        let suspended = &self.dies[self.luns[lun as usize].die as usize].suspended;
         !suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))
     }
 
-    /// A program or erasure up to this number that some other unit has not finished. A unit finishes them
+    /// A program or erasure up to this number that some other LUN has not finished. A LUN finishes them
     /// in the order of their numbers.
     #[cold]
-    fn unsettled(&self, frame: &Frame, unit: u32, number: u32) -> Option<u32> {
-        let others = (0..self.units.len() as u32).filter(|&other| other != unit);
+    fn unsettled(&self, frame: &Frame, lun: u32, number: u32) -> Option<u32> {
+        let others = (0..self.luns.len() as u32).filter(|&other| other != lun);
         let older = |slot: &u32| number.wrapping_sub(frame.steps[*slot].step.number) < 1 << 31;
         others.filter_map(|other| self.oldest_change(frame, other)).find(older)
     }
 
-    /// The oldest unfinished program or erasure of a unit.
-    fn oldest_change(&self, frame: &Frame, unit: u32) -> Option<u32> {
-        let Unit { die, held: [_, changes], lines: Lines { ends }, .. } = &self.units[unit as usize];
+    /// The oldest unfinished program or erasure of a LUN.
+    fn oldest_change(&self, frame: &Frame, lun: u32) -> Option<u32> {
+        let Lun { die, held: [_, changes], lines: Lines { ends }, .. } = &self.luns[lun as usize];
         if *changes == 0 {
             return None;
         }
@@ -204,7 +203,7 @@ impl Overlap {
         heads.into_iter().find_map(|head| {
             frame.steps.line(head).find(|&slot| {
                 let step = &frame.steps[slot].step;
-                step.chip == unit && step.operation != Operation::Read
+                step.chip == lun && step.operation != Operation::Read
             })
         })
     }
@@ -218,7 +217,7 @@ impl Overlap {
 
     /// Whether a read waits that may interrupt an operation.
     pub(super) fn interrupted(&mut self, frame: &mut Frame, die: u32, group: Group) -> bool {
-        let (first, end) = self.dies[die as usize].units;
+        let (first, end) = self.dies[die as usize].luns;
         let wanted = Wanted { interrupts: Some(group), ..self.wanted(true, Some(u64::MAX)) };
         (first..end).any(|at| self.candidate(frame, self.order[at as usize], wanted) != NONE)
     }
@@ -241,10 +240,10 @@ impl Overlap {
         if !self.passing {
             return;
         }
-        let (first, end) = self.dies[die as usize].units;
+        let (first, end) = self.dies[die as usize].luns;
         let number = self.number(slot);
-        let older = |&unit: &u32| {
-            let [head, _] = self.units[unit as usize].lines.ends[1];
+        let older = |&lun: &u32| {
+            let [head, _] = self.luns[lun as usize].lines.ends[1];
             head != NONE && self.number(head) < number
         };
         let passes = frame.steps[slot].step.operation == Operation::Read
@@ -257,7 +256,7 @@ impl Overlap {
     /// Links steps of the other planes of the die behind a step that begins; whether there are any.
     pub(super) fn gather(&mut self, frame: &mut Frame, die: u32, slot: u32, before: Option<u64>) -> bool {
         let step = frame.steps[slot].step;
-        let package = self.units[step.chip as usize].package;
+        let package = self.luns[step.chip as usize].package;
         let same = self.options.multi_plane == MultiPlane::SameOffset && step.operation != Operation::Erase;
         let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
         let wanted = Wanted {
@@ -265,14 +264,14 @@ impl Overlap {
             offset: same.then(|| offset(step.page)),
             ..self.wanted(step.operation == Operation::Read, before)
         };
-        let (first, end) = self.dies[die as usize].units;
+        let (first, end) = self.dies[die as usize].luns;
         let mut last = slot;
         for at in first..end {
-            let unit = self.order[at as usize];
-            if unit == step.chip || self.units[unit as usize].package != package {
+            let lun = self.order[at as usize];
+            if lun == step.chip || self.luns[lun as usize].package != package {
                 continue;
             }
-            let found = self.candidate(frame, unit, wanted);
+            let found = self.candidate(frame, lun, wanted);
             if found != NONE {
                 self.unlink(frame, found);
                 frame.steps[last].behind = found;

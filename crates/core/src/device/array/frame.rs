@@ -20,13 +20,13 @@ pub(super) struct Frame {
     pub commands_first: bool,
     /// Dies whose next step waits for one elsewhere.
     pub stalled: VecDeque<u32>,
-    /// Units that have something to do.
+    /// LUNs that have something to do.
     pub busy: Bits,
-    /// How many times a unit ran out of work.
+    /// How many times a LUN ran out of work.
     pub rests: u64,
     /// Unfinished steps.
     pub active: u32,
-    /// Chips, where it is not enough to add up what each unit does.
+    /// Chips, where it is not enough to add up what each LUN does.
     pub chips: Vec<Busy>,
     pub kept: Option<Box<Kept>>,
 }
@@ -56,7 +56,7 @@ impl Busy {
 }
 
 impl Frame {
-    pub fn new([units, dies, channels]: [u32; 3], chips: u32, commands_first: bool) -> Frame {
+    pub fn new([luns, dies, channels]: [u32; 3], chips: u32, commands_first: bool) -> Frame {
         Frame {
             steps: Steps::new(),
             clock: Clock::new(dies + channels),
@@ -64,7 +64,7 @@ impl Frame {
             channels: vec![Bus::default(); channels as usize],
             commands_first,
             stalled: VecDeque::with_capacity(dies as usize),
-            busy: Bits::new(units as usize),
+            busy: Bits::new(luns as usize),
             rests: 0,
             active: 0,
             chips: vec![Busy::default(); chips as usize],
@@ -87,10 +87,10 @@ impl Frame {
         self.channels[channel as usize].ask(who, goes_first)
     }
 
-    /// A unit has nothing to do any more.
+    /// A LUN has nothing to do any more.
     #[inline]
-    pub fn rest(&mut self, unit: u32) {
-        self.busy.clear(unit);
+    pub fn rest(&mut self, lun: u32) {
+        self.busy.clear(lun);
         self.rests += 1;
     }
 

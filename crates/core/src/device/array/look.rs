@@ -10,7 +10,7 @@ impl Array {
         self.frame.kept.get_or_insert_default();
     }
 
-    /// Takes the spans kept, in the order in which they ended. Cells of one unit do not overlap, nor do
+    /// Takes the spans kept, in the order in which they ended. Cells of one LUN do not overlap, nor do
     /// its transfers.
     pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
         self.frame.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
@@ -24,48 +24,48 @@ impl Array {
         }
     }
 
-    /// Whether a unit has nothing to do.
+    /// Whether a LUN has nothing to do.
     #[inline]
-    pub fn is_idle(&self, unit: u32) -> bool {
-        !self.frame.busy.get(unit)
+    pub fn is_idle(&self, lun: u32) -> bool {
+        !self.frame.busy.get(lun)
     }
 
-    /// Whether a unit has nothing to do, and so has all that it would have to wait for.
-    pub fn is_resting(&self, unit: u32) -> bool {
-        self.is_idle(unit) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(unit))
+    /// Whether a LUN has nothing to do, and so has all that it would have to wait for.
+    pub fn is_resting(&self, lun: u32) -> bool {
+        self.is_idle(lun) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(lun))
     }
 
-    /// Whether a unit is idle, or can take up a read, else a write, all the same.
+    /// Whether a LUN is idle, or can take up a read, else a write, all the same.
     #[inline]
-    pub fn takes(&self, unit: u32, read: bool) -> bool {
+    pub fn takes(&self, lun: u32, read: bool) -> bool {
         match &self.overlap {
-            None => self.is_idle(unit),
-            Some(overlap) => overlap.takes(unit, read),
+            None => self.is_idle(lun),
+            Some(overlap) => overlap.takes(lun, read),
         }
     }
 
-    /// Which of so many units could not begin a program now, in company of other planes of their die.
-    pub fn taken(&self, units: u32, taken: &mut Bits) {
+    /// Which of so many LUNs could not begin a program now, in company of other planes of their die.
+    pub fn taken(&self, luns: u32, taken: &mut Bits) {
         taken.copy_from(&self.frame.busy);
         let Some(overlap) = &self.overlap else { return };
-        for unit in 0..units {
-            if overlap.is_free(&self.frame, unit) { taken.clear(unit) } else { taken.set(unit) }
+        for lun in 0..luns {
+            if overlap.is_free(&self.frame, lun) { taken.clear(lun) } else { taken.set(lun) }
         }
     }
 
-    /// Units that have something to do.
+    /// LUNs that have something to do.
     #[inline]
     pub fn busy(&self) -> &Bits {
         &self.frame.busy
     }
 
-    /// How many times a unit ran out of work; while it stays the same, no unit became idle.
+    /// How many times a LUN ran out of work; while it stays the same, no LUN became idle.
     #[inline]
     pub fn rests(&self) -> u64 {
         self.frame.rests
     }
 
-    /// Whether no unit has anything to do.
+    /// Whether no LUN has anything to do.
     #[inline]
     pub fn all_idle(&self) -> bool {
         self.frame.active == 0
@@ -82,15 +82,15 @@ impl Array {
         if self.counts_at_the_end() {
             return self.frame.chips.iter().map(|chip| chip.ns).collect();
         }
-        self.units.iter().map(|unit| unit.busy_ns).collect()
+        self.luns.iter().map(|lun| lun.busy_ns).collect()
     }
 
     /// The same of each die, if dies work on their own.
     pub fn die_busy_ns(&self) -> Vec<u64> {
         let Some(dies_per_chip) = self.interleaved else { return Vec::new() };
         let mut busy = vec![0; self.frame.chips.len() * dies_per_chip as usize];
-        for (place, unit) in self.places.iter().zip(&self.units) {
-            busy[place.die as usize] = unit.busy_ns;
+        for (place, lun) in self.places.iter().zip(&self.luns) {
+            busy[place.die as usize] = lun.busy_ns;
         }
         if let Some(overlap) = &self.overlap {
             overlap.dies.iter().for_each(|die| busy[die.number as usize] = die.busy.ns);

@@ -1,9 +1,9 @@
-//! Units, dies and channel buses: when steps run.
+//! LUNs, dies and channel buses: when steps run.
 //!
-//! Each unit of the FTL ([`crate::flash::parallel`]: a chip, or a die or plane of it) has a queue of steps.
+//! Each LUN of the FTL ([`crate::flash::parallel`]: a chip, or a die or plane of it) has a queue of steps.
 //! What works on its own is called a die here: a die with `flash.interleave`, else the chip as a whole.
 //!
-//! **One thing at a time.** As a rule each die is one unit and no option lets two operations of it overlap
+//! **One thing at a time.** As a rule each die is one LUN and no option lets two operations of it overlap
 //! or pass each other. Then a die runs its steps in the order of emission: command and data in over its
 //! channel's bus, cells, data out; this file does no more. A step waits for the one before it in its
 //! chain, a bus serves its dies first come, first served, or commands first (`flash.bus`).
@@ -12,7 +12,7 @@
 //! one stretch of time whatever its parts; steps that follow one another on a die are one step then
 //! ([`Array::folds`], [`crate::flash::Work::fold`]).
 //!
-//! **Overlap.** With cache operations, suspensions, reads out of order, or several units to a die,
+//! **Overlap.** With cache operations, suspensions, reads out of order, or several LUNs to a die,
 //! [`overlap`] decides what a die takes up.
 
 mod bus;
@@ -36,11 +36,11 @@ pub use state::Overlaps;
 use steps::Queued;
 pub use steps::{Part, Span};
 
-/// What a unit is doing with the step at the head of its queue.
+/// What a LUN is doing with the step at the head of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
-    /// Waits for a step on another unit.
+    /// Waits for a step on another LUN.
     Stalled,
     /// Waits for, or uses, the bus before its cells work.
     In,
@@ -49,9 +49,9 @@ enum Phase {
     Out,
 }
 
-/// A unit that is a die, and does one thing at a time.
+/// A LUN that is a die, and does one thing at a time.
 #[derive(Clone, Copy, Debug)]
-struct Unit {
+struct Lun {
     phase: Phase,
     head: u32,
     tail: u32,
@@ -59,16 +59,16 @@ struct Unit {
     busy_ns: u64,
 }
 
-/// All units and buses of a device.
+/// All LUNs and buses of a device.
 #[derive(Clone, Debug)]
 pub struct Array {
-    units: Vec<Unit>,
+    luns: Vec<Lun>,
     frame: Frame,
     /// Every step needs no bus, or is one stretch of time with its bus.
     folds: bool,
     /// Where things overlap.
     overlap: Option<Box<Overlap>>,
-    /// Where units are chips in their order, nothing; else where each of them lies.
+    /// Where LUNs are chips in their order, nothing; else where each of them lies.
     places: Vec<Place>,
     /// How many dies each chip has, if dies work on their own.
     interleaved: Option<u32>,
@@ -85,11 +85,11 @@ impl Array {
         dies.sort_unstable();
         dies.dedup();
         let overlaps = dies.len() < places.len() || passes(&options);
-        let in_order = places.iter().enumerate().all(|(unit, place)| unit as u32 == place.chip);
+        let in_order = places.iter().enumerate().all(|(lun, place)| lun as u32 == place.chip);
         let named = options.interleave || options.multi_plane != MultiPlane::Off;
         let plain = in_order && !named && !overlaps;
         let sizes = [places.len() as u32, dies.len() as u32, flash.channels];
-        let unit = |place: &Place| Unit {
+        let lun = |place: &Place| Lun {
             phase: Phase::Idle,
             head: NONE,
             tail: NONE,
@@ -98,7 +98,7 @@ impl Array {
         };
         let least_ns = flash.read_ns.min(flash.program_ns).min(flash.erase_ns);
         Array {
-            units: places.iter().map(unit).collect(),
+            luns: places.iter().map(lun).collect(),
             frame: Frame::new(
                 sizes,
                 if plain { 0 } else { flash.chips() },
@@ -128,7 +128,7 @@ impl Array {
         !self.frame.chips.is_empty()
     }
 
-    /// Puts the steps of one owner, which reads or not, into their units' queues.
+    /// Puts the steps of one owner, which reads or not, into their LUNs' queues.
     #[inline(always)] // for every request
     pub fn start(&mut self, owner: u32, steps: &[Step], reads: bool, now_ns: u64) {
         self.frame.steps.begin();
@@ -138,14 +138,14 @@ impl Array {
         for &step in steps {
             let slot = self.frame.steps.store(step, owner);
             self.frame.active += 1;
-            let unit = &mut self.units[step.chip as usize];
-            if unit.head == NONE {
-                unit.head = slot;
-                unit.tail = slot;
+            let lun = &mut self.luns[step.chip as usize];
+            if lun.head == NONE {
+                lun.head = slot;
+                lun.tail = slot;
                 self.frame.busy.set(step.chip);
                 self.begin(step.chip, now_ns);
             } else {
-                let tail = std::mem::replace(&mut unit.tail, slot);
+                let tail = std::mem::replace(&mut lun.tail, slot);
                 self.frame.steps[tail].behind = slot;
             }
         }
@@ -159,52 +159,52 @@ impl Array {
         }
     }
 
-    /// Begins the step at the head of a unit's queue, if what it waits for is finished.
+    /// Begins the step at the head of a LUN's queue, if what it waits for is finished.
     #[inline]
-    fn begin(&mut self, unit: u32, now_ns: u64) {
-        let Queued { step, after, needs, .. } = &self.frame.steps[self.units[unit as usize].head];
+    fn begin(&mut self, lun: u32, now_ns: u64) {
+        let Queued { step, after, needs, .. } = &self.frame.steps[self.luns[lun as usize].head];
         let Step { in_ns, cell_ns, out_ns, settled, .. } = *step;
         // Most wait for nothing.
-        if (after.0 & needs.0 != NONE || settled != 0) && self.stalls(unit) {
-            self.units[unit as usize].phase = Phase::Stalled;
-            self.frame.stalled.push_back(unit);
+        if (after.0 & needs.0 != NONE || settled != 0) && self.stalls(lun) {
+            self.luns[lun as usize].phase = Phase::Stalled;
+            self.frame.stalled.push_back(lun);
         } else if in_ns > 0 {
-            self.units[unit as usize].phase = Phase::In;
-            self.request_bus(unit, now_ns);
+            self.luns[lun as usize].phase = Phase::In;
+            self.request_bus(lun, now_ns);
         } else if out_ns > 0 && self.folds {
-            self.begin_folded(unit, now_ns);
+            self.begin_folded(lun, now_ns);
         } else {
-            self.work_cells(unit, cell_ns, now_ns);
+            self.work_cells(lun, cell_ns, now_ns);
         }
     }
 
     /// Begins a step that may be folded.
     #[inline(never)] // keeps the path of all other steps short
-    fn begin_folded(&mut self, unit: u32, now_ns: u64) {
-        let Unit { head, channel, .. } = self.units[unit as usize];
+    fn begin_folded(&mut self, lun: u32, now_ns: u64) {
+        let Lun { head, channel, .. } = self.luns[lun as usize];
         let Step { cell_ns, out_ns, folded, ends_on_bus, .. } = self.frame.steps[head].step;
         if !folded {
-            return self.work_cells(unit, cell_ns, now_ns);
+            return self.work_cells(lun, cell_ns, now_ns);
         }
         self.frame.channels[channel as usize].busy_ns += out_ns;
-        let state = &mut self.units[unit as usize];
+        let state = &mut self.luns[lun as usize];
         state.phase = Phase::Cell;
         state.busy_ns += cell_ns;
         // What ends at the same time ends in the order of its resources.
-        let resource = if ends_on_bus { self.frame.bus(channel) } else { unit };
+        let resource = if ends_on_bus { self.frame.bus(channel) } else { lun };
         self.frame.clock.set(resource, now_ns + cell_ns);
     }
 
-    /// Whether a unit has to wait for a step: the one its next step follows, one that loads what that
+    /// Whether a LUN has to wait for a step: the one its next step follows, one that loads what that
     /// needs, or any up to a number. That step is marked.
     #[inline]
-    fn stalls(&mut self, unit: u32) -> bool {
+    fn stalls(&mut self, lun: u32) -> bool {
         let steps = &self.frame.steps;
-        let Queued { step, after, needs, .. } = &steps[self.units[unit as usize].head];
+        let Queued { step, after, needs, .. } = &steps[self.luns[lun as usize].head];
         let mut awaited =
             [*after, *needs].into_iter().find(|&wanted| steps.unfinished(wanted)).map(|(slot, _)| slot);
         if awaited.is_none() && step.settled != 0 {
-            awaited = self.unsettled(unit, step.settled);
+            awaited = self.unsettled(lun, step.settled);
         }
         if let Some(awaited) = awaited {
             self.frame.steps[awaited].awaited = true;
@@ -212,46 +212,46 @@ impl Array {
         awaited.is_some()
     }
 
-    /// A step up to this number that some other unit has not finished. Units run their steps in the order
+    /// A step up to this number that some other LUN has not finished. LUNs run their steps in the order
     /// of their numbers.
     #[cold]
-    fn unsettled(&self, unit: u32, number: u32) -> Option<u32> {
-        let heads = self.units.iter().enumerate().filter(|(other, _)| *other != unit as usize);
+    fn unsettled(&self, lun: u32, number: u32) -> Option<u32> {
+        let heads = self.luns.iter().enumerate().filter(|(other, _)| *other != lun as usize);
         let older =
             |slot: &u32| *slot != NONE && number.wrapping_sub(self.frame.steps[*slot].step.number) < 1 << 31;
-        heads.map(|(_, unit)| unit.head).find(older)
+        heads.map(|(_, lun)| lun.head).find(older)
     }
 
     #[inline(always)] // for every step
-    fn work_cells(&mut self, unit: u32, cell_ns: u64, now_ns: u64) {
-        self.units[unit as usize].phase = Phase::Cell;
-        self.use_for(unit, cell_ns, now_ns);
-        self.frame.clock.set(unit, now_ns + cell_ns);
+    fn work_cells(&mut self, lun: u32, cell_ns: u64, now_ns: u64) {
+        self.luns[lun as usize].phase = Phase::Cell;
+        self.use_for(lun, cell_ns, now_ns);
+        self.frame.clock.set(lun, now_ns + cell_ns);
     }
 
-    /// A unit, and its chip with it, is busy for a while.
+    /// A LUN, and its chip with it, is busy for a while.
     #[inline]
-    fn use_for(&mut self, unit: u32, ns: u64, now_ns: u64) {
+    fn use_for(&mut self, lun: u32, ns: u64, now_ns: u64) {
         if self.counts_at_the_end() {
-            self.frame.chips[self.places[unit as usize].chip as usize].begin(now_ns);
+            self.frame.chips[self.places[lun as usize].chip as usize].begin(now_ns);
         } else {
-            self.units[unit as usize].busy_ns += ns;
+            self.luns[lun as usize].busy_ns += ns;
         }
     }
 
-    fn request_bus(&mut self, unit: u32, now_ns: u64) {
-        let Unit { channel, head, phase, .. } = self.units[unit as usize];
-        if self.frame.ask_bus(channel, unit, head, phase == Phase::In) {
-            self.grant_bus(channel, unit, now_ns);
+    fn request_bus(&mut self, lun: u32, now_ns: u64) {
+        let Lun { channel, head, phase, .. } = self.luns[lun as usize];
+        if self.frame.ask_bus(channel, lun, head, phase == Phase::In) {
+            self.grant_bus(channel, lun, now_ns);
         }
     }
 
-    fn grant_bus(&mut self, channel: u32, unit: u32, now_ns: u64) {
-        let Unit { phase, head, .. } = self.units[unit as usize];
+    fn grant_bus(&mut self, channel: u32, lun: u32, now_ns: u64) {
+        let Lun { phase, head, .. } = self.luns[lun as usize];
         let step = &self.frame.steps[head].step;
         let ns = if phase == Phase::In { step.in_ns } else { step.out_ns };
-        self.use_for(unit, ns, now_ns);
-        self.frame.channels[channel as usize].grant(unit, ns);
+        self.use_for(lun, ns, now_ns);
+        self.frame.channels[channel as usize].grant(lun, ns);
         self.frame.clock.set(self.frame.bus(channel), now_ns + ns);
     }
 
@@ -271,11 +271,11 @@ impl Array {
             return Some(self.transfer_ends(resource - self.frame.dies, now_ns));
         }
         self.part_ends(resource, now_ns);
-        let step = &self.frame.steps[self.units[resource as usize].head].step;
+        let step = &self.frame.steps[self.luns[resource as usize].head].step;
         if step.out_ns == 0 || step.folded {
             return Some(Some(self.finish(resource, now_ns)));
         }
-        self.units[resource as usize].phase = Phase::Out;
+        self.luns[resource as usize].phase = Phase::Out;
         self.request_bus(resource, now_ns);
         Some(None)
     }
@@ -284,33 +284,33 @@ impl Array {
     #[inline]
     fn transfer_ends(&mut self, channel: u32, now_ns: u64) -> Option<u32> {
         if self.frame.channels[channel as usize].is_free() {
-            // A folded step: each channel's one unit has its number.
+            // A folded step: each channel's one LUN has its number.
             return Some(self.finish(channel, now_ns));
         }
-        let (unit, next) = self.frame.channels[channel as usize].release();
-        self.part_ends(unit, now_ns);
+        let (lun, next) = self.frame.channels[channel as usize].release();
+        self.part_ends(lun, now_ns);
         if let Some(next) = next {
             self.grant_bus(channel, next, now_ns);
         }
-        let Unit { phase, head, .. } = self.units[unit as usize];
+        let Lun { phase, head, .. } = self.luns[lun as usize];
         if phase != Phase::In {
-            return Some(self.finish(unit, now_ns));
+            return Some(self.finish(lun, now_ns));
         }
-        self.work_cells(unit, self.frame.steps[head].step.cell_ns, now_ns);
+        self.work_cells(lun, self.frame.steps[head].step.cell_ns, now_ns);
         None
     }
 
-    /// A unit's cells, or its use of the bus, have ended, as its phase says.
+    /// A LUN's cells, or its use of the bus, have ended, as its phase says.
     #[inline]
-    fn part_ends(&mut self, unit: u32, now_ns: u64) {
+    fn part_ends(&mut self, lun: u32, now_ns: u64) {
         if self.counts_at_the_end() || self.frame.kept.is_some() {
-            self.account(unit, now_ns);
+            self.account(lun, now_ns);
         }
     }
 
     #[cold]
-    fn account(&mut self, unit: u32, now_ns: u64) {
-        let Unit { phase, head, .. } = self.units[unit as usize];
+    fn account(&mut self, lun: u32, now_ns: u64) {
+        let Lun { phase, head, .. } = self.luns[lun as usize];
         let step = &self.frame.steps[head].step;
         let (part, ns) = match phase {
             Phase::In => (Part::In, step.in_ns),
@@ -318,25 +318,25 @@ impl Array {
             _ => (Part::Cells, step.cell_ns),
         };
         if self.counts_at_the_end() {
-            self.units[unit as usize].busy_ns += ns;
-            self.frame.chips[self.places[unit as usize].chip as usize].end(now_ns);
+            self.luns[lun as usize].busy_ns += ns;
+            self.frame.chips[self.places[lun as usize].chip as usize].end(now_ns);
         }
         self.frame.keep(head, part, [now_ns - ns, now_ns]);
     }
 
-    /// Ends the step at the head of a unit's queue and begins the one behind it.
+    /// Ends the step at the head of a LUN's queue and begins the one behind it.
     #[inline(always)] // for every step
-    fn finish(&mut self, unit: u32, now_ns: u64) -> u32 {
-        let slot = self.units[unit as usize].head;
+    fn finish(&mut self, lun: u32, now_ns: u64) -> u32 {
+        let slot = self.luns[lun as usize].head;
         let &Queued { owner, behind, awaited, .. } = self.frame.steps.finish(slot);
         self.frame.active -= 1;
-        self.units[unit as usize].head = behind;
+        self.luns[lun as usize].head = behind;
         if behind == NONE {
-            self.units[unit as usize].tail = NONE;
-            self.units[unit as usize].phase = Phase::Idle;
-            self.frame.rest(unit);
+            self.luns[lun as usize].tail = NONE;
+            self.luns[lun as usize].phase = Phase::Idle;
+            self.frame.rest(lun);
         } else {
-            self.begin(unit, now_ns);
+            self.begin(lun, now_ns);
         }
         if awaited {
             for _ in 0..self.frame.stalled.len() {

@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 
 use super::frame::Frame;
-use super::state::{Die, Extra, Group, NO_GROUP, Overlaps, Phase, Unit};
+use super::state::{Die, Extra, Group, Lun, NO_GROUP, Overlaps, Phase};
 use super::steps::{NO_STEP, Part, Queued, Reference};
 use crate::clock::NEVER;
 use crate::device::settings::Settings;
@@ -36,8 +36,8 @@ pub(super) struct Overlap {
     pub options: Parallel,
     /// Reads may pass programs and erasures that wait.
     pub passing: bool,
-    pub units: Vec<Unit>,
-    /// Units die by die.
+    pub luns: Vec<Lun>,
+    /// LUNs die by die.
     pub order: Vec<u32>,
     pub dies: Vec<Die>,
     /// What is kept of each step beside the step, by slot.
@@ -61,22 +61,22 @@ impl Overlap {
         let flash = &settings.flash;
         let options = flash.parallel;
         let passing = options.out_of_order || options.suspend != Suspend::Off;
-        // Dies are numbered as their units are, so that what is due at the same time goes in that order.
+        // Dies are numbered as their LUNs are, so that what is due at the same time goes in that order.
         let mut dies: Vec<Die> = Vec::new();
-        let mut units = Vec::with_capacity(places.len());
+        let mut luns = Vec::with_capacity(places.len());
         for place in places {
             let number = if options.interleave { place.die } else { place.chip };
             let die = dies.iter().position(|die| die.number == number).unwrap_or_else(|| {
                 dies.push(Die::new(number, place));
                 dies.len() - 1
             });
-            units.push(Unit::new(die as u32, place.die));
+            luns.push(Lun::new(die as u32, place.die));
         }
-        let mut order: Vec<u32> = (0..units.len() as u32).collect();
-        order.sort_by_key(|&unit| (units[unit as usize].die, unit));
+        let mut order: Vec<u32> = (0..luns.len() as u32).collect();
+        order.sort_by_key(|&lun| (luns[lun as usize].die, lun));
         for (number, die) in (0..).zip(&mut dies) {
-            let until = |die| order.partition_point(|&unit| units[unit as usize].die < die) as u32;
-            die.units = (until(number), until(number + 1));
+            let until = |die| order.partition_point(|&lun| luns[lun as usize].die < die) as u32;
+            die.luns = (until(number), until(number + 1));
         }
         let blocks = flash.pages() / u64::from(flash.pages_per_block);
         Overlap {
@@ -87,7 +87,7 @@ impl Overlap {
             finished: VecDeque::with_capacity(64),
             changes: vec![NO_STEP; if passing { blocks as usize } else { 0 }],
             pages_per_block: Divider::new(flash.pages_per_block),
-            units,
+            luns,
             order,
             dies,
             emitted: 0,
@@ -96,7 +96,7 @@ impl Overlap {
         }
     }
 
-    /// Puts the steps of one owner, which reads or not, into their units' queues. They begin with
+    /// Puts the steps of one owner, which reads or not, into their LUNs' queues. They begin with
     /// [`Overlap::settle`].
     #[cold]
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
@@ -119,15 +119,15 @@ impl Overlap {
                 };
             }
             frame.busy.set(step.chip);
-            let unit = &mut self.units[step.chip as usize];
-            unit.held[usize::from(step.operation != Operation::Read)] += 1;
-            self.touched.push(unit.die);
+            let lun = &mut self.luns[step.chip as usize];
+            lun.held[usize::from(step.operation != Operation::Read)] += 1;
+            self.touched.push(lun.die);
             self.enqueue(frame, slot);
         }
     }
 
     /// What a read out of order waits for, of the last program or erasure of its block and those before: the
-    /// program of that page, or an erasure. A unit finishes them in the order of their numbers.
+    /// program of that page, or an erasure. A LUN finishes them in the order of their numbers.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {
@@ -387,9 +387,9 @@ impl Overlap {
         self.awaited |= awaited;
         frame.active -= 1;
         self.finished.push_back(owner);
-        let unit = &mut self.units[step.chip as usize];
-        unit.held[usize::from(step.operation != Operation::Read)] -= 1;
-        if unit.held == [0; 2] {
+        let lun = &mut self.luns[step.chip as usize];
+        lun.held[usize::from(step.operation != Operation::Read)] -= 1;
+        if lun.held == [0; 2] {
             frame.rest(step.chip);
         }
         behind

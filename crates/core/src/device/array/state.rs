@@ -1,4 +1,4 @@
-//! What is kept of dies, their units and their operations, where things overlap.
+//! What is kept of dies, their LUNs and their operations, where things overlap.
 
 use super::choice::Lines;
 use super::frame::Busy;
@@ -92,8 +92,8 @@ pub(super) struct Die {
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
-    /// First and end of its units in `Overlap::order`.
-    pub units: (u32, u32),
+    /// First and end of its LUNs in `Overlap::order`.
+    pub luns: (u32, u32),
     pub groups: [Group; 2],
     /// Which of the groups is the older.
     pub front: usize,
@@ -107,13 +107,13 @@ pub(super) struct Die {
 }
 
 impl Die {
-    /// An idle one, which gets its units later.
+    /// An idle one, which gets its LUNs later.
     pub fn new(number: u32, place: &Place) -> Die {
         Die {
             number,
             chip: place.chip,
             channel: place.channel,
-            units: (0, 0),
+            luns: (0, 0),
             groups: [NO_GROUP; 2],
             front: 0,
             cells: None,
@@ -125,9 +125,9 @@ impl Die {
     }
 }
 
-/// A unit, with the steps that wait for it.
+/// A LUN, with the steps that wait for it.
 #[derive(Clone, Debug)]
-pub(super) struct Unit {
+pub(super) struct Lun {
     pub die: u32,
     /// The real die: planes of one work together.
     pub package: u32,
@@ -136,9 +136,9 @@ pub(super) struct Unit {
     pub held: [u32; 2],
 }
 
-impl Unit {
+impl Lun {
     /// An idle one of a die.
-    pub fn new(die: u32, package: u32) -> Unit {
-        Unit { die, package, lines: Lines::default(), held: [0; 2] }
+    pub fn new(die: u32, package: u32) -> Lun {
+        Lun { die, package, lines: Lines::default(), held: [0; 2] }
     }
 }

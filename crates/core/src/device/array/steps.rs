@@ -147,8 +147,8 @@ pub enum Part {
 /// A stretch of time in which cells, or a channel's bus, worked on a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// Unit the step ran on: [`crate::flash::parallel`].
-    pub unit: u32,
+    /// LUN the step ran on: [`crate::flash::parallel`].
+    pub lun: u32,
     /// What the step is.
     pub label: Label,
     /// Whose it is.
@@ -194,6 +194,6 @@ impl Kept {
         let Queued { step, owner, .. } = &steps.steps[slot as usize];
         let label = self.labels[slot as usize];
         let suspended = false;
-        self.spans.push(Span { unit: step.chip, label, owner: *owner, part, suspended, begin_ns, end_ns });
+        self.spans.push(Span { lun: step.chip, label, owner: *owner, part, suspended, begin_ns, end_ns });
     }
 }

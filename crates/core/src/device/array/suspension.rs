@@ -6,23 +6,23 @@
 
 use super::frame::Frame;
 use super::overlap::Overlap;
-use super::state::{Die, Group, Phase, Suspended, Unit};
+use super::state::{Die, Group, Lun, Phase, Suspended};
 use crate::flash::Operation;
 use crate::flash::parallel::{Parallel, Suspend};
 
 impl Overlap {
-    /// Whether the die of a unit has begun nothing.
-    pub(super) fn is_resting(&self, unit: u32) -> bool {
-        let die = &self.dies[self.units[unit as usize].die as usize];
+    /// Whether the die of a LUN has begun nothing.
+    pub(super) fn is_resting(&self, lun: u32) -> bool {
+        let die = &self.dies[self.luns[lun as usize].die as usize];
         let at_work = die.groups.iter().any(|group| group.phase != Phase::Idle);
         !at_work && !die.stalled && die.suspended.is_none()
     }
 
-    /// Whether a unit could begin a program now: its die rests, but for what other planes were given at this
+    /// Whether a LUN could begin a program now: its die rests, but for what other planes were given at this
     /// instant, or its cells program and its register is free for the data of the next one.
-    pub(super) fn is_free(&self, frame: &Frame, unit: u32) -> bool {
-        let Unit { held, die, lines, .. } = &self.units[unit as usize];
-        if *held == [0; 2] && self.is_resting(unit) {
+    pub(super) fn is_free(&self, frame: &Frame, lun: u32) -> bool {
+        let Lun { held, die, lines, .. } = &self.luns[lun as usize];
+        if *held == [0; 2] && self.is_resting(lun) {
             return true;
         }
         let Die { groups, front, suspended, .. } = &self.dies[*die as usize];
@@ -35,10 +35,10 @@ impl Overlap {
             && lines.are_empty()
     }
 
-    /// Whether a unit can take up a read, or else a write, before it has nothing else to do.
+    /// Whether a LUN can take up a read, or else a write, before it has nothing else to do.
     #[cold]
-    pub(super) fn takes(&self, unit: u32, read: bool) -> bool {
-        let Unit { held: [reads, others], die, .. } = self.units[unit as usize];
+    pub(super) fn takes(&self, lun: u32, read: bool) -> bool {
+        let Lun { held: [reads, others], die, .. } = self.luns[lun as usize];
         let Parallel { out_of_order, cache_read, cache_program, .. } = self.options;
         if !read {
             return reads == 0 && others <= u32::from(cache_program);

@@ -142,7 +142,7 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
     const NEEDS: Needs = Needs { chips: true, speeds: CHANNELS };
 
     fn new(settings: &Settings) -> ChipBatches<CHANNELS> {
-        let chips = settings.flash.units();
+        let chips = settings.flash.luns();
         let words = chips.div_ceil(64) as usize;
         ChipBatches {
             chips,

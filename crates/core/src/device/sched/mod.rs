@@ -234,12 +234,12 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
              or choose noop or direct"
         ));
     }
-    if settings.flash.units() > batches::MOST_CHIPS {
+    if settings.flash.luns() > batches::MOST_CHIPS {
         return fail(format!(
-            "{name} keeps its queues for at most {} {unit}s; there are {} ([flash]); choose noop or direct",
+            "{name} keeps its queues for at most {} {lun}s; there are {} ([flash]); choose noop or direct",
             batches::MOST_CHIPS,
-            settings.flash.units(),
-            unit = settings.flash.unit_name(),
+            settings.flash.luns(),
+            lun = settings.flash.lun_name(),
         ));
     }
     Ok(())

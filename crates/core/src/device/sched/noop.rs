@@ -33,7 +33,7 @@ pub(super) struct Noop {
 impl Scheduler for Noop {
     fn new(settings: &Settings) -> Noop {
         let dynamic = settings.ftl.allocation == Allocation::Dynamic;
-        Noop { waiting: Ages::default(), dynamic: dynamic.then(|| u64::from(settings.flash.units())) }
+        Noop { waiting: Ages::default(), dynamic: dynamic.then(|| u64::from(settings.flash.luns())) }
     }
 
     #[inline]

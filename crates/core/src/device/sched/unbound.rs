@@ -70,21 +70,21 @@ pub(super) struct Unbound {
     divided: Option<(u32, u32)>,
     /// Dies (planes) that are not free, when that was looked at last.
     taken: Bits,
-    units: u32,
+    luns: u32,
     part: Option<Part>,
 }
 
 impl Unbound {
     pub(super) fn new(settings: &Settings) -> Unbound {
-        let units = settings.flash.units();
+        let luns = settings.flash.luns();
         Unbound {
             pages: Slab::default(),
             writes: EMPTY,
             released: EMPTY,
             newest: vec![NONE; settings.user_pages() as usize],
             divided: None,
-            taken: Bits::new(units as usize),
-            units,
+            taken: Bits::new(luns as usize),
+            luns,
             part: None,
         }
     }
@@ -182,7 +182,7 @@ impl Unbound {
 
     /// Whether a page could be bound now.
     fn finds_die(&mut self, array: &Array, ftl: &Ftl) -> bool {
-        array.taken(self.units, &mut self.taken);
+        array.taken(self.luns, &mut self.taken);
         ftl.finds_room(&self.taken)
     }
 }

@@ -85,7 +85,7 @@ impl BlockPool {
         if limit == Endurance::Unlimited && per_chip == 0 {
             return;
         }
-        let chips = settings.flash.units();
+        let chips = settings.flash.luns();
         let retired = Bits::new(self.count() as usize);
         *self.lives_mut() = Lives { limit, per_chip, spares: Vec::new(), retired, exhausted: false };
         for chip in 0..chips {
@@ -116,7 +116,7 @@ impl BlockPool {
         }
         let retired = Bits::new(self.count() as usize);
         *self.lives_mut() = Lives { limit, per_chip, spares: Vec::new(), retired, exhausted: false };
-        for chip in 0..settings.flash.units() {
+        for chip in 0..settings.flash.luns() {
             let worn_out = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).count();
             self.lives_mut().exhausted |= worn_out > per_chip as usize;
             let mut erased: Vec<u32> = std::iter::from_fn(|| self.take(chip)).collect();
@@ -269,12 +269,12 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
                         .into(),
                 );
             };
-            let per_chip = flash.blocks_per_unit() as u32;
+            let per_chip = flash.blocks_per_lun() as u32;
             let worn_out = |chip: u32| {
                 let blocks = chip * per_chip..(chip + 1) * per_chip;
                 blocks.filter(|&block| speeds.beyond(block, flash.pe_cycles as u32)).count()
             };
-            let most = (0..flash.units()).map(worn_out).max().unwrap_or(0);
+            let most = (0..flash.luns()).map(worn_out).max().unwrap_or(0);
             if most > settings.ftl.spare_blocks as usize {
                 return fail(
                     "ftl.spare_blocks",

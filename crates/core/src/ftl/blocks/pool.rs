@@ -56,7 +56,7 @@ impl BlockPool {
     /// for chips whose erase counts differ by more.
     pub(crate) fn new(settings: &Settings, threshold: Option<u32>) -> BlockPool {
         let flash = &settings.flash;
-        let (chips, blocks_per_chip) = (flash.units(), flash.blocks_per_unit() as u32);
+        let (chips, blocks_per_chip) = (flash.luns(), flash.blocks_per_lun() as u32);
         let pe_cycles = flash.pe_cycles as u32;
         let block = Block { next: NONE, erases: pe_cycles, free: false };
         let mut pool = BlockPool {

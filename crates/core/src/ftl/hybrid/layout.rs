@@ -3,7 +3,7 @@
 //! Logical block `b` lies on chip `b mod chips`, and so do its log pages, so that merges stay within a
 //! chip and sequential data spreads over the chips block by block. `ftl.log_blocks` is a share of all
 //! erase blocks, rounded up, dealt out over the chips; what the user has (`ftl.over_provisioning`) is
-//! mapped in whole blocks. (A chip here is a unit of [`crate::flash::parallel`]: a die or plane where those
+//! mapped in whole blocks. (A chip here is a LUN of [`crate::flash::parallel`]: a die or plane where those
 //! work on their own.) Each chip needs besides two erased blocks: one for a full merge, and one
 //! that a cooperative switch merge may hold meanwhile.
 
@@ -40,8 +40,8 @@ impl Shape {
         let flash = &settings.flash;
         let threshold = u64::from(flash.pages_per_block) * settings.ftl.csm_threshold_ppm / 1_000_000;
         Shape {
-            chips: flash.units(),
-            blocks_per_chip: flash.blocks_per_unit() as u32,
+            chips: flash.luns(),
+            blocks_per_chip: flash.blocks_per_lun() as u32,
             pages_per_block: flash.pages_per_block,
             page_bytes: flash.page_bytes,
             lpns: settings.user_pages() as u32,
@@ -74,13 +74,13 @@ impl Shape {
 
 /// `ftl.log_blocks` of all erase blocks, rounded up.
 fn log_blocks(settings: &Settings) -> u64 {
-    let blocks = u128::from(settings.flash.blocks_per_unit()) * u128::from(settings.flash.units());
+    let blocks = u128::from(settings.flash.blocks_per_lun()) * u128::from(settings.flash.luns());
     (blocks * u128::from(settings.ftl.log_blocks_ppm)).div_ceil(1_000_000) as u64
 }
 
 /// Blocks that the fullest chip needs, as (data, log).
 fn needed(settings: &Settings) -> (u64, u64) {
-    let chips = u64::from(settings.flash.units());
+    let chips = u64::from(settings.flash.luns());
     let data = settings.user_pages().div_ceil(u64::from(settings.flash.pages_per_block)).div_ceil(chips);
     (data, log_blocks(settings).div_ceil(chips))
 }
@@ -88,7 +88,7 @@ fn needed(settings: &Settings) -> (u64, u64) {
 fn fits(settings: &Settings) -> bool {
     let (data, log) = needed(settings);
     let spare = u64::from(settings.ftl.spare_blocks);
-    settings.user_pages() > 0 && data + log + ERASED + spare <= settings.flash.blocks_per_unit()
+    settings.user_pages() > 0 && data + log + ERASED + spare <= settings.flash.blocks_per_lun()
 }
 
 /// Checks that the geometry has the blocks that `name` needs, at least `least` log blocks on each chip.
@@ -104,14 +104,14 @@ pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), C
         );
         return fail("ftl.logical_page", message);
     }
-    let chips = u64::from(flash.units());
-    let (blocks, logs) = (flash.blocks_per_unit() * chips, log_blocks(settings));
+    let chips = u64::from(flash.luns());
+    let (blocks, logs) = (flash.blocks_per_lun() * chips, log_blocks(settings));
     if logs / chips < least {
         let percent = (least * chips * 100).div_ceil(blocks);
         let message = format!(
             "that share of {blocks} blocks is {logs} log blocks; {name} needs {least} on each of {chips} {}s: \
              give at least {percent}%",
-            flash.unit_name()
+            flash.lun_name()
         );
         return fail("ftl.log_blocks", message);
     }
@@ -134,8 +134,8 @@ pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), C
         "too little is withheld: {name} needs {data} data blocks, {log} log blocks (ftl.log_blocks){spare} and {ERASED} \
          erased ones for merges on each {}, of {} there are; {advice}ftl.log_blocks, or raise \
          flash.blocks_per_plane",
-        flash.unit_name(),
-        flash.blocks_per_unit()
+        flash.lun_name(),
+        flash.blocks_per_lun()
     );
     fail("ftl.over_provisioning", message)
 }

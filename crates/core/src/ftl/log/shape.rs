@@ -52,7 +52,7 @@ pub(super) fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
 /// Logical pages of the user that one chip must have room for, at most.
 pub(crate) fn live_most(settings: &Settings) -> u64 {
     let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
-    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.units()));
+    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
         // One more keeps a chip with room for the next page in reach, see `Log::aim`.

@@ -32,9 +32,9 @@ impl Layout {
     fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
-        let chips = u64::from(flash.units());
+        let chips = u64::from(flash.luns());
         let spare = u64::from(settings.ftl.spare_blocks);
-        let blocks = flash.blocks_per_unit().saturating_sub(spare);
+        let blocks = flash.blocks_per_lun().saturating_sub(spare);
         let reserve = settings.ftl.gc_free_blocks;
         let live = log::live_most(settings);
         let least = |live| log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
@@ -85,7 +85,7 @@ pub(crate) fn keeps_trims(settings: &Settings, on_flash: bool) -> bool {
 /// Blocks of each chip that translation pages need.
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
-    let chips = u64::from(flash.units());
+    let chips = u64::from(flash.luns());
     if gathers(settings) {
         // The last block takes the directory while another is collected.
         let live = u64::from(space.units) + u64::from(space.directory_slots);
@@ -114,7 +114,7 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
             "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, an open block and \
              {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
             settings.ftl.kind,
-            settings.flash.unit_name(),
+            settings.flash.lun_name(),
             settings.ftl.gc_free_blocks,
         ),
     }
@@ -140,7 +140,7 @@ fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
     if !gathers(settings) {
         return Ok(());
     }
-    let chips = u64::from(settings.flash.units());
+    let chips = u64::from(settings.flash.luns());
     let least = map_blocks_at_least(settings, UnitSpace::new(settings));
     if u64::from(blocks).div_ceil(chips) >= least {
         return Ok(());
@@ -156,7 +156,7 @@ fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
 pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
     let layout = Layout::new(settings, on_flash).expect("the settings were checked");
     let data = Shape {
-        chips: settings.flash.units(),
+        chips: settings.flash.luns(),
         dynamic: settings.ftl.allocation.is_dynamic(),
         limit: layout.data_limit,
         pages_per_block: settings.flash.pages_per_block,
