@@ -119,11 +119,13 @@ def workloads(folder: Path) -> dict[str, Settings]:
 def axes(folder: Path) -> dict[str, dict[str, Settings]]:
     """What the cases are made up of: axis, value, settings."""
     worn = {"flash.endurance": "40", "flash.pe_cycles": "30", "ftl.spare_blocks": "2"}
+    unequal = {"flash.variation.model": "ispp", "flash.pe_cycles": "12000"}
+    slowest = {"device.scheduler": "vios", "device.unhurried": "slowest", **unequal}
     results = {f"results.{key}": "true" for key in ("histograms", "series", "erase_map", "miss_curve")}
     return {
         "kind": registered("ftl.kind"),
         "host": registered("host.scheduler"),
-        "device": registered("device.scheduler"),
+        "device": registered("device.scheduler") | {"vios-slowest": slowest},
         "gc": {name: {**keys, "ftl.translation_gc": name} for name, keys in registered("ftl.gc").items()},
         "translation": {"as-gc": {}, **switch("ftl.translation_gc", "greedy", "random")},
         "workload": workloads(folder),
@@ -206,7 +208,7 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
         },
         "variation": {
             "none": {},
-            "ispp": {"flash.variation.model": "ispp", "flash.pe_cycles": "12000"},
+            "ispp": unequal,
         },
         "results": {"plain": {}, "all": results},
         "seed": {"1": {}, "2": {"seed": "2"}},
