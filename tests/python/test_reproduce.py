@@ -242,6 +242,14 @@ def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
     assert outcome.index.read_bytes() == run(tiny, "fig1", out="again", quick=True).index.read_bytes()
 
 
+def test_keys_of_a_paper_hold_for_its_figures_which_come_first(tiny: Path) -> None:
+    path = tiny / "papers" / "tiny" / "paper.toml"
+    path.write_text(PAPER + '[set]\n"seed" = 7\n"workload.synthetic.requests" = 5\n')
+    figures = {figure.id: figure for figure in papers.load_paper(tiny, "tiny").figures}
+    assert figures["fig1"].set["seed"] == "7"
+    assert figures["fig1"].set["workload.synthetic.requests"] == "4000"
+
+
 def test_figures_with_the_same_runs_share_them(tiny: Path) -> None:
     """Those of a report hold more, and serve the others too."""
     folder = tiny / "papers" / "tiny"

@@ -93,7 +93,21 @@ impl FileHost {
         self.stats.fail(self.now_ns);
     }
 
-    pub(super) fn land(&mut self, bio: Bio) {
+    /// A request's block I/Os, from the first on, are done.
+    pub(super) fn land_all(&mut self, first: u32) {
+        let mut id = first;
+        while id != NONE {
+            let bio = self.bios[id];
+            self.bios.release(id);
+            self.in_flight -= 1;
+            if self.live > 0 {
+                self.land(bio);
+            }
+            id = bio.next;
+        }
+    }
+
+    fn land(&mut self, bio: Bio) {
         match bio.purpose {
             For::Page(id) => {
                 let inode = self.cache.page(id).inode;

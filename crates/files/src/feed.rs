@@ -6,7 +6,6 @@ use ftlab_core::clock::NEVER;
 use ftlab_core::host::{Arrivals, VersionOf};
 use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
-use ftlab_core::util::NONE;
 use ftlab_core::workload::{Op, SourceError};
 
 /// Steps at one instant after which nothing will move time.
@@ -14,15 +13,20 @@ const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {
     fn next_ns(&self) -> Option<u64> {
-        self.outbox.front().map(|&(bio, _)| self.bios[bio].submitted_ns)
+        self.outbox.front().map(|&(bio, _)| self.bios[bio].submitted_ns.max(self.moved_ns))
     }
 
     fn timer_ns(&self) -> u64 {
-        if self.live == 0 { NEVER } else { self.clock.next().0 }
+        let moved_ns = self.moving.front().map_or(NEVER, |&(due_ns, _)| due_ns);
+        if self.live == 0 { moved_ns } else { moved_ns.min(self.clock.next().0) }
     }
 
     fn goes_on(&self) -> bool {
         self.taken && self.live > 0 && self.outbox.is_empty()
+    }
+
+    fn holds(&self, now_ns: u64) -> bool {
+        now_ns < self.moved_ns
     }
 
     fn ended(&self) -> bool {
@@ -38,6 +42,10 @@ impl Arrivals for FileHost {
         }
         self.now_ns = now_ns;
         self.taken = false;
+        while let Some(&(_, first)) = self.moving.front().filter(|&&(due_ns, _)| due_ns <= now_ns) {
+            self.moving.pop_front();
+            self.land_all(first);
+        }
         while self.live > 0 {
             let (due_ns, slot) = self.clock.next();
             if due_ns > now_ns {
@@ -132,16 +140,13 @@ impl Arrivals for FileHost {
         if request.failed && self.live > 0 {
             self.fail();
         }
-        self.stats.request(now_ns, request);
-        let mut id = request.tag;
-        while id != NONE {
-            let bio = self.bios[id];
-            self.bios.release(id);
-            self.in_flight -= 1;
-            if self.live > 0 {
-                self.land(bio);
-            }
-            id = bio.next;
+        let pages = if matches!(request.op, Op::Read | Op::Write) { request.size.div_ceil(PAGE) } else { 0 };
+        let done_ns = now_ns.max(self.moved_ns) + pages * self.config.flash_cpu_ns;
+        self.stats.request(done_ns, request);
+        if done_ns == now_ns {
+            return self.land_all(request.tag);
         }
+        self.moved_ns = done_ns;
+        self.moving.push_back((done_ns, request.tag));
     }
 }

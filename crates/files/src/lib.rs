@@ -6,9 +6,9 @@
 //! [`crate::fs`] where things lie, [`crate::cache`] what is in memory, and this module when things
 //! happen.
 //!
-//! Read into it: every client has a processor of its own; a page that is being written is not submitted
-//! again before that has ended (as Linux waits for write-back); pages are submitted one by one, and the
-//! block layer merges them.
+//! Read into it: every client has a processor of its own, but for the time to move pages (`host.flash_cpu`), when
+//! nothing else happens; a page that is being written is not submitted again before that has ended (as Linux
+//! waits for write-back); pages are submitted one by one, and the block layer merges them.
 
 mod bios;
 pub mod cache;
@@ -136,6 +136,10 @@ pub struct FileHost {
     /// Writes of cached pages in the outbox by block, if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
+    /// Completed requests, as their first block I/O, until the processor has moved their pages.
+    moving: VecDeque<(u64, u32)>,
+    /// When the processor has moved the last page.
+    moved_ns: u64,
     directs: Slab<DirectRequest>,
     arrived: u64,
     /// Clients that wait because too much is dirty.
@@ -182,6 +186,8 @@ impl FileHost {
             taken: false,
             waiting: cooperates.then(HashMap::new),
             in_flight: 0,
+            moving: VecDeque::new(),
+            moved_ns: 0,
             directs: Slab::default(),
             arrived: 0,
             throttled: 0,

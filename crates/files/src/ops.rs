@@ -62,7 +62,7 @@ impl FileHost {
 
     /// Lets a client go on after so long.
     fn pause(&mut self, client: u32, ns: u64) -> Result<(), SourceError> {
-        let due_ns = self.now_ns.saturating_add(ns);
+        let due_ns = self.now_ns.max(self.moved_ns).saturating_add(ns);
         if due_ns > LATEST_NS {
             return Err(SourceError::Input(
                 "the workload runs for more than 292 years of simulated time; lower host.operation_time"

@@ -4,7 +4,7 @@ use crate::cache::{FlushPolicy, PAGE};
 use crate::clients::Parameters;
 use crate::fs::{BLOCK, Mkfs};
 use ftlab_core::config::section::keys;
-use ftlab_core::config::section::{ANY_TIME, bytes, share};
+use ftlab_core::config::section::{ANY_TIME, OPERATION, bytes, share};
 use ftlab_core::config::{Contradiction, Kind, over, section};
 use ftlab_core::config::{Key, Section, Values};
 use ftlab_core::settings as core;
@@ -79,10 +79,13 @@ section! {
         /// Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014); its
         /// memory is counted. Flushing by flash blocks always keeps it.
         global_tree: bool = "host.global_tree", "false";
-        /// Host time of each file operation; the paper's phone CPU is not modelled.
+        /// Host time of each file operation.
         operation_ns: u64 = "host.operation_time", ANY_TIME, "10us";
         /// Host time of each byte copied to or from the page cache.
         copy_ps: u64 = "host.copy_time", PER_BYTE, "1ns";
+        /// Processor time for each page of 4KiB that a request moves between flash and memory, where no DMA does
+        /// it; the device gets no other request and no client goes on meanwhile.
+        flash_cpu_ns: u64 = "host.flash_cpu", OPERATION, "0ns";
         /// Bytes of the file system's journal; auto: as mke2fs chooses by size (16MiB for 512MiB).
         journal_bytes: Option<u64> = "host.journal", bytes(1 << 18, 1 << 40) or "auto", "auto";
         /// Age at which a transaction of the journal is committed without an fsync (ext4: 5 s).

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ftlab._core import UserError
@@ -122,7 +122,9 @@ def load_paper(base: Path, name: str) -> Paper:
     found = {path.stem for path in folder.glob("*.toml")} - {"paper", "published"}
     if extra := sorted(found.symmetric_difference(order)):
         raise main.wrong("figures", f"listed or there, but not both: {', '.join(extra)}")
-    figures = tuple(load_figure(folder, name, each) for each in order)
+    common = main.keys_of("set")
+    read = (load_figure(folder, name, each) for each in order)
+    figures = tuple(replace(figure, set={**common, **figure.set}) for figure in read)
     published = Table(folder / "published.toml")
     paper = Paper(
         name=name,

@@ -31,6 +31,11 @@ pub trait Arrivals {
         false
     }
 
+    /// Whether the host is busy, so that the device gets no request now. A timer goes off when it no longer is.
+    fn holds(&self, _now_ns: u64) -> bool {
+        false
+    }
+
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;
 

@@ -124,7 +124,7 @@ impl Host {
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<Option<u32>, SourceError> {
-        if self.is_held() {
+        if self.is_held() || arrivals.holds(now_ns) {
             return Ok(None);
         }
         let id = match self.feed() {

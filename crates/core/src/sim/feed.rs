@@ -47,6 +47,11 @@ impl Arrivals for Feed<'_> {
     }
 
     #[inline]
+    fn holds(&self, now_ns: u64) -> bool {
+        on!(self, it => it.holds(now_ns))
+    }
+
+    #[inline]
     fn ended(&self) -> bool {
         on!(self, it => it.ended())
     }

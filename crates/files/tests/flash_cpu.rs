@@ -1,0 +1,63 @@
+//! A processor that moves pages between flash and memory (`host.flash_cpu`).
+
+mod clients;
+use ftlab_conformance as common;
+
+use clients::{run_files, small};
+use ftlab_files::clients::{Clients, FileOp, Kind, Step};
+use ftlab_files::settings::{Files, Settings};
+
+const PAGE: u64 = 4096;
+
+/// The paper's phone: one chip, 45 and 240 us, an operation of the host 10 us.
+fn phone(page_cache_bytes: u64, flash_cpu_ns: u64) -> Settings {
+    let mut settings = Settings::from(common::settings());
+    settings.ftl.kind = "page".into();
+    (settings.flash.read_ns, settings.flash.program_ns) = (45_000, 240_000);
+    settings.files = Files { page_cache_bytes, flash_cpu_ns, ..Files::default() };
+    settings
+}
+
+/// Two writes of two pages and one, the second 10 us after the first; when the first has landed a read of a page; when
+/// the next has landed a write. Without a processor's time the writes land at 480 and 720 us. With 143 us a page
+/// the first lands at 480 + 286 = 766, where the client submits the read, and the device begins the second write,
+/// which lands at 766 + 240 + 143 = 1149: then comes the last.
+#[test]
+fn pages_move_one_request_after_another() {
+    let write = |page, pages| Step::Start(FileOp::Write { file: 0, offset: page * PAGE, size: pages * PAGE });
+    let read = Step::Start(FileOp::Read { file: 0, offset: 0, size: PAGE });
+    let script = vec![
+        Step::Do(FileOp::Allocate { file: 0, size: 16 * PAGE }),
+        write(0, 2),
+        write(8, 1),
+        Step::Await,
+        read,
+        Step::Await,
+        write(12, 1),
+        Step::Await,
+    ];
+    for (flash_cpu_ns, arrivals_us) in [(0, [0, 10, 480, 720]), (143_000, [0, 10, 766, 1149])] {
+        let clients = Clients::scripts(vec![script.clone()]);
+        let (_, log) = run_files(&phone(0, flash_cpu_ns), clients, true);
+        let mut arrivals: Vec<u64> = log.iter().map(|done| done.arrival_ns).collect();
+        arrivals.sort_unstable();
+        assert_eq!(arrivals, arrivals_us.map(|us| us * 1000), "{flash_cpu_ns}");
+    }
+}
+
+/// Benchmarks end, lose nothing, and take longer.
+#[test]
+fn benchmarks_run_checked() {
+    for (kind, scheduler) in [(Kind::PostMark, "coop"), (Kind::SysBench, "noop"), (Kind::DBench, "irbw")] {
+        let elapsed = [0, 143_000].map(|flash_cpu_ns| {
+            let mut settings = phone(8 << 20, flash_cpu_ns);
+            settings.ftl.kind = "fast".into();
+            settings.host.scheduler = scheduler.into();
+            settings.files.benchmark = Some(small(kind));
+            let clients = Clients::of_benchmark(&settings).unwrap();
+            let report = run_files(&settings, clients, true).0.benchmark.unwrap();
+            report.throughput_bytes_per_s
+        });
+        assert!(elapsed[1] < elapsed[0], "{}: {elapsed:?}", kind.name());
+    }
+}
