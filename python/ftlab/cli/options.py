@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,6 +17,7 @@ from ftlab.outputs import Output
 
 if TYPE_CHECKING:
     from ftlab.comparison import Plan
+    from ftlab.studies.executor import Executor
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _BY_NAME = {shorthand.name: shorthand for shorthand in SHORTHANDS}
@@ -139,6 +141,33 @@ def check_option(command: Decorated) -> Decorated:
     return click.option(
         "--check", is_flag=True, help="Verify every invariant of the device after every operation (slow)."
     )(command)
+
+
+def dask_option(command: Decorated) -> Decorated:
+    """``--dask ADDRESS|local``."""
+    return click.option(
+        "--dask",
+        metavar="ADDRESS|local",
+        help="Run on the workers of this Dask scheduler, or on processes of this machine.",
+    )(command)
+
+
+@contextmanager
+def executor(dask: str | None, jobs: int | None) -> Iterator[Executor]:
+    """Where runs are done: threads of this process, or what ``--dask`` names.
+
+    Raises:
+        UserError: Dask is not installed, or nobody answers.
+    """
+    if dask is None:
+        from ftlab.studies.executor import Threads
+
+        yield Threads(jobs)
+        return
+    from ftlab.studies.cluster import Cluster
+
+    with Cluster(dask, jobs) as cluster:
+        yield cluster
 
 
 def load_state_option(command: Decorated) -> Decorated:

@@ -18,8 +18,9 @@ MOST_ROWS = 40
 @click.option("--out", required=True, metavar="DIR", help="Directory that takes tables, results and page.")
 @click.option("--fresh", is_flag=True, help="Run everything anew, whatever is there.")
 @click.option("--dry-run", is_flag=True, help="Say how many runs there are and what they take; run none.")
+@options.dask_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
-def sweep(study: str, out: str, fresh: bool, dry_run: bool, jobs: int | None) -> None:
+def sweep(study: str, out: str, fresh: bool, dry_run: bool, dask: str | None, jobs: int | None) -> None:
     """Run a study: every combination of its axes.
 
     STUDY is a TOML file with axes (docs: "A study of your own").
@@ -42,11 +43,10 @@ def sweep(study: str, out: str, fresh: bool, dry_run: bool, jobs: int | None) ->
     planned = plan(Path(study))
     for note in planned.notes:
         click.echo(f"note: {note}", err=True)
-    executor = Threads(jobs)
     if dry_run:
-        write_stdout(estimate(planned, Path(out), fresh=fresh, jobs=executor.jobs))
+        write_stdout(estimate(planned, Path(out), fresh=fresh, jobs=Threads(jobs).jobs))
         return
-    with Reporter(runs=True) as reporter:
+    with options.executor(dask, jobs) as executor, Reporter(runs=True) as reporter:
         said = options.command_line()
         outcome = run(planned, Path(out), reporter, executor, fresh=fresh, command=said)
     text = replications.render(planned.figure, outcome.lines, MOST_ROWS)

@@ -86,7 +86,14 @@ def measured(group: Group, reporter: Reporter) -> Iterator[tuple[Run, Finished]]
             if len(group) > 1 and position == 0:
                 before = reporter.preconditioning(run.name)
                 device = _core.prepare(run.config, preconditioning=before)
-            result = measure(run.figure.measure, run, device=device, progress=progress)
+            result = measure(
+                run.figure.measure,
+                run.config,
+                sequence=run.sequence,
+                collect=run.collect,
+                device=device,
+                progress=progress,
+            )
         except (UserError, InternalError) as error:
             yield run, error
             continue

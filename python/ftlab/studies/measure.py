@@ -16,25 +16,33 @@ from ftlab.running import RunOptions, run_core
 
 if TYPE_CHECKING:
     from ftlab._core import Columns, Device, Progress
-    from ftlab.studies.plan import Run
 
 LOOK_EVERY = 1000
 """Requests between two looks at the caches, as between two polls in the paper."""
 
 
-def measure(how: str, run: Run, *, device: Device | None, progress: Progress) -> dict[str, Any]:
+def measure(
+    how: str,
+    config: Config,
+    *,
+    sequence: Sequence[Config] = (),
+    collect: bool = False,
+    device: Device | None = None,
+    progress: Progress = lambda requests: None,
+) -> dict[str, Any]:
     """A plain object; deterministic but for its ``engine``, if it has one."""
     if how == "workload":
-        return _workload(run.config)
+        return _workload(config)
     if how == "shared-entries":
-        return _shared_entries(run.config, progress)
-    return _run(run, device, progress)
+        return _shared_entries(config, progress)
+    return _run(config, sequence, collect, device, progress)
 
 
-def _run(run: Run, device: Device | None, progress: Progress) -> dict[str, Any]:
-    config, collect = run.config, run.collect
+def _run(
+    config: Config, sequence: Sequence[Config], collect: bool, device: Device | None, progress: Progress
+) -> dict[str, Any]:
     options = RunOptions(
-        chunks=(lambda: _in_sequence(run.sequence)) if run.sequence else None,
+        chunks=(lambda: _in_sequence(sequence)) if sequence else None,
         device=device,
         collect=collect,
         progress=progress,

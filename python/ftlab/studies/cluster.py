@@ -1,0 +1,360 @@
+"""Runs on other machines, or on processes of this one: Dask.distributed, behind the same interface.
+
+A task is the run's configuration as text and the hashes of its traces. It goes out, and a result comes
+back; nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import Config, InternalError, UserError
+from ftlab.configs import Override, load_text
+from ftlab.pool import cores
+from ftlab.progress import Reporter
+from ftlab.studies.executor import Budget, Finished, Group, Told, estimated_bytes, free_memory, worker_name
+from ftlab.studies.measure import measure
+from ftlab.studies.plan import Run, content, engine
+
+LOCAL = "local"
+"""In place of an address: processes of this machine, for as long as the study takes."""
+
+MOST_KILLED = 3
+"""Workers that a run may take with it."""
+
+IN_FLIGHT = 500
+"""Runs that are handed over before results have come back, so that neither pile up."""
+
+PIECE = 4 << 20
+"""Of a trace that is sent, bytes."""
+
+MOST_LOST = 20
+"""Traces that did not arrive, before that is an error."""
+
+WAIT_S = 30
+"""For a first worker."""
+
+SHARE_OF_LIMIT = 0.8
+"""Of a worker's memory, for devices."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A file by its content."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run as it travels."""
+
+    measure: str
+    toml: str
+    trace: Trace | None
+    engine: str
+    collect: bool
+
+
+class Cluster:
+    """Workers of a Dask scheduler; a context manager."""
+
+    def __init__(self, address: str, jobs: int | None = None) -> None:
+        """``address`` is a scheduler's, or `LOCAL`: ``jobs`` processes (default: as many as there are cores).
+
+        Raises:
+            UserError: Dask is not installed, or nobody answers there.
+        """
+        try:
+            import distributed
+        except ImportError:
+            raise UserError("--dask needs Dask.distributed: pip install 'ftlab[dask]'") from None
+        self._address = address
+        self._distributed: Any = distributed
+        self._cluster: Any = None
+        if address == LOCAL:
+            self._cluster = _local(jobs or cores())
+        try:
+            self._client: Any = self._distributed.Client(
+                self._cluster or address, timeout="10s", set_as_default=False
+            )
+            self._client.wait_for_workers(1, timeout=WAIT_S)
+        except TimeoutError as error:
+            raise self._wrong(str(error) or "no answer") from None
+        except (OSError, ValueError) as error:
+            raise self._wrong(str(error)) from None
+        self._sent: set[tuple[str, str]] = set()
+        self._lost = 0
+
+    def __enter__(self) -> Cluster:
+        """The cluster itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Lets go of the scheduler; processes of this machine end."""
+        self._client.close(timeout=5)
+        if self._cluster is not None:
+            self._cluster.close(timeout=5)
+
+    @property
+    def jobs(self) -> int:
+        """Runs at a time, now."""
+        return sum(self._client.nthreads().values())
+
+    def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
+        """As `ftlab.studies.executor.Executor.execute`; devices are not shared among runs."""
+        if not groups:
+            return
+        self._check_engines()
+        waiting = iter([run for group in groups for run in group])
+        done = self._distributed.as_completed(loop=self._client.loop)
+        under_way: dict[str, tuple[Run, Trace | None]] = {}
+        with self._at_most_killed():
+            for run, _ in zip(waiting, range(IN_FLIGHT), strict=False):
+                self._submit(run, done, under_way)
+            for future in done:
+                run, trace = under_way.pop(future.key)
+                finished = self._finished(future, trace)
+                future.release()
+                if finished is None:
+                    self._submit(run, done, under_way)
+                    continue
+                if isinstance(finished, dict):
+                    reporter.callback(run.name)(finished.get("trace", {}).get("requests", 0))
+                    reporter.finish(run.name)
+                told(run, finished)
+                if (more := next(waiting, None)) is not None:
+                    self._submit(more, done, under_way)
+
+    def _submit(self, run: Run, done: Any, under_way: dict[str, tuple[Run, Trace | None]]) -> None:
+        trace = _trace(run.config)
+        task = Task(run.figure.measure, run.config.toml(), trace, engine(), run.collect)
+        key = f"ftlab-{run.key[:16]}-{uuid.uuid4().hex}"
+        under_way[key] = (run, trace)
+        done.add(self._client.submit(work, task, key=key, pure=False))
+
+    def _finished(self, future: Any, trace: Trace | None) -> Finished | None:
+        """What became of a task; None: it is to be done again, now that its trace is there."""
+        if future.status == "cancelled":
+            raise self._wrong("the scheduler is gone")
+        error = future.exception()
+        if isinstance(error, self._distributed.scheduler.KilledWorker):
+            return InternalError(f"{MOST_KILLED} workers died while they ran it")
+        if error is not None:
+            return InternalError(f"{type(error).__name__}: {error}")
+        kind, text = future.result()
+        if kind == "missing":
+            assert trace is not None
+            try:
+                self._send(trace, text)
+            except UserError as refused:
+                return refused
+            return None
+        if kind == "result":
+            result: dict[str, Any] = json.loads(text)
+            return result
+        return UserError(text) if kind == "user" else InternalError(text)
+
+    def _check_engines(self) -> None:
+        """Refuses workers whose results might be others.
+
+        Raises:
+            UserError: naming worker and both engines.
+        """
+        try:
+            found: dict[str, str] = self._client.run(engine)
+        except Exception as error:
+            raise self._wrong(f"its workers do not say their engine: {error}") from None
+        for worker, theirs in found.items():
+            if theirs != engine():
+                raise self._wrong(_mismatch(worker, theirs, engine()))
+
+    @contextmanager
+    def _at_most_killed(self) -> Iterator[None]:
+        """The scheduler gives up on a run that took so many workers with it, for the block."""
+        before = self._client.run_on_scheduler(_allow, MOST_KILLED - 1)
+        try:
+            yield
+        finally:
+            if self._client.status == "running":
+                self._client.run_on_scheduler(_allow, before)
+
+    def _send(self, trace: Trace, worker: str) -> None:
+        """Sends a trace to a worker that lacks it.
+
+        Raises:
+            UserError: there is no room for it.
+        """
+        if (worker, trace.sha256) in self._sent:
+            # Another run has asked for it meanwhile.
+            return
+        with Path(trace.path).open("rb") as file:
+            place = 0
+            while piece := file.read(PIECE):
+                answer = self._client.run(receive, trace, place, piece, workers=[worker], on_error="return")
+                said = answer.get(worker)
+                if isinstance(said, str):
+                    raise UserError(said)
+                if said is not None:
+                    # The worker died; whoever runs it next asks again, but not for ever.
+                    self._lost += 1
+                    if self._lost > MOST_LOST:
+                        raise UserError(f"{trace.path}: could not be sent to worker {worker}: {said}")
+                    return
+                place += len(piece)
+        self._sent.add((worker, trace.sha256))
+
+    def _wrong(self, why: str) -> UserError:
+        return UserError(f"--dask {self._address}: {why}")
+
+
+def _local(jobs: int) -> Any:
+    import logging
+
+    import dask
+    from distributed import LocalCluster
+
+    dask.config.set({"distributed.scheduler.worker-saturation": 1.0})
+    return LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=jobs,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+    )
+
+
+def _allow(failures: int, dask_scheduler: Any = None) -> int:
+    """Runs on the scheduler; what was allowed before."""
+    before: int = dask_scheduler.allowed_failures
+    dask_scheduler.allowed_failures = failures
+    return before
+
+
+def _mismatch(worker: str, theirs: str, ours: str) -> str:
+    return f"the engine of worker {worker} is {theirs}, here it is {ours}; install the same one"
+
+
+def _trace(config: Config) -> Trace | None:
+    if config.trace is None:
+        return None
+    return Trace(config.trace, Path(config.trace).stat().st_size, content(config.trace))
+
+
+def work(task: Task) -> tuple[str, str]:
+    """Does a run, on a worker.
+
+    What comes back is "result" and its JSON, "user" or "internal" and why there is none, or "missing" and
+    the address of this worker, which cannot read the trace.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    if engine() != task.engine:
+        return "user", _mismatch(worker.address, engine(), task.engine)
+    try:
+        return _work(task, worker)
+    except Exception as error:
+        # As text: not every exception can travel.
+        return "internal", f"{type(error).__name__}: {error}"
+
+
+def _work(task: Task, worker: Any) -> tuple[str, str]:
+    start = time.perf_counter()
+    overrides = []
+    if task.trace is not None:
+        path = _readable(task.trace, worker)
+        if path is None:
+            return "missing", worker.address
+        overrides.append(Override("workload.trace", "workload.trace", str(path)))
+    try:
+        config = load_text("run", task.toml, overrides)
+        with _budget(worker).reserved(estimated_bytes(config)):
+            result = measure(task.measure, config, collect=task.collect)
+    except UserError as error:
+        text = str(error)
+        if task.trace is not None:
+            # As it is called where the study is.
+            text = text.replace(str(path), task.trace.path)
+        return "user", text
+    except InternalError as error:
+        return "internal", str(error)
+    where = {"identity": engine(), "worker": worker_name(), "seconds": round(time.perf_counter() - start, 6)}
+    result["engine"] = {**result.get("engine", {}), **where}
+    return "result", json.dumps(result)
+
+
+_lock = threading.Lock()
+_shared: list[Budget] = []
+
+
+def _budget(worker: Any) -> Budget:
+    """The memory that all runs of this worker share."""
+    with _lock:
+        if not _shared:
+            limit = worker.memory_manager.memory_limit
+            _shared.append(Budget(int(limit * SHARE_OF_LIMIT) if limit else free_memory()))
+        return _shared[0]
+
+
+def _stored(trace: Trace, worker: Any) -> Path:
+    """Where a trace that was sent lies on a worker, under its own name; it goes when the worker ends."""
+    return Path(worker.local_directory) / "ftlab-traces" / trace.sha256 / Path(trace.path).name
+
+
+def _readable(trace: Trace, worker: Any) -> Path | None:
+    """The trace as this worker can read it: where it lies, or as it was sent."""
+    for path in (Path(trace.path), _stored(trace, worker)):
+        try:
+            found = path.stat()
+            # A worker lives long: a file may have changed since it was last looked at.
+            if found.st_size == trace.size and _hash(path, found.st_mtime_ns) == trace.sha256:
+                return path
+        except OSError:
+            continue
+    return None
+
+
+@functools.lru_cache(10_000)
+def _hash(path: Path, changed_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> str | None:
+    """Takes a piece of a trace, on a worker; says why if it cannot."""
+    path = _stored(trace, dask_worker)
+    unfinished = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(path.parent).free
+        if place == 0 and free < trace.size:
+            return (
+                f"{trace.path}: {trace.size:,} B are more than the {free:,} B free on worker"
+                f" {dask_worker.address}"
+            )
+        with unfinished.open("r+b" if place else "wb") as file:
+            file.seek(place)
+            file.write(piece)
+        if place + len(piece) == trace.size:
+            with unfinished.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != trace.sha256:
+                    return f"{trace.path}: it changed while it was read"
+            unfinished.replace(path)
+    except OSError as error:
+        return f"{trace.path}: worker {dask_worker.address} cannot keep it: {error.strerror}"
+    return None

@@ -1,0 +1,187 @@
+"""Studies on Dask: the same rows as on threads, workers that die, engines that differ, traces that travel."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from front import TRACE, Cli
+from ftlab._core import UserError
+from ftlab.studies import cluster
+from test_sweep import FILES, SLOW, STUDY, same, table
+
+
+@contextmanager
+def started(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", f"distributed.cli.{arguments[0]}", *arguments[1:]]
+    log = (folder / f"{arguments[0]}.log").open("ab")
+    with log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+
+
+@contextmanager
+def workers(folder: Path, count: int, *more: str) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler's address, and its worker processes."""
+    said = folder / "scheduler.json"
+    with ExitStack() as stack:
+        scheduler = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(said))
+        stack.enter_context(started("dask_scheduler", *scheduler, folder=folder))
+        for _ in range(600):
+            if said.exists() and said.read_text().strip():
+                break
+            time.sleep(0.05)
+        address = json.loads(said.read_text())["address"]
+        one = (address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", *more)
+        running = [stack.enter_context(started("dask_worker", *one, folder=folder)) for _ in range(count)]
+        yield address, running
+
+
+def test_the_same_rows_on_processes_here(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(STUDY)
+    cli.ok("sweep", "study.toml", "--out", "threads")
+    cli.ok("sweep", "study.toml", "--out", "dask", "--dask", "local", "--jobs", "2")
+    frames = [table(cli.directory / name) for name in ("threads", "dask")]
+    assert same(frames[0]) == same(frames[1])
+    assert frames[0].columns == frames[1].columns
+    assert set(frames[0]["worker"]).isdisjoint(frames[1]["worker"])
+    assert frames[0]["engine.identity"].to_list() == frames[1]["engine.identity"].to_list()
+
+
+def test_a_worker_killed_in_the_middle(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(SLOW)
+    cli.ok("sweep", "study.toml", "--out", "threads")
+    with workers(cli.directory, 2) as (address, running):
+        command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "dask", "--dask", address]
+        with subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True) as client:
+            folder = cli.directory / "dask" / "json"
+            while client.poll() is None and len(list(folder.glob("*.json"))) < 10:
+                time.sleep(0.01)
+            assert client.poll() is None
+            running[0].send_signal(signal.SIGKILL)
+            _, errors = client.communicate(timeout=100)
+            assert client.returncode == 0, errors
+    assert same(table(cli.directory / "dask")) == same(table(cli.directory / "threads"))
+
+
+def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
+    cli: Cli, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """By content: the workers cannot see the traces where the client does."""
+    (cli.directory / "volumes").mkdir()
+    for place, name in enumerate(("a", "b", "bad")):
+        (cli.directory / "volumes" / f"{name}.csv").write_text(TRACE.replace("900000", f"90000{place}"))
+    bad = cli.directory / "volumes" / "bad.csv"
+    bad.write_text(bad.read_text().replace("150000,R", "150000,Q"))
+    (cli.directory / "study.toml").write_text(FILES)
+    assert cli("sweep", "study.toml", "--out", "threads").returncode == 1
+    elsewhere = tmp_path_factory.mktemp("worker")
+    preload = ("--local-directory", str(elsewhere), "--preload", str(hiding(elsewhere)))
+    with workers(elsewhere, 1, *preload) as (address, _):
+        done = cli("sweep", "study.toml", "--out", "dask", "--dask", address)
+    assert done.returncode == 1, done.stderr
+    assert "error: 1 of 3 runs failed; the first: bad: " in done.stderr
+    names = ("threads", "dask")
+    assert len({same(table(cli.directory / name)) for name in names}) == 1
+    errors = [table(cli.directory / name, "failures").drop("hash").rows() for name in names]
+    assert errors[0] == errors[1]
+
+
+def hiding(folder: Path) -> Path:
+    """A preload of a worker: it sees no trace but those that were sent to it."""
+    path = folder / "hiding.py"
+    path.write_text(
+        "import ftlab.studies.cluster as c\n"
+        "of = c.__dict__.setdefault('of_test', c._hash)\n"
+        "def hidden(path, changed):\n"
+        "    if 'ftlab-traces' not in str(path):\n"
+        "        raise OSError('hidden')\n"
+        "    return of(path, changed)\n"
+        "c._hash = hidden\n"
+    )
+    return path
+
+
+def test_another_engine_is_refused_before_anything_runs(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(STUDY)
+    other = cli.directory / "other.py"
+    other.write_text(
+        "import ftlab.studies.plan as p\np.content = lambda path: 'another'\np.engine.cache_clear()\n"
+    )
+    with workers(cli.directory, 1, "--preload", str(other)) as (address, _):
+        done = cli("sweep", "study.toml", "--out", "out", "--dask", address)
+    assert done.returncode == 2
+    assert "the engine of worker tcp://127.0.0.1:" in done.stderr
+    assert "another, here it is " in done.stderr
+    assert not list((cli.directory / "out" / "json").glob("*.json"))
+
+
+def test_a_run_that_kills_its_workers_is_given_up(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 2, 1]"))
+    deadly = cli.directory / "deadly.py"
+    deadly.write_text(
+        "import os, ftlab.studies.cluster as c\n"
+        "of = c.__dict__.setdefault('of_test', c.measure)\n"
+        "def measure(how, config, **more):\n"
+        "    if '\"seed\":2' in config.json() and '\"8KiB\"' in config.json() and 'map+' in config.json():\n"
+        "        os._exit(1)\n"
+        "    return of(how, config, **more)\n"
+        "c.measure = measure\n"
+    )
+    with workers(cli.directory, 4, "--preload", str(deadly)) as (address, running):
+        done = cli("sweep", "study.toml", "--out", "out", "--dask", address)
+        time.sleep(0.2)
+        left = sum(process.poll() is None for process in running)
+    assert done.returncode == 1, done.stderr
+    assert (
+        "error: 1 of 8 runs failed; the first: map+ 8KiB 2: 3 workers died while they ran it" in done.stderr
+    )
+    assert table(cli.directory / "out").height == 7
+    assert left == 1
+
+
+def test_a_scheduler_that_is_not_there(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(STUDY)
+    done = cli("sweep", "study.toml", "--out", "out", "--dask", "tcp://127.0.0.1:9")
+    assert (done.returncode, "error: --dask tcp://127.0.0.1:9: " in done.stderr) == (2, True)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_trace_larger_than_what_is_free(tmp_path: Path) -> None:
+    class Worker:
+        local_directory = str(tmp_path)
+        address = "tcp://w"
+
+    trace = cluster.Trace("/a/b.csv", 1 << 60, "0" * 64)
+    said = cluster.receive(trace, 0, b"x", dask_worker=Worker)
+    assert said is not None
+    assert "/a/b.csv: 1,152,921,504,606,846,976 B are more than the" in said
+    assert "free on worker tcp://w" in said
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UserError, match=r"pip install 'ftlab\[dask\]'"):
+        cluster.Cluster("local")
+
+
+def test_nothing_of_it_is_imported_otherwise(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 1, 1]"))
+    script = (
+        "import sys; from ftlab.cli import call;"
+        "assert call(['sweep', 'study.toml', '--out', 'out']) == 0;"
+        "assert not {'dask', 'distributed', 'optuna'} & sys.modules.keys()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=cli.directory, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
