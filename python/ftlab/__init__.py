@@ -17,19 +17,24 @@ from ftlab._core import InternalError, UserError, __version__
 from ftlab.api import compare, components, presets, reference, run, schema
 from ftlab.comparison import Comparison, Variant
 from ftlab.histogram import Histogram
+from ftlab.policies import Candidates, HostScheduler, Replacement, VictimPolicy
 from ftlab.result import Result, Section
 from ftlab.simulation import Simulation
 from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
 
 __all__ = [
+    "Candidates",
     "Comparison",
     "Histogram",
+    "HostScheduler",
     "InternalError",
+    "Replacement",
     "Result",
     "Section",
     "Simulation",
     "UserError",
     "Variant",
+    "VictimPolicy",
     "__version__",
     "compare",
     "components",

@@ -93,6 +93,32 @@ class Completion:
     failed: bool
 
 @final
+class Request:
+    """A request as a `ftlab.HostScheduler` sees it."""
+
+    id: int
+    """Number, from 1 in order of arrival."""
+    op: str
+    """R, W, T or F."""
+    offset: int
+    """First byte."""
+    size: int
+    """Bytes."""
+    arrival_ns: int
+    """Arrival at the host."""
+    lpn: int | None
+    """First logical page; None for a request without pages."""
+    pages: int
+    """Logical pages."""
+    hit: bool
+    """All its mappings are cached, as far as the host knows."""
+    translation_page: int | None
+    """Translation page of the first logical page; None for a request without pages."""
+
+def add_host_scheduler(name: str, policy: type) -> None: ...
+def add_victim_policy(name: str, policy: type) -> None: ...
+def add_replacement(name: str, policy: type) -> None: ...
+
 class Simulation:
     """A device whose driver owns the time."""
 

@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ftlab import _core
+from ftlab import _core, policies
 from ftlab._core import Config
 
-Scalar: TypeAlias = "str | int | float | os.PathLike[str] | None"
-"""A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none"."""
+Scalar: TypeAlias = "str | int | float | os.PathLike[str] | type | None"
+"""A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none", a policy."""
 
 ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
 """A preset's name, a TOML file, a nested mapping (a result's ``config``, say) or a resolved one."""
@@ -72,6 +72,8 @@ def to_text(value: Scalar) -> str:
     """A value as a configuration file writes it, without quotes."""
     if value is None:
         return "none"
+    if isinstance(value, type):
+        return policies.name_of(value)
     # A NumPy scalar stands for its number.
     value = getattr(value, "item", lambda: value)()
     if isinstance(value, bool):
@@ -120,6 +122,8 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
         return load_text("configuration", config.toml(), overrides)
     if isinstance(config, Mapping):
         return load_text("configuration", "", [*mapping_overrides(config, "configuration:"), *overrides])
+    policies.find(override.value for override in overrides)
+    policies.find_in_file(os.fspath(config))
     return _core.resolve(os.fspath(config), list(overrides))
 
 
@@ -137,4 +141,5 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
 
 def load_text(name: str, text: str, overrides: Sequence[Override] = ()) -> Config:
     """Resolves a TOML text; ``name`` stands for the file in messages."""
+    policies.find([*policies.named_in(text), *(override.value for override in overrides)])
     return _core.resolve_text(name, text, list(overrides))

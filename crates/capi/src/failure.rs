@@ -59,7 +59,7 @@ impl From<RunError> for Failure {
         let code = match &error {
             RunError::Past { .. } | RunError::Late(_) => FTLAB_TIME,
             RunError::Power(_) => FTLAB_POWER,
-            RunError::Source(_) | RunError::Check(_) => FTLAB_INTERNAL,
+            RunError::Source(_) | RunError::Held { .. } | RunError::Check(_) => FTLAB_INTERNAL,
         };
         Failure { code, text: error.to_string() }
     }

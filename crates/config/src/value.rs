@@ -3,7 +3,7 @@
 use crate::error::clean;
 use crate::suggest::nearest;
 use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
-use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_SIZES, SizeMix, Value};
+use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_SIZES, SizeMix, Value, outside};
 use toml::de::DeValue;
 
 /// A value as written, before its key is asked what it makes of it.
@@ -309,7 +309,7 @@ fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault>
             };
         }
     }
-    if list.iter().any(|choice| choice.name == text) {
+    if list.iter().any(|choice| choice.name == text) || outside::has(key.path, text) {
         return Ok(Value::Text(text.clone()));
     }
     let names: Vec<_> = list.iter().map(|choice| choice.name).collect();

@@ -2,7 +2,6 @@
 
 use ftlab_config::{Base, Override, Resolved, presets, resolve};
 use ftlab_core::config::{Kind, Value};
-use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::settings::{OutOfRange, Precondition, Replay};
 use ftlab_files::settings::all;
 
@@ -232,7 +231,7 @@ fn map_plus_is_the_device_of_the_paper() {
     assert_eq!((flash.blocks_per_plane, flash.pages_per_block, flash.page_bytes), (65_536, 64, 4096));
     assert_eq!(flash.raw_bytes(), 16 << 30);
     assert_eq!((flash.read_ns, flash.program_ns, flash.transfer_ps), (35_000, 350_000, 0));
-    assert_eq!((settings.ftl.kind.as_str(), settings.ftl.own.dftl.replacement), ("dftl", Replacement::Slru));
+    assert_eq!((settings.ftl.kind.as_str(), settings.ftl.own.dftl.replacement.as_str()), ("dftl", "slru"));
     assert_eq!((settings.ftl.mapping_cache_bytes, settings.ftl.entry_bytes), (Some(16_384), 8));
     assert!(settings.ftl.own.dftl.batch_update && !settings.ftl.background_flush);
     assert_eq!((settings.host.scheduler.as_str(), settings.host.queue_depth), ("map+", 128));

@@ -67,7 +67,7 @@ impl sched::Typed for Alone {
 ///     fn admit(&mut self, id: u32, pool: &mut Pool) {
 ///         self.0.push(id, pool);
 ///     }
-///     fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
+///     fn choose(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
 ///         self.0.pop(pool).map_or(Decision::Nothing, Decision::One)
 ///     }
 ///     fn remove(&mut self, id: u32, pool: &mut Pool) {
@@ -227,6 +227,10 @@ impl Around for Quiet {
     }
 
     fn join(&mut self, _block: u32, _pool: &mut Pool, _found: &mut Vec<u32>) {}
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
 
     fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32 {
         let id = pool.insert(request(0, op, pages.start, pages.end - pages.start));

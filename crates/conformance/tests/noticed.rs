@@ -26,7 +26,7 @@ impl Scheduler for Fifo {
         self.queue.push(id, pool);
     }
 
-    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
         self.choices += 1;
         if self.rests && self.choices.is_multiple_of(2) {
             return Decision::Nothing;

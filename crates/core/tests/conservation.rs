@@ -10,7 +10,6 @@ use common::settings;
 use ftlab_core::flash::{Cause, Operation, Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
-use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::ftl::settings::{FlushCounts, HostFlush};
 use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
@@ -490,7 +489,7 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
     for (channels, slots, capacity) in [(1, 1, 7), (3, 1, 40), (2, 4, 90)] {
         let mut settings = device(0, channels, slots);
         settings.ftl.flush_bytes = None;
-        settings.ftl.own.dftl.replacement = Replacement::Lru;
+        settings.ftl.own.dftl.replacement = "lru".to_owned();
         settings.ftl.mapping_cache_bytes = Some(capacity * u64::from(settings.ftl.entry_bytes));
         let entries = settings.flash.page_bytes / settings.ftl.entry_bytes;
         let mut model = ByEviction { entries, capacity: capacity as usize, cache: Vec::new() };
@@ -514,7 +513,7 @@ fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
         let mut settings = device(64, 2, 4);
         settings.flash.blocks_per_plane = 400;
         settings.ftl.over_provisioning_ppm = 960_000;
-        settings.ftl.own.dftl.replacement = Replacement::Lru;
+        settings.ftl.own.dftl.replacement = "lru".to_owned();
         settings.ftl.mapping_cache_bytes = Some(capacity * u64::from(settings.ftl.entry_bytes));
         settings.ftl.flush_bytes = Some(u64::from(settings.flash.page_bytes) * amount.unwrap_or(1 << 20));
         settings.ftl.translation_blocks = Some(12);

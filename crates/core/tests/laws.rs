@@ -3,7 +3,6 @@
 use ftlab_conformance as common;
 
 use common::{bursts, checked, page_mapped, pages, settings, small};
-use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
@@ -63,7 +62,7 @@ fn a_larger_lru_cache_never_hits_less_under_noop() {
     let mut previous = 0;
     for entries in [1, 2, 7, 16, 61, 250, 1024, 4096] {
         let mut settings = small("dftl", 1);
-        settings.ftl.own.dftl.replacement = Replacement::Lru;
+        settings.ftl.own.dftl.replacement = "lru".to_owned();
         settings.ftl.mapping_cache_bytes = Some(entries * 8);
         settings.flash.blocks_per_plane = 4096;
         let trace = bursts(9, 6000, 3000);

@@ -3,7 +3,6 @@
 use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
-use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Results, Settings};
 use ftlab_core::sim::run;
@@ -115,7 +114,7 @@ fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     let mut settings = settings();
     settings.flash.blocks_per_plane = 40;
     settings.ftl.over_provisioning_ppm = 250_000;
-    settings.ftl.own.dftl.replacement = Replacement::Lru;
+    settings.ftl.own.dftl.replacement = "lru".to_owned();
     settings.ftl.mapping_cache_bytes = Some(1024);
     settings.results.miss_curve = true;
     let trace = overwrites(&settings);

@@ -94,7 +94,7 @@ fn draws_are_fair_and_seeded() {
         let mut policy = Policy::new("random", &settings, SPACE, "test");
         (0..12).for_each(|block| policy.close(0, block, 4, 0));
         let need = Need { chip: 0, now: 0, gainless: 0 };
-        (0..12_000).map(|_| policy.choose(need, |_| 4)).collect::<Vec<_>>()
+        (0..12_000).map(|_| policy.choose(need, |_| 4, |_| 0)).collect::<Vec<_>>()
     };
     let drawn = draw(1);
     for block in 0..12 {

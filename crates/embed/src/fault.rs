@@ -78,13 +78,18 @@ fn payload_text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("(no message)")
 }
 
-/// Runs `work`; a panic inside becomes a fault of ftlab.
+/// Runs `work`; a panic inside becomes a fault of ftlab, and an error that a part let unwind through the core
+/// that error.
 ///
 /// # Errors
 /// What `work` returns, or [`Fault::Internal`] with the panic's text.
-pub fn guard<T, E: From<Fault>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub fn guard<T, E: From<Fault> + 'static>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     // Whatever `work` mutates is dropped or never used again after a panic.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let payload = match payload.downcast::<E>() {
+            Ok(error) => return Err(*error),
+            Err(payload) => payload,
+        };
         let text = PANIC.with_borrow_mut(Option::take);
         Err(Fault::Internal(text.unwrap_or_else(|| format!("panic: {}", payload_text(&*payload)))).into())
     })

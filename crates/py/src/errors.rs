@@ -1,5 +1,7 @@
 //! Whose fault: the user's ([`UserError`]) or ftlab's ([`InternalError`]).
 
+use std::panic::resume_unwind;
+
 use ftlab_config::ConfigError;
 use ftlab_core::host::SubmitError;
 use ftlab_core::sim::RunError;
@@ -42,6 +44,17 @@ pub enum Fault {
     Interrupted,
 }
 
+impl Fault {
+    /// Why, in one line.
+    pub fn shown(&self) -> String {
+        match self {
+            Fault::User(text) | Fault::Internal(text) | Fault::Unwritable(_, text, _) => text.clone(),
+            Fault::Python(error) => error.to_string(),
+            Fault::Interrupted => "interrupted".into(),
+        }
+    }
+}
+
 impl From<Fault> for PyErr {
     fn from(fault: Fault) -> PyErr {
         match fault {
@@ -82,6 +95,11 @@ macro_rules! judged_below {
 }
 
 judged_below!(ConfigError, SourceError, RunError, SubmitError);
+
+/// Ends what [`guard`] runs from within a part that the core has called.
+pub fn end(fault: Fault) -> ! {
+    resume_unwind(Box::new(fault))
+}
 
 /// Runs `work`; a panic inside becomes a fault of ftlab.
 ///

@@ -6,6 +6,7 @@ mod config;
 mod crash;
 mod errors;
 mod observe;
+mod policies;
 mod run;
 mod simulation;
 mod source;
@@ -24,6 +25,12 @@ mod _core {
     use crate::crash::crash;
     #[pymodule_export]
     use crate::errors::{InternalError, OutputError, UserError};
+    #[pymodule_export]
+    use crate::policies::replacement::add_replacement;
+    #[pymodule_export]
+    use crate::policies::scheduler::{Request, add_host_scheduler};
+    #[pymodule_export]
+    use crate::policies::victims::add_victim_policy;
     #[pymodule_export]
     use crate::run::{RunResult, prepare, run};
     #[pymodule_export]

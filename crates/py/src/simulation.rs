@@ -162,7 +162,7 @@ impl Simulation {
             let Driven { object, heard, wall, broken } = &mut *driven;
             let outcome = guard(|| Ok(how(object, heard)));
             *wall += start.elapsed();
-            let outcome = outcome.inspect_err(|_| *broken = Some("a fault of ftlab".into()))?;
+            let outcome = outcome.inspect_err(|fault| *broken = Some(fault.shown()))?;
             match outcome {
                 Ok(()) => Ok(heard.answers.drain(..).map(|row| Completion::from(&row)).collect()),
                 Err(error) => {

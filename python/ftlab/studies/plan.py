@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ftlab import _core
+from ftlab import _core, policies
 from ftlab._core import Config, UserError
 from ftlab.configs import Override, load
 from ftlab.html import KEYS
@@ -235,6 +235,8 @@ def key_of(
         "measure": figure.measure,
         "requests": figure.what == "requests",
     }
+    if own := policies.content_of(json.dumps(settings)):
+        parts["policies"] = own
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -4,6 +4,7 @@
 //! From these declarations come strict checking, units, `ftlab schema`, the
 //! configuration reference and the resolved configuration in every result.
 
+pub mod outside;
 pub mod section;
 mod size_mix;
 pub mod units;

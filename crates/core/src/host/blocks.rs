@@ -182,6 +182,10 @@ impl<A: Arrivals, D: DeviceView> Around for Surroundings<'_, A, D> {
         self.blocks.scratch = requests;
     }
 
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
     fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32 {
         let page = self.blocks.page_bytes;
         let (offset, end) = (u64::from(pages.start) * page, u64::from(pages.end) * page);

@@ -252,7 +252,14 @@ impl<'a> Simulation<'a> {
     pub fn run_until_idle(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.has_power()?;
         self.keep_open(false);
-        if self.drive(NEVER, observer)? && self.check.is_some() {
+        if !self.drive(NEVER, observer)? {
+            return Ok(());
+        }
+        let pending = self.host.waiting();
+        if pending > 0 {
+            return Err(RunError::Held { pending, now_ns: self.now_ns });
+        }
+        if self.check.is_some() {
             self.verify_whole()?;
         }
         Ok(())

@@ -108,6 +108,16 @@ pub enum RunError {
     /// Time does not go there.
     #[error("{0} ns is more than a century after the start")]
     Late(u64),
+    /// A scheduler keeps requests back that nothing will ever release.
+    #[error(
+        "host.scheduler chooses none of the {pending} requests that are pending at {now_ns} ns, and nothing else happens any more"
+    )]
+    Held {
+        /// Pending requests.
+        pending: u32,
+        /// Time of the simulation, ns.
+        now_ns: u64,
+    },
     /// Power is off, or the FTL cannot lose it.
     #[error("{0}")]
     Power(String),

@@ -4,7 +4,6 @@
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;
-use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::settings::Settings;
@@ -129,7 +128,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             settings.ftl.logical_page_bytes = 512;
             settings.ftl.entry_bytes = 64 >> entries;
             settings.ftl.gc_free_blocks = reserve;
-            settings.ftl.own.dftl.replacement = if lru { Replacement::Lru } else { Replacement::Slru };
+            settings.ftl.own.dftl.replacement = if lru { "lru" } else { "slru" }.into();
             settings.ftl.own.dftl.batch_update = batch;
             if vary {
                 // Blocks differ at once and age quickly; under vios they are chosen by speed.

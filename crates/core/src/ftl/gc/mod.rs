@@ -31,7 +31,9 @@
 mod closed;
 mod lists;
 
-use crate::config::{Choice, section};
+use std::fmt::Debug;
+
+use crate::config::{Choice, outside, section};
 use crate::ftl::settings::Settings;
 use crate::util::stream;
 
@@ -113,6 +115,75 @@ pub trait Typed {
     fn policy<V: Victims>(self, keys: &Own);
 }
 
+/// Any policy, by its methods alone: each means what it means in [`Victims`]. `erases` counts a block's.
+#[allow(missing_docs)]
+pub trait AnyVictims: Debug + Send + Sync {
+    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
+    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64);
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
+    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32);
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
+    fn modified(&self, block: u32) -> u64;
+    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+        None
+    }
+    fn copy(&self) -> Box<dyn AnyVictims>;
+}
+
+impl<V: Victims + Clone + Debug + Send + Sync + 'static> AnyVictims for V {
+    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+        Victims::close(self, chip, block, valid, now);
+    }
+    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+        Victims::invalidate(self, chip, block, valid, now);
+    }
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
+        Victims::choose(self, need, valid)
+    }
+    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
+        Victims::remove(self, chip, block, valid);
+    }
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        Victims::each(self, chip, visit);
+    }
+    fn modified(&self, block: u32) -> u64 {
+        Victims::modified(self, block)
+    }
+    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
+        Victims::random(self)
+    }
+    fn copy(&self) -> Box<dyn AnyVictims> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn AnyVictims> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
+}
+
+/// What makes a policy from outside the registry: see [`Victims::new`].
+type Outside = Box<dyn Fn(&Own, Space, Xoshiro256PlusPlus) -> Box<dyn AnyVictims> + Send + Sync>;
+
+/// The keys that name a policy.
+const KEYS: [&str; 2] = ["ftl.gc", "ftl.translation_gc"];
+
+/// Lets `ftl.gc` and `ftl.translation_gc` name the policy of this type.
+pub fn register<V: Victims + Clone + Debug + Send + Sync + 'static>(name: &str) {
+    register_made(name, |keys, space, rng| Box::new(V::new(keys, space, rng)));
+}
+
+/// Lets `ftl.gc` and `ftl.translation_gc` name what `make` makes, anew for each log.
+pub fn register_made(
+    name: &str,
+    make: impl Fn(&Own, Space, Xoshiro256PlusPlus) -> Box<dyn AnyVictims> + Clone + Send + Sync + 'static,
+) {
+    for key in KEYS {
+        outside::add::<Outside>(key, name, Box::new(make.clone()));
+    }
+}
+
 /// Makes the enum, its dispatch and its lists from one line per policy: `Variant = module::Type;`.
 macro_rules! registry {
     ($($variant:ident = $module:ident :: $type:ident;)*) => {
@@ -121,7 +192,7 @@ macro_rules! registry {
         /// A registered policy.
         #[derive(Clone, Debug)]
         #[allow(missing_docs, private_interfaces)]
-        pub enum Policy { $($variant($module::$type)),* }
+        pub enum Policy { $($variant($module::$type),)* Outside(Box<dyn AnyVictims>) }
 
         impl Policy {
             /// The policy of this name, with the random stream `log` of the settings' seed.
@@ -132,47 +203,62 @@ macro_rules! registry {
                 let rng = stream(settings.seed, log);
                 match name {
                     $($module::NAME => Policy::$variant(Victims::new(&settings.ftl.victims, space, rng)),)*
-                    other => panic!("unregistered victim policy {other}"),
+                    other => Policy::Outside(outside::maker::<Outside>(KEYS[0], other)(
+                        &settings.ftl.victims,
+                        space,
+                        rng,
+                    )),
                 }
             }
 
             /// See [`Victims::close`].
             #[inline]
             pub fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
-                match self { $(Policy::$variant(p) => p.close(chip, block, valid, now)),* }
+                match self { $(Policy::$variant(p) => Victims::close(p, chip, block, valid, now),)* Policy::Outside(p) => p.close(chip, block, valid, now) }
             }
 
             /// See [`Victims::invalidate`].
             #[inline]
             pub fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
-                match self { $(Policy::$variant(p) => p.invalidate(chip, block, valid, now)),* }
+                match self { $(Policy::$variant(p) => Victims::invalidate(p, chip, block, valid, now),)* Policy::Outside(p) => p.invalidate(chip, block, valid, now) }
             }
 
             /// See [`Victims::choose`].
             #[inline]
-            pub fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
-                match self { $(Policy::$variant(p) => p.choose(need, valid)),* }
+            pub fn choose(
+                &mut self,
+                need: Need,
+                valid: impl Fn(u32) -> u32,
+                erases: impl Fn(u32) -> u32,
+            ) -> u32 {
+                match self {
+                    $(Policy::$variant(p) => Victims::choose(p, need, valid),)*
+                    Policy::Outside(p) => p.choose(need, &valid, &erases),
+                }
             }
 
             /// See [`Victims::remove`].
             #[inline]
             pub fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
-                match self { $(Policy::$variant(p) => p.remove(chip, block, valid)),* }
+                match self {
+                    $(Policy::$variant(p) => Victims::remove(p, chip, block, valid),)*
+                    Policy::Outside(p) => p.remove(chip, block, &valid),
+                }
             }
 
             /// See [`Victims::each`].
             pub fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-                match self { $(Policy::$variant(p) => p.each(chip, visit)),* }
+                match self { $(Policy::$variant(p) => Victims::each(p, chip, visit),)* Policy::Outside(p) => p.each(chip, visit) }
             }
 
             /// See [`Victims::modified`].
             pub fn modified(&self, block: u32) -> u64 {
-                match self { $(Policy::$variant(p) => p.modified(block)),* }
+                match self { $(Policy::$variant(p) => Victims::modified(p, block),)* Policy::Outside(p) => p.modified(block) }
             }
 
             /// See [`Victims::random`].
             pub fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
-                match self { $(Policy::$variant(p) => p.random()),* }
+                match self { $(Policy::$variant(p) => Victims::random(p),)* Policy::Outside(p) => p.random() }
             }
         }
 

@@ -104,7 +104,7 @@ impl Log {
         moved: &mut impl FnMut(u32),
     ) {
         let victim = match self.begun(chip) {
-            NONE => self.begin_victim(chip),
+            NONE => self.begin_victim(chip, pool),
             victim => victim,
         };
         let valid = self.blocks[victim as usize].valid;
@@ -123,10 +123,10 @@ impl Log {
         }
     }
 
-    fn begin_victim(&mut self, chip: u32) -> u32 {
+    fn begin_victim(&mut self, chip: u32, pool: &BlockPool) -> u32 {
         let at = chip as usize;
         let mut gainless = self.background.as_ref().expect("the log collects in the background").gainless[at];
-        let victim = self.choose_victim(chip, &mut gainless);
+        let victim = self.choose_victim(chip, &mut gainless, pool);
         let blocks = &self.blocks;
         self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
         self.blocks[victim as usize].state = State::Begun;

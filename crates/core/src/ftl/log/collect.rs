@@ -39,17 +39,18 @@ impl Log {
         if self.end_begun(chip, pool, work, moved) {
             return;
         }
-        let victim = self.choose_victim(chip, gainless);
+        let victim = self.choose_victim(chip, gainless, pool);
         assert!(*gainless <= self.chips[chip as usize].held, "collecting chip {chip} gains nothing");
         self.empty(chip, victim, self.shape.gc, pool, work, moved);
     }
 
     /// The block of a chip that is collected next, which stays with the policy. `gainless` counts the victims in
     /// succession that gained nothing.
-    pub(super) fn choose_victim(&mut self, chip: u32, gainless: &mut u32) -> u32 {
+    pub(super) fn choose_victim(&mut self, chip: u32, gainless: &mut u32, pool: &BlockPool) -> u32 {
         let blocks = &self.blocks;
         let need = Need { chip, now: self.writes, gainless: *gainless };
-        let victim = self.victims.choose(need, |block| blocks[block as usize].valid);
+        let valid = |block: u32| blocks[block as usize].valid;
+        let victim = self.victims.choose(need, valid, |block| pool.erase_count(block));
         let gains = self.space.gainful(blocks[victim as usize].valid);
         *gainless = if gains { 0 } else { *gainless + 1 };
         victim

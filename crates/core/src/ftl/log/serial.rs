@@ -126,7 +126,7 @@ impl Log {
 
     /// Gathers a victim's live slots into the open block and erases it.
     fn collect_next(&mut self, gainless: &mut u32, pool: &mut BlockPool, work: &mut Work) {
-        let victim = self.choose_victim(0, gainless);
+        let victim = self.choose_victim(0, gainless, pool);
         assert!(*gainless <= self.chips[0].held, "collecting translation blocks gains nothing");
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;

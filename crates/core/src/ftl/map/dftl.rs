@@ -15,13 +15,16 @@
 //! garbage collection moves are updated in the cache if they are there, else on
 //! flash, one read and program for each translation page concerned.
 
+use std::fmt::Debug;
+
 use super::context::Context;
 use super::entries::Entries;
 use super::policy::{Cached, Policy};
-use crate::config::{choice, section};
+use crate::config::section::one_of;
+use crate::config::{Choice, outside, section};
 use crate::ftl::settings::Settings;
-use crate::util::List;
 use crate::util::codec::Damage;
+use crate::util::{List, NONE};
 
 /// Registered name.
 pub const NAME: &str = "dftl";
@@ -32,20 +35,47 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Replacement in the mapping cache of dftl.
-        replacement: Replacement = "ftl.cache_policy", "slru";
+        replacement: String = "ftl.cache_policy", one_of(replacements), "slru";
         /// A write-back of dftl cleans every cached dirty entry of its translation page.
         batch_update: bool = "ftl.batch_update", "true";
     }
 }
 
-choice! {
-    /// `ftl.cache_policy`.
-    pub enum Replacement {
-        /// segmented LRU, protected : probationary = 1 : 7
-        Slru = "slru",
-        /// one LRU list
-        Lru = "lru",
+fn replacements() -> Vec<Choice> {
+    vec![
+        Choice { name: "slru", doc: "segmented LRU, protected : probationary = 1 : 7" },
+        Choice { name: "lru", doc: "one LRU list" },
+    ]
+}
+
+/// A replacement from outside, for `ftl.cache_policy`: which entry leaves a full cache. Entries go by LPN.
+pub trait Replacement: Debug + Send + Sync {
+    /// An entry is accessed.
+    fn hit(&mut self, lpn: u32);
+    /// An entry has come in.
+    fn insert(&mut self, lpn: u32);
+    /// The entry that leaves; it is still there, and [`Replacement::remove`] follows.
+    fn victim(&mut self) -> u32;
+    /// An entry leaves.
+    fn remove(&mut self, lpn: u32);
+    /// The same replacement in the same state.
+    fn copy(&self) -> Box<dyn Replacement>;
+}
+
+impl Clone for Box<dyn Replacement> {
+    fn clone(&self) -> Self {
+        (**self).copy()
     }
+}
+
+const KEY: &str = "ftl.cache_policy";
+
+/// What makes a replacement, for so many entries (`None`: no bound).
+type Outside = Box<dyn Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync>;
+
+/// Lets `ftl.cache_policy` name what `make` makes, anew for each cache of so many entries (`None`: no bound).
+pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync + 'static) {
+    outside::add::<Outside>(KEY, name, Box::new(make));
 }
 
 /// The mapping cache.
@@ -60,6 +90,8 @@ pub struct Segmented {
     /// Dirty entries of the probationary and of the protected segment.
     dirty_in: [u32; 2],
     batch_update: bool,
+    /// What says which entry leaves in its place; the lists hold none then.
+    outside: Option<Box<dyn Replacement>>,
 }
 
 impl Segmented {
@@ -83,17 +115,22 @@ impl Policy for Segmented {
     fn new(settings: &Settings, _pages: u32) -> Segmented {
         let capacity = Self::capacity(settings).unwrap_or(u32::MAX);
         let keys = &settings.ftl.own.dftl;
+        let registered = replacements().iter().any(|known| known.name == keys.replacement);
+        let make = || outside::maker::<Outside>(KEY, &keys.replacement)(Self::capacity(settings));
         Segmented {
-            protected_capacity: if keys.replacement == Replacement::Slru { capacity / 8 } else { 0 },
+            protected_capacity: if keys.replacement == "slru" { capacity / 8 } else { 0 },
             probationary: List::EMPTY,
             protected: List::EMPTY,
             dirty_in: [0; 2],
             batch_update: keys.batch_update,
+            outside: (!registered).then(make),
         }
     }
 
     fn hit(&mut self, entries: &mut Entries<bool>, id: u32) {
-        if *entries.note(id) {
+        if let Some(outside) = &mut self.outside {
+            outside.hit(entries.lpn(id));
+        } else if *entries.note(id) {
             entries.slab.touch(&mut self.protected, id);
         } else if self.protected_capacity == 0 {
             entries.slab.touch(&mut self.probationary, id);
@@ -112,16 +149,28 @@ impl Policy for Segmented {
 
     #[inline]
     fn insert(&mut self, entries: &mut Entries<bool>, id: u32) {
-        entries.slab.push_head(&mut self.probationary, id);
+        match &mut self.outside {
+            None => entries.slab.push_head(&mut self.probationary, id),
+            Some(outside) => outside.insert(entries.lpn(id)),
+        }
     }
 
     #[inline]
-    fn victim(&mut self, _entries: &mut Entries<bool>) -> u32 {
+    fn victim(&mut self, entries: &mut Entries<bool>) -> u32 {
+        if let Some(outside) = &mut self.outside {
+            let lpn = outside.victim();
+            let id = entries.slab.find(lpn);
+            assert!(id != NONE, "{outside:?} lets LPN {lpn} leave, which is not cached");
+            return id;
+        }
         if self.probationary.len > 0 { self.probationary.tail } else { self.protected.tail }
     }
 
     #[inline]
     fn remove(&mut self, entries: &mut Entries<bool>, id: u32) {
+        if let Some(outside) = &mut self.outside {
+            return outside.remove(entries.lpn(id));
+        }
         let list = if *entries.note(id) { &mut self.protected } else { &mut self.probationary };
         entries.slab.unlink(list, id);
     }
@@ -145,6 +194,9 @@ impl Policy for Segmented {
     }
 
     fn each(&self, entries: &Entries<bool>, visit: &mut dyn FnMut(u32)) {
+        if self.outside.is_some() {
+            entries.slab.keys().for_each(|lpn| visit(entries.slab.find(lpn)));
+        }
         for list in [self.probationary, self.protected] {
             entries.slab.each(list, visit);
         }
@@ -160,6 +212,9 @@ impl Policy for Segmented {
     /// The dirty entry nearest the probationary tail, else nearest the protected tail. Looks from both
     /// ends: after idle times the few dirty entries are the recent ones.
     fn first_dirty(&self, entries: &Entries<bool>) -> Option<u32> {
+        if self.outside.is_some() {
+            return entries.any_dirty();
+        }
         let segment = self.dirty_in.iter().position(|&count| count > 0)?;
         let list = if segment == 0 { &self.probationary } else { &self.protected };
         let (mut old, mut recent) = (list.tail, list.head);

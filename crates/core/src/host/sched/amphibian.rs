@@ -59,7 +59,7 @@ impl Scheduler for Amphibian {
         heap.tidy(|entry| waits(entry, pool));
     }
 
-    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
         let [reads, writes] = self.heaps.each_ref().map(|heap| heap.live() > 0);
         let Some(half) = self.turn.pick(reads, writes) else { return Decision::Nothing };
         self.turn.served(half);

@@ -20,7 +20,7 @@ pub(super) trait BlockIssue: Default {
         writes: &mut Vec<u32>,
         bundles: &mut Bundles,
         pool: &mut Pool,
-        around: &mut impl Around,
+        around: &mut dyn Around,
         batch: &mut Queue,
     );
 }
@@ -47,7 +47,7 @@ impl<I: BlockIssue> Scheduler for ByBlocks<I> {
         self.bundles.admit(id, pool);
     }
 
-    fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
         let ByBlocks { bundles, taken, how } = self;
         taken.clear();
         match bundles.take_oldest(pool, taken) {

@@ -44,7 +44,7 @@ impl BlockIssue for Preferential {
         writes: &mut Vec<u32>,
         bundles: &mut Bundles,
         pool: &mut Pool,
-        around: &mut impl Around,
+        around: &mut dyn Around,
         batch: &mut Queue,
     ) {
         let Preferential { merged, preferred } = self;
@@ -111,6 +111,10 @@ mod tests {
                 }
                 !joins
             });
+        }
+
+        fn now_ns(&self) -> u64 {
+            0
         }
 
         fn pad(&mut self, _op: Op, _pages: Range<u32>, _pool: &mut Pool) -> u32 {

@@ -50,7 +50,7 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
         }
     }
 
-    fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
         let Some(id) = self.hits.pop(&mut self.turn, pool) else { return self.misses.choose(pool, around) };
         pool[id].prioritized = true;
         Decision::One(id)

@@ -29,7 +29,7 @@ impl BlockIssue for Alone {
         writes: &mut Vec<u32>,
         bundles: &mut Bundles,
         pool: &mut Pool,
-        _around: &mut impl Around,
+        _around: &mut dyn Around,
         batch: &mut Queue,
     ) {
         bundles.issue(writes, pool, batch);

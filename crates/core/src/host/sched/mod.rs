@@ -9,9 +9,10 @@ mod block_issues;
 mod bundles;
 mod halves;
 
+use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::config::{Choice, section};
+use crate::config::{Choice, outside, section};
 use crate::request::{Pool, Queue};
 use crate::workload::Op;
 
@@ -37,6 +38,8 @@ pub trait Around {
     /// Appends writes of the dirty pages that the page cache holds of a logical block; they were pending,
     /// in no scheduler, and are to be issued with this choice.
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
+    /// Simulated time, ns.
+    fn now_ns(&self) -> u64;
     /// A request of padding, to be issued with this choice: these LPNs are read, or written back.
     fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32;
 }
@@ -86,7 +89,7 @@ pub trait Scheduler {
     fn grown(&mut self, _id: u32, _before: u32, _pool: &mut Pool) {}
 
     /// Takes out what is to be dispatched next.
-    fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision;
+    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
 
     /// Takes out a request that is dispatched by deadline; only called where [`Needs::deadline`] is set.
     fn remove(&mut self, _id: u32, _pool: &mut Pool) {}
@@ -109,15 +112,72 @@ pub trait Typed {
     fn scheduler<S: Scheduler>(self, keys: &Keys);
 }
 
+/// Any scheduler, by its methods alone: each means what it means in [`Scheduler`].
+#[allow(missing_docs)]
+pub trait AnyScheduler: Debug + Send {
+    fn admit(&mut self, id: u32, pool: &mut Pool);
+    fn grown(&mut self, _id: u32, _before: u32, _pool: &mut Pool) {}
+    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
+    fn remove(&mut self, id: u32, pool: &mut Pool);
+    fn batches(&self) -> u64;
+    fn verify(&self, pool: &Pool) -> Result<u32, String>;
+}
+
+impl<S: Scheduler + Debug + Send> AnyScheduler for S {
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        Scheduler::admit(self, id, pool);
+    }
+    fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
+        Scheduler::grown(self, id, before, pool);
+    }
+    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
+        Scheduler::choose(self, pool, around)
+    }
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        Scheduler::remove(self, id, pool);
+    }
+    fn batches(&self) -> u64 {
+        Scheduler::batches(self)
+    }
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        Scheduler::verify(self, pool)
+    }
+}
+
+const KEY: &str = "host.scheduler";
+
+/// What makes a scheduler: see [`Scheduler::new`].
+type Make = dyn Fn(&Keys, u32) -> Box<dyn AnyScheduler> + Send + Sync;
+
+/// A scheduler from outside the registry.
+struct Outside {
+    needs: Needs,
+    make: Box<Make>,
+}
+
+/// Lets `host.scheduler` name the scheduler of this type.
+pub fn register<S: Scheduler + Debug + Send + 'static>(name: &str) {
+    register_made(name, S::NEEDS, |keys, block_pages| Box::new(S::new(keys, block_pages)));
+}
+
+/// Lets `host.scheduler` name what `make` makes, anew for each simulation: see [`Scheduler::new`].
+pub fn register_made(
+    name: &str,
+    needs: Needs,
+    make: impl Fn(&Keys, u32) -> Box<dyn AnyScheduler> + Send + Sync + 'static,
+) {
+    outside::add(KEY, name, Outside { needs, make: Box::new(make) });
+}
+
 /// Makes the enum, its dispatch and its lists from one line per scheduler: `Variant = module::Type;`.
 macro_rules! registry {
     ($($variant:ident = $module:ident :: $type:ident;)*) => {
         $(mod $module;)*
 
         /// A registered scheduler.
-        #[derive(Clone, Debug)]
+        #[derive(Debug)]
         #[allow(missing_docs, private_interfaces)]
-        pub enum Sched { $($variant($module::$type)),* }
+        pub enum Sched { $($variant($module::$type),)* Outside(Box<dyn AnyScheduler>) }
 
         impl Sched {
             /// The scheduler of this name: see [`Scheduler::new`].
@@ -127,40 +187,42 @@ macro_rules! registry {
             pub fn new(name: &str, keys: &Keys, block_pages: u32) -> Sched {
                 match name {
                     $($module::NAME => Sched::$variant(Scheduler::new(keys, block_pages)),)*
-                    other => panic!("unregistered scheduler {other}"),
+                    other => {
+                        Sched::Outside((outside::maker::<Outside>(KEY, other).make)(keys, block_pages))
+                    }
                 }
             }
 
             /// See [`Scheduler::admit`].
             #[inline]
             pub fn admit(&mut self, id: u32, pool: &mut Pool) {
-                match self { $(Sched::$variant(s) => s.admit(id, pool)),* }
+                match self { $(Sched::$variant(s) => Scheduler::admit(s, id, pool),)* Sched::Outside(s) => s.admit(id, pool) }
             }
 
             /// See [`Scheduler::grown`].
             pub fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
-                match self { $(Sched::$variant(s) => s.grown(id, before, pool)),* }
+                match self { $(Sched::$variant(s) => Scheduler::grown(s, id, before, pool),)* Sched::Outside(s) => s.grown(id, before, pool) }
             }
 
             /// See [`Scheduler::choose`].
             #[inline]
-            pub fn choose(&mut self, pool: &mut Pool, around: &mut impl Around) -> Decision {
-                match self { $(Sched::$variant(s) => s.choose(pool, around)),* }
+            pub fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
+                match self { $(Sched::$variant(s) => Scheduler::choose(s, pool, around),)* Sched::Outside(s) => s.choose(pool, around) }
             }
 
             /// See [`Scheduler::remove`].
             pub fn remove(&mut self, id: u32, pool: &mut Pool) {
-                match self { $(Sched::$variant(s) => s.remove(id, pool)),* }
+                match self { $(Sched::$variant(s) => Scheduler::remove(s, id, pool),)* Sched::Outside(s) => s.remove(id, pool) }
             }
 
             /// See [`Scheduler::batches`].
             pub fn batches(&self) -> u64 {
-                match self { $(Sched::$variant(s) => s.batches()),* }
+                match self { $(Sched::$variant(s) => Scheduler::batches(s),)* Sched::Outside(s) => s.batches() }
             }
 
             /// See [`Scheduler::verify`].
             pub(crate) fn verify(&self, pool: &Pool) -> Result<u32, String> {
-                match self { $(Sched::$variant(s) => s.verify(pool)),* }
+                match self { $(Sched::$variant(s) => Scheduler::verify(s, pool),)* Sched::Outside(s) => s.verify(pool) }
             }
         }
 
@@ -183,7 +245,7 @@ macro_rules! registry {
         pub fn needs(name: &str) -> Needs {
             match name {
                 $($module::NAME => <$module::$type as Scheduler>::NEEDS,)*
-                other => panic!("unregistered scheduler {other}"),
+                other => outside::maker::<Outside>(KEY, other).needs,
             }
         }
 

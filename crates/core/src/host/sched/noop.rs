@@ -27,7 +27,7 @@ impl Scheduler for Noop {
     }
 
     #[inline]
-    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
         self.queue.pop(pool).map_or(Decision::Nothing, Decision::One)
     }
 

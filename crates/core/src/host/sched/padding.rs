@@ -40,7 +40,7 @@ impl BlockIssue for Padded {
         writes: &mut Vec<u32>,
         bundles: &mut Bundles,
         pool: &mut Pool,
-        around: &mut impl Around,
+        around: &mut dyn Around,
         batch: &mut Queue,
     ) {
         let pages = around.pages_of(block);

@@ -44,7 +44,7 @@ impl Scheduler for Rb {
         self.batches.grown(id, before, pool);
     }
 
-    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
         let Some(half) = self.turn.pick(self.waits(Half::Read), self.waits(Half::Write)) else {
             return Decision::Nothing;
         };

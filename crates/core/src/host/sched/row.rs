@@ -32,7 +32,7 @@ impl<const ALTERNATE: bool> Scheduler for ReadsFirst<ALTERNATE> {
         self.halves.push(id, pool);
     }
 
-    fn choose(&mut self, pool: &mut Pool, _around: &mut impl Around) -> Decision {
+    fn choose(&mut self, pool: &mut Pool, _around: &mut dyn Around) -> Decision {
         self.halves.pop(&mut self.turn, pool).map_or(Decision::Nothing, Decision::One)
     }
 

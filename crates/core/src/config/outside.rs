@@ -1,0 +1,34 @@
+//! Parts from outside: makers of parts that no registry has a line for, by the key that names them.
+//!
+//! What makes a part is declared by the floor it belongs to (`host::sched::Outside`, `ftl::gc::Outside`,
+//! `ftl::map::dftl::Outside`). The process has one table, so a name stands for the same part in every simulation.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+type Maker = Arc<dyn Any + Send + Sync>;
+
+static MAKERS: RwLock<BTreeMap<(&'static str, String), Maker>> = RwLock::new(BTreeMap::new());
+
+/// From now on a key may name this part. A part of the same name that was added before is replaced, for
+/// simulations that begin later.
+pub fn add<M: Any + Send + Sync>(key: &'static str, name: &str, maker: M) {
+    MAKERS.write().unwrap_or_else(PoisonError::into_inner).insert((key, name.to_owned()), Arc::new(maker));
+}
+
+/// Whether a key may name a part from outside so.
+pub fn has(key: &'static str, name: &str) -> bool {
+    MAKERS.read().unwrap_or_else(PoisonError::into_inner).contains_key(&(key, name.to_owned()))
+}
+
+/// What makes the part of this name.
+///
+/// # Panics
+/// If there is none: checked settings name parts that are there.
+pub(crate) fn maker<M: Any + Send + Sync>(key: &'static str, name: &str) -> Arc<M> {
+    let makers = MAKERS.read().unwrap_or_else(PoisonError::into_inner);
+    let maker = makers.get(&(key, name.to_owned())).cloned();
+    let found = maker.and_then(|maker| maker.downcast().ok());
+    found.unwrap_or_else(|| panic!("{key}: no part is registered as {name}"))
+}

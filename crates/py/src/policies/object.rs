@@ -1,0 +1,76 @@
+//! An object of a class in Python, and what is said of it when it does wrong.
+
+use std::fmt;
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+use crate::errors::{Fault, end};
+
+/// An object of the user's class, and where the simulation is for what is said of it.
+pub(super) struct Object {
+    name: String,
+    object: Py<PyAny>,
+    pub now_ns: u64,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.name)
+    }
+}
+
+impl Object {
+    /// A new object of a class.
+    pub fn new(name: &str, class: &Py<PyAny>) -> Object {
+        Python::attach(|py| {
+            let none = Object { name: name.to_owned(), object: py.None(), now_ns: 0 };
+            let object = class.call0(py).unwrap_or_else(|error| none.fail(py, "__init__", None, &error));
+            Object { object, ..none }
+        })
+    }
+
+    /// The same object in the same state.
+    pub fn copy(&self) -> Object {
+        Python::attach(|py| {
+            let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (&self.object,)));
+            let object = copied.unwrap_or_else(|error| self.fail(py, "__deepcopy__", None, &error)).unbind();
+            Object { name: self.name.clone(), object, now_ns: self.now_ns }
+        })
+    }
+
+    /// Calls a method.
+    pub fn call<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        of: Option<u64>,
+        arguments: impl pyo3::call::PyCallArgs<'py>,
+    ) -> Bound<'py, PyAny> {
+        let called = self.object.bind(py).call_method1(method, arguments);
+        called.unwrap_or_else(|error| self.fail(py, method, of, &error))
+    }
+
+    /// Ends the run: an exception was raised.
+    pub fn fail(&self, py: Python<'_>, method: &str, of: Option<u64>, error: &PyErr) -> ! {
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            end(Fault::Python(error.clone_ref(py)));
+        }
+        let text = py
+            .import("ftlab.policies")
+            .and_then(|policies| policies.getattr("told"))
+            .and_then(|told| {
+                told.call1((&self.name, method, self.now_ns, of, error.clone_ref(py).into_value(py)))
+            })
+            .and_then(|text| text.extract::<String>());
+        let fault = text.map_or_else(Fault::Python, Fault::User);
+        let raised = PyErr::from(fault);
+        raised.set_cause(py, Some(error.clone_ref(py)));
+        end(Fault::Python(raised));
+    }
+
+    /// Ends the run: what a method gave cannot be.
+    pub fn wrong(&self, method: &str, what: &str) -> ! {
+        end(Fault::User(format!("{}: {method}() at {} ns: {what}", self.name, self.now_ns)));
+    }
+}

@@ -1,0 +1,59 @@
+//! A mapping cache's replacement in Python.
+
+use std::collections::HashSet;
+
+use ftlab_core::ftl::map::dftl;
+use pyo3::prelude::*;
+
+use super::object::Object;
+
+#[derive(Debug)]
+struct Replacement {
+    object: Object,
+    held: HashSet<u32>,
+}
+
+impl Replacement {
+    fn tell(&self, method: &str, lpn: u32) {
+        Python::attach(|py| _ = self.object.call(py, method, None, (lpn,)));
+    }
+}
+
+impl dftl::Replacement for Replacement {
+    fn hit(&mut self, lpn: u32) {
+        self.tell("hit", lpn);
+    }
+
+    fn insert(&mut self, lpn: u32) {
+        self.held.insert(lpn);
+        self.tell("insert", lpn);
+    }
+
+    fn victim(&mut self) -> u32 {
+        let named = Python::attach(|py| {
+            let key = self.object.call(py, "victim", None, ());
+            key.extract::<u32>().ok().filter(|lpn| self.held.contains(lpn)).ok_or_else(|| key.to_string())
+        });
+        named.unwrap_or_else(|given| {
+            self.object.wrong("victim", &format!("gave {given}, which is no key in the cache"))
+        })
+    }
+
+    fn remove(&mut self, lpn: u32) {
+        self.held.remove(&lpn);
+        self.tell("remove", lpn);
+    }
+
+    fn copy(&self) -> Box<dyn dftl::Replacement> {
+        Box::new(Replacement { object: self.object.copy(), held: self.held.clone() })
+    }
+}
+
+/// Lets `ftl.cache_policy` name a class.
+#[pyfunction]
+pub fn add_replacement(name: &str, class: Py<PyAny>) {
+    let of = name.to_owned();
+    dftl::register(name, move |_| {
+        Box::new(Replacement { object: Object::new(&of, &class), held: HashSet::new() })
+    });
+}

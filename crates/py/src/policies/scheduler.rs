@@ -1,0 +1,172 @@
+//! A host scheduler in Python.
+
+use std::collections::HashMap;
+
+use ftlab_core::host::sched::{self, AnyScheduler, Around, Decision, Needs};
+use ftlab_core::request::{Pool, Queue};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use super::object::Object;
+
+/// A request as a scheduler sees it.
+#[pyclass(frozen, get_all, module = "ftlab._core")]
+pub struct Request {
+    /// Number, from 1 in order of arrival.
+    id: u64,
+    /// R, W, T or F.
+    op: char,
+    offset: u64,
+    size: u64,
+    arrival_ns: u64,
+    /// First logical page; `None` for a request without pages.
+    lpn: Option<u32>,
+    /// Logical pages.
+    pages: u32,
+    /// All its mappings are cached, as far as the host knows.
+    hit: bool,
+    /// Translation page of the first logical page; `None` for a request without pages.
+    translation_page: Option<u32>,
+}
+
+#[pymethods]
+impl Request {
+    fn __repr__(&self) -> String {
+        format!("Request(id={}, op='{}', offset={}, size={})", self.id, self.op, self.offset, self.size)
+    }
+}
+
+#[derive(Debug)]
+struct Scheduler {
+    object: Object,
+    /// Pending requests: number, and the id that the core has for it.
+    pending: HashMap<u64, u32>,
+    batches: u64,
+}
+
+impl Scheduler {
+    /// The pending request of this number leaves.
+    fn take(&mut self, number: u64) -> u32 {
+        let id = self.pending.remove(&number);
+        id.unwrap_or_else(|| self.object.wrong("choose", &format!("request {number} is not pending")))
+    }
+
+    fn number(&self, chosen: &Bound<'_, PyAny>) -> u64 {
+        chosen.extract().unwrap_or_else(|_| {
+            let shown = chosen.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+            self.object.wrong(
+                "choose",
+                &format!("gave {shown}; it gives the id of a request, a list of ids, or None"),
+            )
+        })
+    }
+
+    fn batch(&mut self, numbers: Vec<u64>, pool: &mut Pool) -> Decision {
+        let mut queue = Queue::default();
+        for number in numbers {
+            let id = self.take(number);
+            pool[id].prioritized = !queue.is_empty();
+            queue.push(id, pool);
+        }
+        if queue.is_empty() {
+            return Decision::Nothing;
+        }
+        let first = queue.head();
+        if pool[first].batch == 0 {
+            // No number was given: batches are counted as they go.
+            self.batches += 1;
+            let mut id = first;
+            while id != ftlab_core::util::NONE {
+                pool[id].batch = self.batches;
+                id = pool.behind(id);
+            }
+        }
+        pool[first].prefetch = pool[first].pages.pages > 0;
+        Decision::Batch(queue)
+    }
+}
+
+impl AnyScheduler for Scheduler {
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        let request = &pool[id];
+        let number = request.id;
+        let has_pages = request.pages.pages > 0;
+        let seen = Request {
+            id: number,
+            op: request.op.letter(),
+            offset: request.offset,
+            size: request.size,
+            arrival_ns: request.arrival_ns,
+            lpn: has_pages.then_some(request.pages.first),
+            pages: request.pages.pages,
+            hit: request.hit,
+            translation_page: has_pages.then_some(request.translation_page),
+        };
+        self.object.now_ns = self.object.now_ns.max(request.arrival_ns);
+        self.pending.insert(number, id);
+        let batch = Python::attach(|py| {
+            let given = self.object.call(py, "admit", Some(number), (seen,));
+            let batch: Option<u64> = given.extract().unwrap_or_else(|_| {
+                self.object.wrong(
+                    "admit",
+                    &format!("of request {number}: a batch's number is a whole number from 1, or None"),
+                )
+            });
+            batch
+        });
+        if let Some(batch) = batch {
+            pool[id].batch = batch;
+            self.batches = self.batches.max(batch);
+        }
+    }
+
+    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
+        if self.pending.is_empty() {
+            return Decision::Nothing;
+        }
+        self.object.now_ns = around.now_ns();
+        let chosen = Python::attach(|py| {
+            let chosen = self.object.call(py, "choose", None, ());
+            if chosen.is_none() {
+                None
+            } else if chosen.is_instance_of::<PyList>() || chosen.is_instance_of::<PyTuple>() {
+                let members = chosen.try_iter().expect("a list can be gone through");
+                Some((members.map(|member| self.number(&member.expect("as above"))).collect(), true))
+            } else {
+                Some((vec![self.number(&chosen)], false))
+            }
+        });
+        match chosen {
+            None => Decision::Nothing,
+            Some((numbers, true)) => self.batch(numbers, pool),
+            Some((numbers, false)) => Decision::One(self.take(numbers[0])),
+        }
+    }
+
+    fn remove(&mut self, id: u32, pool: &mut Pool) {
+        let number = pool[id].id;
+        self.pending.remove(&number);
+        Python::attach(|py| _ = self.object.call(py, "remove", Some(number), (number,)));
+    }
+
+    fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        match self.pending.iter().find(|&(&number, &id)| pool[id].id != number) {
+            Some((number, _)) => Err(format!("request {number} is pending and is not in the pool")),
+            None => Ok(self.pending.len() as u32),
+        }
+    }
+}
+
+/// Lets `host.scheduler` name a class.
+#[pyfunction]
+pub fn add_host_scheduler(name: &str, class: Py<PyAny>) {
+    let needs = Needs { hits: true, translation_pages: true, deadline: true, ..Needs::NOTHING };
+    let of = name.to_owned();
+    sched::register_made(name, needs, move |_, _| {
+        Box::new(Scheduler { object: Object::new(&of, &class), pending: HashMap::new(), batches: 0 })
+    });
+}

@@ -1,0 +1,22 @@
+"""Two of ftlab's own victim policies, written in Python; results are the same but for the name.
+
+ftlab compare map-plus --vary ftl.gc=greedy,python:examples/policies/victims.py:Greedy
+"""
+
+from __future__ import annotations
+
+import ftlab
+
+
+class Greedy(ftlab.VictimPolicy):
+    """The block with the fewest valid pages; of equals, the one that came to that number first."""
+
+    def choose(self, candidates: ftlab.Candidates) -> int:
+        return int(candidates.valid.argmin())
+
+
+class Fifo(ftlab.VictimPolicy):
+    """The block that was filled first."""
+
+    def choose(self, candidates: ftlab.Candidates) -> int:
+        return int(candidates.closed.argmin())

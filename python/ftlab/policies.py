@@ -1,0 +1,267 @@
+"""Policies of your own in Python: a host scheduler, a victim policy, a mapping cache's replacement.
+
+A class stands where a name does, in a call or on the command line::
+
+    class Oldest(ftlab.HostScheduler):
+        def __init__(self): self.queue = collections.deque()
+        def admit(self, request): self.queue.append(request.id)
+        def choose(self): return self.queue.popleft() if self.queue else None
+        def remove(self, id): self.queue.remove(id)
+
+    ftlab.compare("map-plus", {"host.scheduler": ["noop", Oldest]}, trace="a.csv")
+
+    ftlab run map-plus --trace a.csv --set host.scheduler=python:oldest.py:Oldest
+
+An object is made anew, without arguments, at the start of each run. An exception in one of its methods ends
+the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ftlab import _core
+from ftlab._core import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ftlab._core import Request
+
+PREFIX = "python:"
+_NAMED = re.compile(r"""(["'])(python:.+?)\1""")
+
+
+class HostScheduler:
+    """Which pending request goes next: the value of ``host.scheduler``.
+
+    Every request is admitted once and leaves once: it is chosen, or it has waited for ``host.deadline``
+    (``none``: never) and is removed.
+    """
+
+    def admit(self, request: Request) -> int | None:
+        """A request enters the pending queue; its batch's number, if it joins one.
+
+        Batches are numbered from 1 in the order of creation; ``scheduler.batches`` of the result is the
+        highest number.
+        """
+        raise NotImplementedError
+
+    def choose(self) -> int | Sequence[int] | None:
+        """Takes out what goes next: a request's id, a batch of ids in their order, or None for nothing.
+
+        It is asked while requests are pending. The translation page of a batch's first request is read once
+        for all of them; those behind the first count as prioritized.
+        """
+        raise NotImplementedError
+
+    def remove(self, id: int) -> None:  # noqa: A002 - what it is called everywhere
+        """Takes a request out that leaves by deadline."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The closed blocks of a chip, a row each, in the order in which they came to their present `valid`.
+
+    So ``valid.argmin()`` is greedy, and ``closed.argmin()`` is fifo.
+    """
+
+    block: NDArray[np.int64]
+    """Number of the erase block."""
+    valid: NDArray[np.int64]
+    """Valid logical pages."""
+    erases: NDArray[np.int64]
+    """Times it was erased."""
+    closed: NDArray[np.int64]
+    """When it became full, counted in the log's writes; no two blocks have the same."""
+    changed: NDArray[np.int64]
+    """When it last lost a valid page, or became full."""
+
+    @classmethod
+    def of_bytes(cls, *columns: bytes) -> Candidates:
+        """From columns of 64-bit numbers."""
+        import numpy as np
+
+        return cls(*(np.frombuffer(column, dtype=np.int64) for column in columns))
+
+    def __len__(self) -> int:
+        """Blocks."""
+        return len(self.block)
+
+
+class VictimPolicy:
+    """Which block garbage collection takes next: the value of ``ftl.gc`` or ``ftl.translation_gc``."""
+
+    def choose(self, candidates: Candidates) -> int:
+        """The row of the block to collect.
+
+        A block that is valid whole gives nothing back. A policy may take such a block, but not more often in
+        succession than the chip has closed blocks while others would give something.
+        """
+        raise NotImplementedError
+
+
+class Replacement:
+    """Which entry leaves a full mapping cache: the value of ``ftl.cache_policy`` of dftl. Keys are LPNs."""
+
+    def hit(self, key: int) -> None:
+        """An entry is accessed."""
+
+    def insert(self, key: int) -> None:
+        """An entry has come in."""
+        raise NotImplementedError
+
+    def victim(self) -> int:
+        """The entry that leaves. `remove` of it follows."""
+        raise NotImplementedError
+
+    def remove(self, key: int) -> None:
+        """An entry leaves."""
+
+
+_ADD: dict[type, Callable[[str, type], None]] = {
+    HostScheduler: _core.add_host_scheduler,
+    VictimPolicy: _core.add_victim_policy,
+    Replacement: _core.add_replacement,
+}
+_lock = threading.Lock()
+_named: dict[str, type] = {}
+"""Classes that were handed over as such, by the names they got."""
+_loaded: dict[tuple[str, str], ModuleType] = {}
+"""Modules by file and hash of its content."""
+
+
+def name_of(policy: type) -> str:
+    """The name that stands for a class in configurations and results; the class is known by it from now on.
+
+    Raises:
+        UserError: it is no policy.
+    """
+    with _lock:
+        for count in range(1, len(_named) + 2):
+            name = f"{PREFIX}{policy.__qualname__}" + (f"#{count}" if count > 1 else "")
+            if _named.get(name, policy) is policy:
+                break
+        _add(name, policy)
+        _named[name] = policy
+        return name
+
+
+def find(texts: Iterable[str]) -> None:
+    """Makes the classes known that these values name, as ``python:FILE.py:CLASS``.
+
+    Raises:
+        UserError: there is no such file or class, or it cannot be loaded.
+    """
+    for text in texts:
+        if text.startswith(PREFIX) and text not in _named:
+            with _lock:
+                _add(text, _class_of(text))
+
+
+def find_in_file(path: str) -> None:
+    """The same for the values in a configuration file, if it is one."""
+    file = Path(path)
+    if file.is_file():
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return  # Whoever reads it as a configuration says so.
+        find(named_in(text))
+
+
+def named_in(text: str) -> list[str]:
+    """The values in a TOML or JSON text that name a class."""
+    return [found[1] for found in _NAMED.findall(text)]
+
+
+def content_of(text: str) -> str:
+    """What the classes consist of that a TOML or JSON text names: part of the identity of what they do."""
+    parts = []
+    for name in sorted(set(named_in(text))):
+        file, _, _ = name.removeprefix(PREFIX).rpartition(":")
+        path = Path(file)
+        parts.append(
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else repr(_named.get(name))
+        )
+    return " ".join(parts)
+
+
+def _add(name: str, policy: Any) -> None:
+    for base, add in _ADD.items():
+        if isinstance(policy, type) and issubclass(policy, base) and policy is not base:
+            return add(name, policy)
+    bases = ", ".join(f"ftlab.{base.__name__}" for base in _ADD)
+    raise UserError(f"{name}: a policy is a class derived from one of {bases}")
+
+
+def _class_of(text: str) -> type:
+    file, colon, name = text.removeprefix(PREFIX).rpartition(":")
+    if not colon or not file:
+        raise UserError(f'{text}: write "{PREFIX}FILE.py:CLASS"')
+    module = _module(text, Path(file))
+    policies = [
+        known
+        for known, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, tuple(_ADD))
+    ]
+    own = [known for known in policies if vars(module)[known].__module__ == module.__name__]
+    found = getattr(module, name, None)
+    if found is None:
+        raise UserError(f"{text}: {file} has no class {name}; its policies are: {', '.join(own) or 'none'}")
+    return found  # type: ignore[no-any-return]  # `_add` looks at what it is
+
+
+def _module(text: str, path: Path) -> ModuleType:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{text}: {path}: {error.strerror}") from None
+    key = (str(path.resolve()), hashlib.sha256(content).hexdigest())
+    if key in _loaded:
+        return _loaded[key]
+    spec = importlib.util.spec_from_file_location(f"ftlab_policy_{len(_loaded)}_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{text}: {path}: not a Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        exec(compile(content, str(path), "exec"), vars(module))
+    except Exception as error:
+        raise UserError(f"{text}: it cannot be loaded: {_shown(error)}") from error
+    _loaded[key] = module
+    return module
+
+
+def told(name: str, method: str, now_ns: int, request: int | None, error: BaseException) -> str:
+    """What is said of an exception in a policy's method; called by the core."""
+    of = f", request {request}" if request is not None else ""
+    return f"{name}: {method}() at {now_ns} ns{of}: {_shown(error)}"
+
+
+def _shown(error: BaseException) -> str:
+    """An exception with the user's own lines of its traceback."""
+    said = "".join(traceback.format_exception_only(error)).strip()
+    frames = [
+        (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_internal(frame)
+    ]
+    lines = traceback.StackSummary.extract(iter(frames)).format()
+    return said + "".join("\n" + line.rstrip() for line in lines)
+
+
+def _is_internal(frame: FrameType) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name.startswith(("ftlab.", "importlib"))

@@ -1,0 +1,250 @@
+"""Policies in Python: the shipped ones against the built-in ones, and what goes wrong in one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ftlab
+from front import Cli, wait_until_busy
+from ftlab._core import Request
+from test_simulation import load, write_trace
+
+EXAMPLES = Path(__file__).parents[2] / "examples/policies"
+COLLECTS = {"flash.blocks_per_plane": 96, "device.precondition": "fill", "ftl.over_provisioning": "20%"}
+
+
+def example(name: str) -> str:
+    """The name of a shipped policy, `file:class`."""
+    return f"python:{EXAMPLES}/{name}"
+
+
+def measured(config: str, trace: Path, **options: Any) -> tuple[dict[str, Any], Any]:
+    result = ftlab.run(config, trace=trace, check=True, workload__out_of_range="wrap", **options)
+    values = result.to_dict()
+    del values["engine"], values["config"], values["scheduler"]["name"]
+    return values, result.requests
+
+
+@pytest.mark.parametrize(
+    ("key", "own", "built_in", "settings"),
+    [
+        ("host.scheduler", "schedulers.py:Noop", "noop", {"host.deadline": "none"}),
+        ("host.scheduler", "schedulers.py:Row", "row", {}),
+        ("host.scheduler", "schedulers.py:Rb", "rb", {}),
+        ("host.scheduler", "schedulers.py:Rb", "rb", {"host.deadline": "1ms", "host.merge_limit": "64KiB"}),
+        ("ftl.gc", "victims.py:Greedy", "greedy", COLLECTS),
+        ("ftl.gc", "victims.py:Fifo", "fifo", COLLECTS),
+        ("ftl.gc", "victims.py:Greedy", "greedy", {**COLLECTS, "flash.channels": 2, "ftl.kind": "page"}),
+        ("ftl.translation_gc", "victims.py:Greedy", "greedy", {**COLLECTS, "ftl.mapping_cache": "2KiB"}),
+        ("ftl.cache_policy", "replacements.py:Lru", "lru", {"ftl.mapping_cache": "2KiB"}),
+        (
+            "ftl.cache_policy",
+            "replacements.py:Lru",
+            "lru",
+            {**COLLECTS, "ftl.mapping_cache": "2KiB", "device.precondition": "random:100%"},
+        ),
+    ],
+)
+def test_a_shipped_policy_is_the_built_in_one(
+    tmp_path: Path, key: str, own: str, built_in: str, settings: dict[str, Any]
+) -> None:
+    """The same result and the same requests, but for the name."""
+    trace = write_trace(tmp_path / "a.csv", load(7, 3000))
+    (expected, rows), (found, own_rows) = (
+        measured("map-plus", trace, set={**settings, key: name}) for name in (built_in, example(own))
+    )
+    assert found == expected
+    assert own_rows.equals(rows)
+    if key.endswith("gc"):
+        assert sum(expected["flash"]["erases"].values()) > 0
+
+
+class Oldest(ftlab.HostScheduler):
+    """Arrival order."""
+
+    def __init__(self) -> None:
+        self.queue: list[int] = []
+
+    def admit(self, request: Request) -> None:
+        self.queue.append(request.id)
+
+    def choose(self) -> int | None:
+        return self.queue.pop(0) if self.queue else None
+
+    def remove(self, id: int) -> None:  # noqa: A002 - what it is called everywhere
+        self.queue.remove(id)
+
+
+def test_a_class_stands_for_its_name(trace: Path) -> None:
+    comparison = ftlab.compare(
+        "map-plus", {"host.scheduler": ["noop", Oldest, "map+"]}, trace=trace, host__deadline="none"
+    )
+    assert [variant.label for variant in comparison.variants] == ["noop", "python:Oldest", "map+"]
+    noop, oldest, _ = (variant.result for variant in comparison.variants)
+    assert oldest.scheduler.name == "python:Oldest"
+    assert oldest.latency.to_dict() == noop.latency.to_dict()
+
+
+def test_classes_of_one_name_are_told_apart(trace: Path) -> None:
+    def another(says: int) -> type:
+        class Policy(Oldest):
+            def admit(self, request: Request) -> None:
+                super().admit(request)
+                assert says >= 0, f"the one of {says}"
+
+        return Policy
+
+    with pytest.raises(ftlab.UserError, match="the one of -2"):
+        ftlab.compare("map-plus", {"host.scheduler": [another(1), another(-2)]}, trace=trace)
+
+
+def test_what_a_class_is_must_be_a_policy(trace: Path) -> None:
+    with pytest.raises(ftlab.UserError, match=r"derived from one of ftlab.HostScheduler"):
+        ftlab.run("map-plus", set={"host.scheduler": dict}, trace=trace)
+    with pytest.raises(ftlab.UserError, match="unknown name"):
+        ftlab.run("map-plus", set={"ftl.gc": Oldest}, trace=trace)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("def choose(self): return 99", r"choose\(\) at \d+ ns: request 99 is not pending"),
+        ("def choose(self): return [1, 1]", r"request 1 is not pending"),
+        ("def choose(self): return 'x'", r"gave 'x'; it gives the id of a request, a list of ids, or None"),
+        ("def choose(self): return (n for n in iter(int, 1))", "gave <generator"),
+        ("def choose(self): return None", r"chooses none of the \d+ requests that are pending"),
+        ("def choose(self): return []", r"chooses none of the \d+ requests that are pending"),
+        ("def choose(self): return 1 / 0", r"choose\(\) at \d+ ns: ZeroDivisionError: division by zero"),
+        ("def admit(self, request): return -1", "admit.*a batch's number is a whole number from 1"),
+        ("def admit(self, request): request.nothing", r"admit\(\) at 0 ns, request 1: AttributeError"),
+        ("def __init__(self): raise OSError('no')", r"__init__\(\) at 0 ns: OSError: no"),
+    ],
+)
+def test_what_goes_wrong_in_a_policy_is_the_users_error(cli: Cli, body: str, says: str) -> None:
+    text = f"""
+        import ftlab
+
+        class Wrong(ftlab.HostScheduler):
+            def __init__(self): self.queue = []
+            def admit(self, request): self.queue.append(request.id)
+            def choose(self): return self.queue.pop(0) if self.queue else None
+            def remove(self, id): self.queue.remove(id)
+            {body}
+    """
+    (cli.directory / "wrong.py").write_text(textwrap.dedent(text))
+    done = cli("run", "map-plus", "--trace", "a.csv", "--set", "host.scheduler=python:wrong.py:Wrong")
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(("error: python:wrong.py:Wrong: ", "error: host.scheduler "))
+    assert re.search(says, done.stderr), done.stderr
+    if "Error: " in done.stderr:
+        assert 'wrong.py", line' in done.stderr
+        assert "ftlab/" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "says"),
+    [
+        (
+            "ftl.gc",
+            "class P(ftlab.VictimPolicy):\n    def choose(self, candidates): return 10**6",
+            "row of a cand",
+        ),
+        (
+            "ftl.gc",
+            "class P(ftlab.VictimPolicy):\n    def choose(self, candidates): return None",
+            "gave None",
+        ),
+        (
+            "ftl.gc",
+            "class P(ftlab.VictimPolicy):\n    def choose(self, candidates):\n"
+            "        return int(candidates.valid.argmax())",
+            "in succession had no page to gain",
+        ),
+        (
+            "ftl.cache_policy",
+            "class P(ftlab.Replacement):\n    def insert(self, key): pass\n"
+            "    def victim(self): return 10**6",
+            "gave 1000000, which is no key in the cache",
+        ),
+    ],
+)
+def test_a_wrong_choice_below_the_host_is_the_users_error(
+    tmp_path: Path, key: str, text: str, says: str
+) -> None:
+    trace = write_trace(tmp_path / "a.csv", load(7, 3000))
+    (tmp_path / "p.py").write_text(f"import ftlab\n{text}\n")
+    settings = {**COLLECTS, "ftl.mapping_cache": "1KiB", key: f"python:{tmp_path}/p.py:P"}
+    with pytest.raises(ftlab.UserError, match=says):
+        measured("map-plus", trace, set=settings)
+
+
+def test_a_policys_file_and_class_must_be_there(cli: Cli) -> None:
+    (cli.directory / "some.py").write_text("import ftlab\nclass Mine(ftlab.HostScheduler): pass\nother = 1\n")
+    (cli.directory / "bad.py").write_text("import ftlab\nraise ValueError('at once')\n")
+    for name, says in {
+        "python:none.py:Mine": "none.py: No such file or directory",
+        "python:some.py:Min": "has no class Min; its policies are: Mine",
+        "python:some.py:other": "a policy is a class derived from",
+        "python:some.py": 'write "python:FILE.py:CLASS"',
+        "python:bad.py:Mine": "cannot be loaded: ValueError: at once",
+    }.items():
+        done = cli("run", "map-plus", "--trace", "a.csv", "--set", f"host.scheduler={name}")
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+
+
+def test_a_configuration_file_names_a_policy(cli: Cli) -> None:
+    (cli.directory / "c.toml").write_text(
+        f'preset = "map-plus"\n[host]\nscheduler = "{example("schedulers.py:Rb")}"\n'
+    )
+    cli.ok("run", "c.toml", "--trace", "a.csv", "--json", "out.json")
+    assert "schedulers.py:Rb" in (cli.directory / "out.json").read_text()
+
+
+def test_an_interrupt_ends_a_policy_that_never_answers(cli: Cli) -> None:
+    (cli.directory / "hang.py").write_text(
+        "import ftlab\nclass P(ftlab.HostScheduler):\n"
+        "    def admit(self, request):\n        while True: pass\n"
+    )
+    command = [sys.executable, "-m", "ftlab", "run", "map-plus", "--trace", "a.csv"]
+    process = subprocess.Popen(
+        [*command, "--set", "host.scheduler=python:hang.py:P"],
+        cwd=cli.directory,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until_busy(process)
+    process.send_signal(signal.SIGINT)
+    assert (process.communicate(timeout=20)[1], process.returncode) == ("interrupted\n", 130)
+
+
+def test_a_simulation_that_a_policy_ended_says_why(trace: Path) -> None:
+    class Once(Oldest):
+        def choose(self) -> int | None:
+            raise RuntimeError("enough")
+
+    device = ftlab.Simulation("map-plus", set={"host.scheduler": Once})
+    device.submit("W", 0, 4096)
+    with pytest.raises(ftlab.UserError, match="enough") as raised:
+        device.run_until_idle()
+    assert isinstance(raised.value.__cause__, RuntimeError)
+    with pytest.raises(ftlab.InternalError, match=r"ended early: .*enough"):
+        device.submit("W", 0, 4096)
+
+
+def test_a_changed_file_is_another_policy(tmp_path: Path, trace: Path) -> None:
+    file = tmp_path / "p.py"
+    name = f"python:{os.fspath(file)}:P"
+    body = "import ftlab\nclass P(ftlab.HostScheduler):\n    def admit(self, request): raise OSError('{}')\n"
+    for says in ("the first", "the second"):
+        file.write_text(body.format(says))
+        with pytest.raises(ftlab.UserError, match=says):
+            ftlab.run("map-plus", set={"host.scheduler": name}, trace=trace)
