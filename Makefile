@@ -138,6 +138,7 @@ soak: soak-everything soak-calls soak-ends
 soak-everything: | require-cargo
 	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture
 	FTLAB_CAMPAIGN=50000 cargo test --locked --package ftlab-core --test forged_states -- --nocapture
+	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture
 
 # 100,000 sequences of calls of the C library.
 soak-calls: | require-cargo

@@ -144,6 +144,25 @@ class Simulation:
     def result(self) -> RunResult: ...
 
 @final
+class LiveServer:
+    def __new__(
+        cls,
+        config: Config,
+        nbd: Sequence[str],
+        *,
+        speed: float | None = 1.0,
+        read_only: bool = False,
+        record: str | PathLike[str] | None = None,
+        load_state: str | PathLike[str] | None = None,
+        check: bool = False,
+        patience_s: float = 30.0,
+        preconditioning: Preconditioning | None = None,
+    ) -> LiveServer: ...
+    def addresses(self) -> list[str]: ...
+    def look(self) -> None: ...
+    def stop(self) -> RunResult | None: ...
+
+@final
 class TraceChunks:
     """A workload in pieces: ts_ns (uint64), op (uint8), offset (uint64), size (uint64), flags (uint8)."""
 

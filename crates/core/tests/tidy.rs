@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ftl", &["config", "flash", "request", "util"]),
     ("device", &["clock", "config", "flash", "ftl", "request", "util", "workload"]),
     ("metrics", &["config", "device", "flash", "ftl", "request", "util", "workload"]),
-    ("host", &["clock", "config", "device", "ftl", "metrics", "request", "util", "workload"]),
+    ("host", &["clock", "config", "device", "flash", "ftl", "metrics", "request", "util", "workload"]),
     ("settings", &["config", "device", "flash", "ftl", "host", "metrics", "workload"]),
     (
         "sim",

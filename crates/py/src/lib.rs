@@ -5,6 +5,7 @@ mod columns;
 mod config;
 mod crash;
 mod errors;
+mod live;
 mod observe;
 mod policies;
 mod run;
@@ -25,6 +26,8 @@ mod _core {
     use crate::crash::crash;
     #[pymodule_export]
     use crate::errors::{InternalError, OutputError, UserError};
+    #[pymodule_export]
+    use crate::live::LiveServer;
     #[pymodule_export]
     use crate::policies::replacement::add_replacement;
     #[pymodule_export]

@@ -18,6 +18,7 @@ from ftlab.cli.crash import crash
 from ftlab.cli.describe import components, presets, schema
 from ftlab.cli.reproduce import reproduce
 from ftlab.cli.run import run
+from ftlab.cli.serve import serve
 from ftlab.cli.sweep import sweep
 from ftlab.cli.trace import trace
 from ftlab.outputs import discard_unfinished
@@ -44,7 +45,7 @@ def cli() -> None:
     """
 
 
-for _command in (run, compare, sweep, reproduce, crash, trace, presets, components, schema):
+for _command in (run, compare, serve, sweep, reproduce, crash, trace, presets, components, schema):
     cli.add_command(_command)
 
 

@@ -21,8 +21,9 @@ pub mod settings;
 use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::media::Tape;
+use crate::flash::moves::{Move, Moves};
 use crate::flash::parallel::Place;
-use crate::ftl::{Cooperate, Ftl, Idle, LookUp, Serve};
+use crate::ftl::{Cooperate, Ftl, Idle, Locate, LookUp, Serve};
 use crate::request::{Mark, Pages, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
@@ -53,9 +54,11 @@ pub struct Device {
     refused: u64,
     /// Hears of every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
+    /// Hears of it too, and where reads find their data, if the bytes are followed.
+    moves: Option<Moves>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have done.
     lookups: Option<Box<Lookups>>,
-    /// A request that issues is not only run: tape or lookups hear of it, or it may issue in parts.
+    /// A request that issues is not only run: tape, moves or lookups hear of it, or it may issue in parts.
     attended: bool,
 }
 
@@ -74,6 +77,7 @@ impl Device {
             read_only_ns: None,
             refused: 0,
             tape: None,
+            moves: None,
             lookups: None,
         }
     }
@@ -132,6 +136,12 @@ impl Device {
         self.attended = true;
     }
 
+    /// Notes requests that issue, and where their reads find data.
+    pub fn follow(&mut self, moves: &Moves) {
+        self.moves = Some(moves.clone());
+        self.attended = true;
+    }
+
     /// Follows the mapping's lookups, where the FTL has a mapping cache.
     pub fn keep_lookups(&mut self, ftl: &Ftl) {
         self.lookups = Lookups::new(ftl).map(Box::new);
@@ -176,12 +186,19 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Tells tape and lookups of pages of a request that issue.
+    /// Tells tape, moves and lookups of pages of a request that issue.
     #[cold]
     fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &Ftl) {
         if let Some(tape) = &self.tape {
             // Padding is no request of the workload's.
             tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
+        }
+        if let Some(moves) = &self.moves {
+            moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
+            if request.op == Op::Read {
+                let end = pages.first + pages.pages;
+                (pages.first..end).for_each(|lpn| moves.note(Move::Read { lpn, slot: ftl.slot(lpn) }));
+            }
         }
         if let Some(lookups) = &mut self.lookups {
             lookups.request(pages, ftl);

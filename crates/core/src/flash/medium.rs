@@ -6,6 +6,7 @@
 //! writes every program and erase on a [`Tape`], with the spare areas.
 
 use super::media::{Change, Kind, Media, Spare, Tape};
+use super::moves::{Move, Moves};
 use crate::util::{Bits, NONE};
 
 const PADDING: Spare = Spare { owner: NONE, seq: 0 };
@@ -38,6 +39,8 @@ pub(crate) struct Medium {
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,
+    /// Who follows the data of the owners below a number.
+    followed: Option<(Moves, u32)>,
 }
 
 impl Medium {
@@ -58,6 +61,7 @@ impl Medium {
             present: Bits::new(owners as usize),
             fault: None,
             taped: None,
+            followed: None,
         }
     }
 
@@ -76,8 +80,23 @@ impl Medium {
         self.fault.get_or_insert(message);
     }
 
-    /// A new version of an owner comes into being.
-    pub(crate) fn write(&mut self, owner: u32) {
+    /// Tells whoever follows the data of owners below `lpns`.
+    pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
+        self.followed = Some((moves.clone(), lpns));
+    }
+
+    /// Something happens to an owner's data.
+    fn told(&self, owner: u32, what: Move) {
+        if let Some((moves, lpns)) = &self.followed
+            && owner < *lpns
+        {
+            moves.note(what);
+        }
+    }
+
+    /// A new version of an owner comes into being; the slot of the one before, or [`NONE`].
+    pub(crate) fn write(&mut self, owner: u32, old: u32) {
+        self.told(owner, Move::Write { old });
         self.newest[owner as usize] += 1;
         self.present.set(owner);
         if let Some(taped) = &mut self.taped {
@@ -101,6 +120,7 @@ impl Medium {
 
     /// A slot is programmed with the newest version of an owner; what its block was taken as.
     pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
+        self.told(owner, Move::Program { slot, lpn: owner });
         self.advance(slot, 1);
         self.stamps[slot as usize] = self.newest[owner as usize];
         if let Some(taped) = &mut self.taped {
@@ -151,6 +171,7 @@ impl Medium {
 
     /// A valid slot is about to be copied: its version stays.
     pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
+        self.told(owner, Move::Copy { from: slot });
         let (found, newest) = (self.stamps[slot as usize], self.newest[owner as usize]);
         if found != newest {
             self.fail(format!("slot {slot} is valid with version {found} of owner {owner}, newest {newest}"));
@@ -167,6 +188,7 @@ impl Medium {
             self.fail(format!("block {block} erased while its slot {slot} is valid"));
         }
         self.programmed[block as usize] = 0;
+        self.told(0, Move::Erase { first, slots: self.slots_per_block });
         if let Some(taped) = &self.taped {
             taped.tape.note(Change::Erase { block });
         }
@@ -273,7 +295,7 @@ mod tests {
         let found = |order: &[u32], valid: &[u32]| {
             let mut medium = Medium::new(8, 2, (4, 1), false);
             for &slot in order {
-                medium.write(slot);
+                medium.write(slot, NONE);
                 medium.program(slot, slot, Kind::Data);
             }
             let mut bits = Bits::new(8);

@@ -7,6 +7,7 @@
 mod emit;
 pub mod media;
 pub(crate) mod medium;
+pub mod moves;
 pub mod parallel;
 pub mod settings;
 pub mod variation;

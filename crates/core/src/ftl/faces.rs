@@ -12,6 +12,7 @@ use super::hybrid::merges::MergeStats;
 use super::{Ftl, MapStats, UnitSpace, with_ftl};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
+use crate::flash::moves::Moves;
 use crate::flash::variation::Speeds;
 use crate::request::{BlockSize, Mark, Pages};
 use crate::util::Bits;
@@ -173,6 +174,12 @@ faces! {
         /// # Errors
         /// The output's.
         fn save(self: &Self, out: &mut Encoder) -> io::Result<()>;
+    }
+
+    /// Whoever keeps the bytes of user data.
+    trait Follow {
+        /// Notes from now on what happens to user data; its flash is policed then, as in check mode.
+        fn follow(self: &mut Self, moves: &Moves);
     }
 
     /// Power cuts.

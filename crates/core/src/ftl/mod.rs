@@ -22,7 +22,7 @@ use crate::config::{Choice, Contradiction, section};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
-pub use faces::{Cooperate, Idle, Inspect, Locate, LookUp, Police, Prepare, Serve, Survive};
+pub use faces::{Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Serve, Survive};
 pub use map::pages::MapStats;
 pub use map::units::UnitSpace;
 use page_mapped::PageMapped;
@@ -30,7 +30,7 @@ use recovery::{Flaw, Recovery};
 
 /// An FTL: how it is made, and what is known of it beforehand. What others ask of it are its [`faces`].
 pub trait FlashTranslation:
-    Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Survive + Police + Sized
+    Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
     const MAPS_ON_FLASH: bool;

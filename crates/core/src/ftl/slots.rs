@@ -6,6 +6,7 @@
 
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::medium::Medium;
+use crate::flash::moves::Moves;
 use crate::util::{Bits, NONE, memory};
 
 /// The map and what follows from it.
@@ -119,6 +120,14 @@ impl Slots {
     /// Outside check mode.
     pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, media: &Media) {
         self.medium.as_mut().expect("in check mode").record(tape, lpns, &self.map, media);
+    }
+
+    /// Tells whoever follows the data of owners below `lpns`.
+    ///
+    /// # Panics
+    /// Outside check mode.
+    pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
+        self.medium.as_mut().expect("in check mode").follow(moves, lpns);
     }
 
     /// The tape, if there is one.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Arrivals, Intake, LATEST_NS};
+use crate::flash::moves::{Move, Moves};
 use crate::host::settings::Settings;
 use crate::request::{Pool, Request};
 use crate::util::{NONE, Slab};
@@ -76,6 +77,8 @@ pub struct Submitted {
     /// Where requests merge: the submissions behind each, in a slab. Those of one request are a ring, and its
     /// tag is the last of them.
     behind: Option<Slab<Submission>>,
+    /// Hears of what merges, if the bytes of requests are followed.
+    pub moves: Option<Moves>,
 }
 
 impl Submitted {
@@ -90,6 +93,14 @@ impl Submitted {
             merged: 0,
             open: true,
             behind: merges.then(Slab::default),
+            moves: None,
+        }
+    }
+
+    /// Notes something about what merges.
+    fn note(&self, what: Move) {
+        if let Some(moves) = &self.moves {
+            moves.note(what);
         }
     }
 
@@ -169,6 +180,7 @@ impl Arrivals for Submitted {
                 behind.insert(Submission { number: self.arrived, arrival_ns, offset, size, next: NONE });
             behind[slot].next = slot;
             pool[id].tag = slot;
+            self.note(Move::Arrive { request: number, submission: self.arrived });
         }
         Ok(Some(id))
     }
@@ -180,6 +192,8 @@ impl Arrivals for Submitted {
         behind[pending.tag].next = taken.tag;
         behind[taken.tag].next = first;
         pending.tag = taken.tag;
+        let submission = behind[taken.tag].number;
+        self.note(Move::Merge { request: pending.id, submission });
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 
 pub mod crash;
 mod feed;
+mod follow;
 mod instant;
 mod observer;
 mod power;

@@ -5,6 +5,7 @@
 
 use super::store::{Role, Store};
 use crate::flash::media::{Media, Page, Tape};
+use crate::flash::moves::Moves;
 use crate::util::NONE;
 
 impl Store {
@@ -12,6 +13,14 @@ impl Store {
     pub(super) fn police(&mut self) {
         let programmed = self.blocks.iter().map(|block| block.next).collect();
         self.slots.police((self.shape.pages_per_block, 1), true, programmed);
+    }
+
+    /// Tells whoever follows the user's data, in check mode from now on.
+    pub(super) fn follow(&mut self, moves: &Moves) {
+        if self.slots.medium().is_none() {
+            self.police();
+        }
+        self.slots.follow(moves, self.shape.lpns);
     }
 
     /// Writes programs and erases on a tape as they are decided; check mode only.

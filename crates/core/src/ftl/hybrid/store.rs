@@ -198,7 +198,8 @@ impl Store {
     /// Writes a new version of a logical page into the given page of a block.
     #[inline]
     pub(crate) fn write(&mut self, block: u32, offset: u32, lpn: u32, cause: Cause, work: &mut Work) {
-        self.slots.tell(|medium| medium.write(lpn));
+        let old = self.slots.of(lpn);
+        self.slots.tell(|medium| medium.write(lpn, old));
         self.put(block, offset, lpn);
         self.blocks[block as usize].padded |= cause == Cause::Pad;
         self.host_pages += u64::from(cause == Cause::Host);

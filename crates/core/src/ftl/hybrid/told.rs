@@ -4,11 +4,12 @@ use super::frame::Hybrid;
 use super::logs::Logs;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
+use crate::flash::moves::Moves;
 use crate::flash::variation::Speeds;
 use crate::ftl::blocks::endurance::Life;
 use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
-use crate::ftl::{Idle, Inspect, Locate, LookUp, Police, Survive, UnitSpace};
+use crate::ftl::{Follow, Idle, Inspect, Locate, LookUp, Police, Survive, UnitSpace};
 use crate::request::Pages;
 use crate::util::Bits;
 
@@ -113,6 +114,12 @@ impl<L: Logs> Inspect for Hybrid<L> {
 
     fn speeds(&self) -> Option<&Speeds> {
         self.store.pool.speeds()
+    }
+}
+
+impl<L: Logs> Follow for Hybrid<L> {
+    fn follow(&mut self, moves: &Moves) {
+        self.store.follow(moves);
     }
 }
 

@@ -5,6 +5,7 @@
 use super::{Block, Log, State};
 use crate::flash::Cause;
 use crate::flash::media::{Kind, Media};
+use crate::flash::moves::Moves;
 use crate::util::NONE;
 
 impl Log {
@@ -13,6 +14,14 @@ impl Log {
         // What has no answer is left for verification to report.
         let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
         self.slots.police((self.slots_per_block, self.shape.slots_per_page), false, programmed);
+    }
+
+    /// Tells whoever follows the data of owners below `lpns`, in check mode from now on.
+    pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
+        if self.slots.medium().is_none() {
+            self.police();
+        }
+        self.slots.follow(moves, lpns);
     }
 
     /// What its blocks are taken as.

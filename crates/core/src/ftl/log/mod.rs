@@ -370,7 +370,7 @@ impl Log {
     fn renew(&mut self, owner: u32) -> u32 {
         self.writes += 1;
         let old = self.slots.of(owner);
-        self.slots.tell(|medium| medium.write(owner));
+        self.slots.tell(|medium| medium.write(owner, old));
         if old != NONE {
             self.invalidate(old);
         }

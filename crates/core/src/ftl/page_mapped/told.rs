@@ -2,13 +2,14 @@
 
 use super::PageMapped;
 use crate::flash::Work;
+use crate::flash::moves::Moves;
 use crate::flash::variation::Speeds;
 use crate::ftl::blocks::endurance;
 use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
-use crate::ftl::{Cooperate, Inspect, Locate, LookUp, Police};
+use crate::ftl::{Cooperate, Follow, Inspect, Locate, LookUp, Police};
 use crate::request::{BlockSize, Pages};
 use crate::util::{Bits, NONE};
 
@@ -127,6 +128,12 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
     fn speeds(&self) -> Option<&Speeds> {
         self.pool.speeds()
+    }
+}
+
+impl<T: Translation> Follow for PageMapped<T> {
+    fn follow(&mut self, moves: &Moves) {
+        self.data.follow(moves, self.lpns);
     }
 }
 

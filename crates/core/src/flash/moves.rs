@@ -1,0 +1,83 @@
+//! Where user data goes, told as the FTL decides it: for whoever keeps the bytes that the simulation leaves out.
+//!
+//! What a read returns is then what the FTL resolves to when the read is served, and a fault of an FTL shows as
+//! wrong bytes.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// One thing that happens to user data. Slots are numbered through chips, blocks and pages; `u32::MAX` is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// Where requests may merge: a submission arrives as the request of this number, which one before it may have
+    /// had that became part of another.
+    Arrive {
+        /// The request's number.
+        request: u64,
+        /// The submission's.
+        submission: u64,
+    },
+    /// A submission became part of a request that was pending.
+    Merge {
+        /// The request's number.
+        request: u64,
+        /// The submission's.
+        submission: u64,
+    },
+    /// What follows is done for this request, or a part of it; where requests do not merge, its number is that of
+    /// the submission. `None`: padding by the host.
+    Issue {
+        /// The request's number.
+        request: Option<u64>,
+    },
+    /// The request that issues reads a logical page, which lies in this slot.
+    Read {
+        /// The logical page.
+        lpn: u32,
+        /// Its slot.
+        slot: u32,
+    },
+    /// The request that issues writes a logical page, whose data was in this slot. Its program follows.
+    Write {
+        /// The slot before.
+        old: u32,
+    },
+    /// A slot is about to be copied. Its program follows.
+    Copy {
+        /// The slot copied.
+        from: u32,
+    },
+    /// A slot is programmed with what the move before says.
+    Program {
+        /// The slot.
+        slot: u32,
+        /// The logical page.
+        lpn: u32,
+    },
+    /// A block is erased.
+    Erase {
+        /// Its first slot.
+        first: u32,
+        /// Its slots.
+        slots: u32,
+    },
+}
+
+/// What happened since it was last taken, in the order in which it was decided. A clone hears the same.
+#[derive(Clone, Debug, Default)]
+pub struct Moves(Arc<Mutex<Vec<Move>>>);
+
+impl Moves {
+    fn open(&self) -> MutexGuard<'_, Vec<Move>> {
+        self.0.lock().expect("no panic while moves are noted")
+    }
+
+    pub(crate) fn note(&self, what: Move) {
+        self.open().push(what);
+    }
+
+    /// Exchanges what happened for an empty buffer.
+    pub fn take(&self, emptied: &mut Vec<Move>) {
+        emptied.clear();
+        std::mem::swap(&mut *self.open(), emptied);
+    }
+}

@@ -1,0 +1,24 @@
+//! A simulation whose bytes are kept by whoever drives it.
+
+use super::{Feed, Simulation};
+use crate::flash::moves::Moves;
+use crate::ftl::{Follow, Locate};
+
+impl Simulation<'_> {
+    /// Notes from now on where user data goes; to be called before anything was submitted. Takes some bytes for
+    /// every page written, as check mode does.
+    pub fn follow(&mut self) -> Moves {
+        let moves = Moves::default();
+        self.ftl.follow(&moves);
+        self.device.follow(&moves);
+        if let Feed::Submitted(submitted) = &mut self.feed {
+            submitted.moves = Some(moves.clone());
+        }
+        moves
+    }
+
+    /// Slot of the user data that a logical page resolves to, `u32::MAX` without data.
+    pub fn slot(&self, lpn: u32) -> u32 {
+        self.ftl.slot(lpn)
+    }
+}

@@ -1,0 +1,198 @@
+//! One client: bytes in, requests to the engine.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::engine::{Asked, Sink};
+use crate::nbd::{Command, HEADER, Request, Session, Turn};
+use crate::outbox::Outbox;
+use crate::server::Shared;
+use crate::socket::Stream;
+
+/// Bytes received at a time.
+const CHUNK: usize = 256 << 10;
+/// Bytes, of data and of replies, after which replies are sent before more is taken in: what a socket holds.
+const BATCH: usize = 128 << 10;
+/// How often a thread that waits for a client looks whether it should go on.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What has arrived and is not dealt with.
+struct Inbox {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Inbox {
+    fn waiting(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Makes room for a message of so many bytes, and for some of what may follow it.
+    fn reserve(&mut self, needed: usize) {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            if self.bytes.len() > 4 * CHUNK {
+                self.bytes = vec![0; CHUNK];
+            }
+        }
+        let room = needed.max(self.end - self.start + 1);
+        if self.start + room > self.bytes.len() {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if room > self.bytes.len() {
+            self.bytes.resize(room.next_multiple_of(CHUNK), 0);
+        }
+    }
+}
+
+/// A connection, in a thread of its own.
+pub struct Connection {
+    shared: Arc<Shared>,
+    stream: Arc<Stream>,
+    outbox: Arc<Outbox>,
+    sink: Arc<dyn Sink>,
+    inbox: Inbox,
+    session: Session,
+}
+
+impl Connection {
+    /// Greets the client.
+    pub fn new(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) -> Connection {
+        let mut greeting = Vec::new();
+        let session = Session::new(&mut greeting);
+        outbox.say(&greeting);
+        let sink: Arc<dyn Sink> = outbox.clone();
+        let inbox = Inbox { bytes: vec![0; CHUNK], start: 0, end: 0 };
+        Connection { shared, stream, outbox, sink, inbox, session }
+    }
+
+    /// Serves the client until it goes, is at fault, or the server stops.
+    pub fn run(mut self) {
+        let mut needed = 1;
+        while self.outbox.wait_for_room() && self.receive(needed) {
+            match self.take_in() {
+                Some(more) => needed = more,
+                None => break,
+            }
+        }
+        self.outbox.end();
+        self.outbox.kill();
+    }
+
+    /// Receives until a message of so many bytes may be whole; false if none will come.
+    fn receive(&mut self, needed: usize) -> bool {
+        let mut since = Instant::now();
+        self.inbox.reserve(needed);
+        if self.inbox.waiting().len() >= needed {
+            return true;
+        }
+        loop {
+            let free = self.inbox.end;
+            match self.stream.receive(&mut self.inbox.bytes[free..]) {
+                Ok(0) => return false,
+                Ok(length) => {
+                    self.inbox.end += length;
+                    if self.inbox.waiting().len() >= needed {
+                        return true;
+                    }
+                    since = Instant::now();
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if self.outbox.is_dead() || self.shared.stopping.load(Ordering::Relaxed) {
+                        return false;
+                    }
+                    // A client may be idle as long as it likes, but not amid a message or the handshake.
+                    let amid = !self.inbox.waiting().is_empty() || !self.session.transmits();
+                    if amid && since.elapsed() >= self.shared.patience {
+                        return false;
+                    }
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Deals with what has arrived; the bytes needed to go on, or `None` at the end.
+    fn take_in(&mut self) -> Option<usize> {
+        let mut said = Vec::new();
+        let mut more = None;
+        while !self.session.transmits() {
+            let turn = self.session.next(self.inbox.waiting(), &self.shared.export, &mut said);
+            match turn {
+                Turn::Go(bytes) => self.inbox.start += bytes,
+                Turn::Wait(needed) => {
+                    more = Some(needed);
+                    break;
+                }
+                Turn::Request(..) | Turn::End(_) => {
+                    self.outbox.say(&said);
+                    return None;
+                }
+            }
+        }
+        if !said.is_empty() {
+            self.outbox.say(&said);
+        }
+        if more.is_some() { more } else { self.requests() }
+    }
+
+    /// Hands requests that have arrived to the engine; as [`Connection::take_in`].
+    fn requests(&mut self) -> Option<usize> {
+        let Connection { shared, inbox, session, sink, outbox, .. } = self;
+        let structured = session.structured;
+        let mut more = None;
+        let mut taken_in = 0;
+        let mut answered = Vec::new();
+        let outcome = shared.with_engine(&mut answered, |engine| {
+            engine.catch_up()?;
+            loop {
+                match session.next(inbox.waiting(), &shared.export, &mut Vec::new()) {
+                    Turn::Request(Request { command: Command::Disconnect, .. }, _) => break,
+                    Turn::Request(mut request, end) => {
+                        if request.command == Command::BlockStatus && !session.block_status {
+                            request.command = Command::Unknown(7);
+                        }
+                        let data = &inbox.waiting()[HEADER..end];
+                        let charged = outbox.charge(size(&request));
+                        engine.ask(&Asked { request, data, structured, sink, charged });
+                        inbox.start += end;
+                        taken_in += charged;
+                        if taken_in >= BATCH {
+                            more = Some(1);
+                            break;
+                        }
+                    }
+                    Turn::Wait(needed) => {
+                        more = Some(needed);
+                        break;
+                    }
+                    Turn::Go(_) | Turn::End(_) => break,
+                }
+            }
+            engine.go()
+        });
+        // Refusals and such have not gone through the simulation.
+        if taken_in > 0 {
+            outbox.flush();
+        }
+        answered.iter().filter(|other| !Arc::ptr_eq(other, sink)).for_each(|other| other.kick());
+        if outcome { more } else { None }
+    }
+}
+
+/// Bytes of data or of reply.
+fn size(request: &Request) -> usize {
+    match request.command {
+        Command::Read | Command::Write => request.length as usize,
+        _ => 0,
+    }
+}
+
+/// The times of a connection's socket.
+pub fn prepare(stream: &Stream, patience: Duration) -> std::io::Result<()> {
+    stream.set_timeouts(LOOK, patience)
+}

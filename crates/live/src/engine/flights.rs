@@ -1,0 +1,224 @@
+//! Requests under way: what clients asked, the submissions they became, and the bytes that go with them.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use ftlab_core::flash::moves::Move;
+use ftlab_core::workload::Op;
+
+use super::Sink;
+use crate::nbd::{Errno, reply};
+use crate::payload::Payload;
+
+/// A client's request under way.
+pub(super) struct Ticket {
+    pub sink: Arc<dyn Sink>,
+    pub cookie: u64,
+    pub charged: usize,
+    /// Of a read: its first byte, and whether the client reads chunks.
+    pub reads: Option<(u64, bool)>,
+    /// The reply to a read, and where its data begins.
+    pub reply: Vec<u8>,
+    pub data_at: usize,
+    /// Submissions that have not completed.
+    pub parts: u32,
+    pub failed: bool,
+    /// A flush follows them.
+    pub flush: bool,
+}
+
+impl Ticket {
+    /// Hands the reply over to the client's sink, which is returned.
+    pub fn answer(mut self, broken: bool) -> Arc<dyn Sink> {
+        let failed = broken || self.failed;
+        match self.reads {
+            Some((_, structured)) if failed => {
+                self.reply.clear();
+                match structured {
+                    true => reply::failed(&mut self.reply, self.cookie, Errno::Io),
+                    false => reply::plain(&mut self.reply, self.cookie, Some(Errno::Io)),
+                }
+            }
+            Some(_) => {}
+            None => reply::plain(&mut self.reply, self.cookie, failed.then_some(Errno::Io)),
+        }
+        self.sink.put(self.reply, self.charged);
+        self.sink
+    }
+}
+
+/// All of them, by place.
+#[derive(Default)]
+pub(super) struct Tickets {
+    places: Vec<Option<Ticket>>,
+    free: Vec<usize>,
+}
+
+impl Tickets {
+    pub fn is_empty(&self) -> bool {
+        self.places.len() == self.free.len()
+    }
+
+    pub fn open(&mut self, ticket: Ticket) -> usize {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        self.places[place] = Some(ticket);
+        place
+    }
+
+    pub fn close(&mut self, place: usize) -> Ticket {
+        self.free.push(place);
+        self.places[place].take().expect("it is open")
+    }
+
+    /// Closes all.
+    pub fn drain(&mut self) -> impl Iterator<Item = Ticket> {
+        self.free.clear();
+        std::mem::take(&mut self.places).into_iter().flatten()
+    }
+}
+
+impl Index<usize> for Tickets {
+    type Output = Ticket;
+
+    fn index(&self, place: usize) -> &Ticket {
+        self.places[place].as_ref().expect("it is open")
+    }
+}
+
+impl IndexMut<usize> for Tickets {
+    fn index_mut(&mut self, place: usize) -> &mut Ticket {
+        self.places[place].as_mut().expect("it is open")
+    }
+}
+
+/// One submission.
+pub(super) struct Flight {
+    pub ticket: usize,
+    pub op: Op,
+    pub offset: u64,
+    pub end: u64,
+    /// Data of a write; empty: zeroes.
+    pub data: Option<Arc<[u8]>>,
+}
+
+impl Flight {
+    /// The part of it that lies in a page which begins at `start`.
+    fn within(&self, start: u64, page_bytes: usize) -> Option<(u64, u64)> {
+        let (from, to) = (self.offset.max(start), self.end.min(start + page_bytes as u64));
+        (from < to).then_some((from, to))
+    }
+}
+
+/// All submissions under way, by number.
+#[derive(Default)]
+pub(super) struct Flights {
+    /// Number of the first in the queue.
+    first: u64,
+    queue: VecDeque<Option<Flight>>,
+    /// Where requests merge: the submissions that each request is.
+    behind: HashMap<u64, Vec<u64>>,
+    /// The submissions whose request issues now.
+    issuing: Vec<u64>,
+    /// Slot that the next program takes its data from, and whether that is written over.
+    source: (u32, bool),
+}
+
+impl Flights {
+    /// A submission was handed over.
+    pub fn begin(&mut self, number: u64, flight: Flight) {
+        if self.queue.is_empty() {
+            self.first = number;
+        }
+        debug_assert_eq!(number, self.first + self.queue.len() as u64, "they are numbered in turn");
+        self.queue.push_back(Some(flight));
+    }
+
+    fn get(&self, number: u64) -> Option<&Flight> {
+        self.queue.get(number.checked_sub(self.first)? as usize)?.as_ref()
+    }
+
+    /// A submission has completed.
+    pub fn end(&mut self, number: u64) -> Flight {
+        let flight = self.queue[(number - self.first) as usize].take().expect("it is under way");
+        while let Some(None) = self.queue.front() {
+            self.queue.pop_front();
+            self.first += 1;
+        }
+        flight
+    }
+
+    /// A request, that may have been several submissions, has completed.
+    pub fn forget(&mut self, request: u64) {
+        self.behind.remove(&request);
+    }
+
+    /// Moves the bytes as the FTL moved pages.
+    pub fn follow(&mut self, moves: &[Move], payload: &mut Payload, tickets: &mut Tickets) {
+        for &what in moves {
+            match what {
+                Move::Arrive { request, submission } => _ = self.behind.insert(request, vec![submission]),
+                Move::Merge { request, submission } => {
+                    self.behind.entry(request).or_default().push(submission);
+                }
+                Move::Issue { request } => {
+                    self.issuing.clear();
+                    if let Some(request) = request {
+                        match self.behind.get(&request) {
+                            Some(several) => self.issuing.extend(several),
+                            None => self.issuing.push(request),
+                        }
+                        // A page that several write has what was submitted last.
+                        self.issuing.sort_unstable();
+                    }
+                }
+                Move::Read { lpn, slot } => self.read(lpn, slot, payload, tickets),
+                Move::Write { old } => self.source = (old, true),
+                Move::Copy { from } => self.source = (from, false),
+                Move::Program { slot, lpn } => self.program(lpn, slot, payload),
+                Move::Erase { first, slots } => payload.erase(first, slots),
+            }
+        }
+    }
+
+    fn read(&self, lpn: u32, slot: u32, payload: &Payload, tickets: &mut Tickets) {
+        let Some(page) = payload.read(slot) else { return };
+        let start = u64::from(lpn) * page.len() as u64;
+        for flight in self.issuing.iter().filter_map(|&number| self.get(number)) {
+            let Some((from, to)) = flight.within(start, page.len()) else { continue };
+            let ticket = &mut tickets[flight.ticket];
+            let Some((offset, _)) = ticket.reads else { continue };
+            let at = ticket.data_at + (from - offset) as usize;
+            let bytes = &page[(from - start) as usize..(to - start) as usize];
+            ticket.reply[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    fn program(&self, lpn: u32, slot: u32, payload: &mut Payload) {
+        let (from, writes) = self.source;
+        let page_bytes = payload.page_bytes();
+        let start = u64::from(lpn) * page_bytes as u64;
+        let writers = || {
+            let flights = self.issuing.iter().filter_map(|&number| self.get(number));
+            flights.filter(|flight| flight.op == Op::Write && flight.within(start, page_bytes).is_some())
+        };
+        if !writes || writers().next().is_none() {
+            return payload.share(from, slot);
+        }
+        payload.program(from, slot, |page| {
+            for flight in writers() {
+                let (from, to) = flight.within(start, page_bytes).expect("it was asked");
+                let into = &mut page[(from - start) as usize..(to - start) as usize];
+                match flight.data.as_deref() {
+                    None | Some([]) => into.fill(0),
+                    Some(data) => into.copy_from_slice(
+                        &data[(from - flight.offset) as usize..(to - flight.offset) as usize],
+                    ),
+                }
+            }
+        });
+    }
+}

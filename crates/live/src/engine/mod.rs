@@ -1,0 +1,368 @@
+//! The simulation with its payload: what clients ask goes in, replies come out.
+//!
+//! Whoever holds the engine moves time on: a connection when requests arrive, a thread of the server when something
+//! is due that no request brings about. A request of a client is one submission to the simulation, or a few.
+
+mod flights;
+mod status;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ftlab_core::Simulation;
+use ftlab_core::flash::moves::{Move, Moves};
+use ftlab_core::metrics::{Histogram, Report};
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::{Completion, Observer, Prepared, RunError};
+use ftlab_core::workload::{Op, Record};
+
+use crate::nbd::{Command, Errno, Request, reply};
+use crate::pace::{Pace, Time};
+use crate::payload::Payload;
+use crate::recording::Recording;
+use flights::{Flight, Flights, Ticket, Tickets};
+pub use status::Live;
+
+/// Where replies go.
+pub trait Sink: Send + Sync {
+    /// Takes a reply to a request with its [`Asked::charged`]; must not wait.
+    fn put(&self, reply: Vec<u8>, charged: usize);
+    /// What was put goes out; must not wait. Never called by the engine, but by whoever held it.
+    fn kick(&self);
+}
+
+/// A client's request with its data, and where the reply goes.
+pub struct Asked<'a> {
+    /// The request.
+    pub request: Request,
+    /// Data of a write.
+    pub data: &'a [u8],
+    /// The client reads replies in chunks.
+    pub structured: bool,
+    /// The client.
+    pub sink: &'a Arc<dyn Sink>,
+    /// What the client is charged for until the reply.
+    pub charged: usize,
+}
+
+/// Hears of completions until the engine looks at them.
+#[derive(Default)]
+struct Heard {
+    answers: Vec<(u64, bool, u64)>,
+    ended: Vec<u64>,
+}
+
+impl Observer for Heard {
+    fn complete(&mut self, completion: &Completion) {
+        self.ended.push(completion.id);
+    }
+
+    fn answer(&mut self, completion: &Completion) {
+        self.answers.push((completion.id, completion.failed, completion.complete_ns));
+    }
+}
+
+/// The device.
+pub struct Engine {
+    simulation: Simulation<'static>,
+    payload: Payload,
+    pace: Pace,
+    moves: Moves,
+    taken: Vec<Move>,
+    heard: Heard,
+    flights: Flights,
+    tickets: Tickets,
+    /// Clients with replies that have not gone out.
+    answered: Vec<Arc<dyn Sink>>,
+    recording: Option<Recording>,
+    lateness: Histogram,
+    size: u64,
+    read_only: bool,
+    broken: bool,
+}
+
+impl Engine {
+    /// The device of checked settings, prepared for them; time begins now.
+    pub fn new(
+        settings: &Settings,
+        prepared: Prepared,
+        (time, read_only): (Time, bool),
+        recording: Option<Recording>,
+    ) -> Engine {
+        let mut simulation = Simulation::new(settings, prepared);
+        let moves = simulation.follow();
+        let page_bytes = settings.ftl.logical_page_bytes;
+        let slots = settings.flash.raw_bytes() / u64::from(page_bytes);
+        Engine {
+            simulation,
+            payload: Payload::new(slots as usize, page_bytes),
+            pace: Pace::new(time),
+            moves,
+            taken: Vec::new(),
+            heard: Heard::default(),
+            flights: Flights::default(),
+            tickets: Tickets::default(),
+            answered: Vec::new(),
+            recording,
+            lateness: Histogram::default(),
+            size: settings.user_bytes(),
+            read_only,
+            broken: false,
+        }
+    }
+
+    /// Takes the clients that have replies which have not gone out: see [`Sink::kick`].
+    pub fn take_answered(&mut self, emptied: &mut Vec<Arc<dyn Sink>>) {
+        debug_assert!(emptied.is_empty());
+        std::mem::swap(&mut self.answered, emptied);
+    }
+
+    /// Whether requests are under way.
+    pub fn is_busy(&self) -> bool {
+        !self.tickets.is_empty()
+    }
+
+    /// Takes a client's request in. It arrives once [`Engine::go`] is called.
+    pub fn ask(&mut self, asked: &Asked) {
+        let Request { command, flags, offset, length, .. } = asked.request;
+        let end = offset.checked_add(u64::from(length)).filter(|&end| end <= self.size);
+        let writes = matches!(command, Command::Write | Command::Trim | Command::WriteZeroes);
+        let ranged = !matches!(command, Command::Flush | Command::Disconnect | Command::Unknown(_));
+        let refused = match command {
+            Command::Unknown(_) => Some(Errno::Inval),
+            command if flags.foreign(command) => Some(Errno::Inval),
+            _ if writes && self.read_only => Some(Errno::Perm),
+            _ if ranged && end.is_none() => {
+                Some(if matches!(command, Command::Write | Command::WriteZeroes) {
+                    Errno::NoSpace
+                } else {
+                    Errno::Inval
+                })
+            }
+            Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
+            Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
+            _ if self.broken => Some(Errno::Io),
+            _ => None,
+        };
+        if let Some(error) = refused {
+            return refuse(asked, error);
+        }
+        match command {
+            Command::BlockStatus => asked.sink.put(self.block_status(&asked.request), asked.charged),
+            Command::Cache => done(asked),
+            _ if length == 0 && ranged => {
+                let empty = || reply::read(asked.request.cookie, offset, 0, asked.structured).0;
+                if command == Command::Read { asked.sink.put(empty(), asked.charged) } else { done(asked) }
+            }
+            _ => self.submit(asked),
+        }
+    }
+
+    /// Hands a request over to the simulation.
+    fn submit(&mut self, asked: &Asked) {
+        let Request { command, flags, cookie, offset, length } = asked.request;
+        let (reply, data_at) = match command {
+            Command::Read => reply::read(cookie, offset, length, asked.structured),
+            _ => (Vec::new(), 0),
+        };
+        let ticket = self.tickets.open(Ticket {
+            sink: asked.sink.clone(),
+            cookie,
+            charged: asked.charged,
+            reads: (command == Command::Read).then_some((offset, asked.structured)),
+            reply,
+            data_at,
+            parts: 0,
+            failed: false,
+            flush: false,
+        });
+        let end = offset + u64::from(length);
+        let fua = flags.fua();
+        match command {
+            Command::Read => self.enter(ticket, Op::Read, (offset, end), None, false),
+            Command::Write => {
+                let data: Arc<[u8]> = asked.data.into();
+                self.enter(ticket, Op::Write, (offset, end), Some(data), fua);
+            }
+            Command::WriteZeroes if flags.no_hole() => {
+                self.enter(ticket, Op::Write, (offset, end), Some(Arc::default()), fua);
+            }
+            Command::WriteZeroes => self.zero(ticket, offset, end),
+            Command::Trim => self.enter(ticket, Op::Trim, (offset, end), None, false),
+            _ => self.enter(ticket, Op::Flush, (0, 0), None, false),
+        }
+        // Only writes have a mark of their own that says so.
+        self.tickets[ticket].flush =
+            fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
+    }
+
+    /// Zeroes by a trim of the whole pages, and by writes at both ends.
+    fn zero(&mut self, ticket: usize, offset: u64, end: u64) {
+        let page = self.payload.page_bytes() as u64;
+        let (first, last) = (offset.next_multiple_of(page), end / page * page);
+        let zeroes = |engine: &mut Engine, from: u64, to: u64| {
+            if from < to {
+                engine.enter(ticket, Op::Write, (from, to), Some(Arc::default()), false);
+            }
+        };
+        if first >= last {
+            return zeroes(self, offset, end);
+        }
+        zeroes(self, offset, first);
+        self.enter(ticket, Op::Trim, (first, last), None, false);
+        zeroes(self, last, end);
+    }
+
+    /// One submission of a request. What comes while time stands at t, with the decisions at t taken, arrives at
+    /// t + 1, so that a replay of the recording takes the same decisions.
+    fn enter(
+        &mut self,
+        ticket: usize,
+        op: Op,
+        (offset, end): (u64, u64),
+        data: Option<Arc<[u8]>>,
+        fua: bool,
+    ) {
+        let time_ns = self.simulation.now_ns() + 1;
+        let flags = if fua { Record::FUA } else { 0 };
+        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags };
+        match self.simulation.submit(record) {
+            Ok(number) => {
+                if let Some(recording) = &mut self.recording {
+                    recording.push(&record);
+                }
+                self.tickets[ticket].parts += 1;
+                self.flights.begin(number, Flight { ticket, op, offset, end, data });
+            }
+            // The range was looked at before: time has come to its end.
+            Err(_) => self.tickets[ticket].failed = true,
+        }
+    }
+
+    /// Lets time stand where the wall clock says, before requests are taken in.
+    ///
+    /// # Errors
+    /// The simulation's; it is of no more use then.
+    pub fn catch_up(&mut self) -> Result<(), RunError> {
+        match self.pace.simulated_ns(Instant::now()) {
+            Some(now_ns) if now_ns > self.simulation.now_ns() => self.advance(now_ns),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets what was taken in arrive; under free time, and complete.
+    ///
+    /// # Errors
+    /// As [`Engine::catch_up`].
+    pub fn go(&mut self) -> Result<(), RunError> {
+        if !self.is_busy() {
+            return Ok(());
+        }
+        self.advance(self.simulation.now_ns() + 1)?;
+        while self.pace.time() == Time::Free && self.is_busy() {
+            let next_ns = self.simulation.next_event_ns();
+            self.advance(next_ns.unwrap_or(self.simulation.now_ns() + 1))?;
+        }
+        Ok(())
+    }
+
+    /// When something is due that no request brings about.
+    pub fn due(&self) -> Option<Instant> {
+        self.simulation.next_event_ns().and_then(|at_ns| self.pace.moment(at_ns))
+    }
+
+    /// Lets all requests complete, whatever the wall clock says.
+    ///
+    /// # Errors
+    /// As [`Engine::catch_up`].
+    pub fn drain(&mut self) -> Result<(), RunError> {
+        while self.is_busy() {
+            self.run(|simulation, heard| simulation.run_until_idle(heard))?;
+        }
+        self.run(|simulation, heard| simulation.run_until_idle(heard))
+    }
+
+    /// The result so far, and what the simulation does not know.
+    pub fn report(&self) -> (Report, Live) {
+        (self.simulation.report(), Live::new(&self.pace, &self.lateness, &self.payload))
+    }
+
+    /// Ends the recording, if there is one.
+    ///
+    /// # Errors
+    /// [`crate::LiveError::User`] if it could not be written.
+    pub fn end_recording(&mut self) -> Result<(), crate::LiveError> {
+        self.recording.take().map_or(Ok(()), Recording::finish)
+    }
+
+    fn advance(&mut self, until_ns: u64) -> Result<(), RunError> {
+        self.run(|simulation, heard| simulation.advance(until_ns, heard))
+    }
+
+    /// Moves the simulation, then the bytes; sends replies.
+    fn run(
+        &mut self,
+        how: impl FnOnce(&mut Simulation<'static>, &mut Heard) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let outcome = how(&mut self.simulation, &mut self.heard);
+        self.moves.take(&mut self.taken);
+        self.flights.follow(&self.taken, &mut self.payload, &mut self.tickets);
+        let mut heard = std::mem::take(&mut self.heard);
+        for (number, failed, at_ns) in heard.answers.drain(..) {
+            self.arrived(number, failed, at_ns);
+        }
+        heard.ended.drain(..).for_each(|request| self.flights.forget(request));
+        self.heard = heard;
+        if let Err(error) = outcome {
+            self.broken = true;
+            let lost: Vec<Ticket> = self.tickets.drain().collect();
+            lost.into_iter().for_each(|ticket| self.answer(ticket, true));
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, ticket: Ticket, broken: bool) {
+        let sink = ticket.answer(broken);
+        if !self.answered.iter().any(|other| Arc::ptr_eq(other, &sink)) {
+            self.answered.push(sink);
+        }
+    }
+
+    /// A submission has completed.
+    fn arrived(&mut self, number: u64, failed: bool, at_ns: u64) {
+        let flight = self.flights.end(number);
+        let ticket = &mut self.tickets[flight.ticket];
+        ticket.parts -= 1;
+        ticket.failed |= failed;
+        if ticket.parts > 0 {
+            return;
+        }
+        if std::mem::take(&mut ticket.flush) && !ticket.failed {
+            return self.enter(flight.ticket, Op::Flush, (0, 0), None, false);
+        }
+        let ticket = self.tickets.close(flight.ticket);
+        self.answer(ticket, false);
+        if let Some(due) = self.pace.moment(at_ns) {
+            let late = Instant::now().saturating_duration_since(due);
+            self.lateness.add(late.as_nanos() as u64);
+        }
+    }
+}
+
+fn done(asked: &Asked) {
+    let mut out = Vec::with_capacity(16);
+    reply::plain(&mut out, asked.request.cookie, None);
+    asked.sink.put(out, asked.charged);
+}
+
+fn refuse(asked: &Asked, error: Errno) {
+    let mut out = Vec::with_capacity(26);
+    let chunks = matches!(asked.request.command, Command::Read | Command::BlockStatus);
+    if asked.structured && chunks {
+        reply::failed(&mut out, asked.request.cookie, error);
+    } else {
+        reply::plain(&mut out, asked.request.cookie, Some(error));
+    }
+    asked.sink.put(out, asked.charged);
+}

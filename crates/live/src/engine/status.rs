@@ -1,0 +1,61 @@
+//! What a live device tells of itself: which parts are allocated, how late it answers.
+
+use ftlab_core::metrics::{Histogram, Summary};
+
+use super::Engine;
+use crate::nbd::{ALLOCATION_ID, Request, reply};
+use crate::pace::{Pace, Time};
+use crate::payload::Payload;
+
+/// Pages that one answer looks at: the client asks again for the rest.
+const MOST_PAGES: u64 = 1 << 16;
+/// A part without data, which reads as zeroes.
+const HOLE_AND_ZERO: u32 = 3;
+
+/// What the simulation does not know.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// `real` or `free`.
+    pub time: &'static str,
+    /// Simulated time for wall time; under free time 1.
+    pub speed: f64,
+    /// How much later than due replies were handed over, wall time, ns; empty under free time.
+    pub lateness: Summary,
+    /// Bytes of data kept.
+    pub payload_bytes: u64,
+}
+
+impl Live {
+    pub(super) fn new(pace: &Pace, lateness: &Histogram, payload: &Payload) -> Live {
+        let (time, speed) = match pace.time() {
+            Time::Real { speed } => ("real", speed),
+            Time::Free => ("free", 1.0),
+        };
+        Live { time, speed, lateness: Summary::new(lateness, false), payload_bytes: payload.bytes() }
+    }
+}
+
+impl Engine {
+    /// The answer to a question for block status, whose range is within the device.
+    pub(super) fn block_status(&self, request: &Request) -> Vec<u8> {
+        let page = self.payload.page_bytes() as u64;
+        let (offset, end) = (request.offset, request.offset + u64::from(request.length));
+        let mut extents: Vec<(u32, u32)> = Vec::new();
+        let mut at = offset;
+        while at < end && at / page - offset / page < MOST_PAGES {
+            let until = end.min((at / page + 1) * page);
+            let slot = self.simulation.slot((at / page) as u32);
+            let flags = if self.payload.read(slot).is_some() { 0 } else { HOLE_AND_ZERO };
+            let bytes = (until - at) as u32;
+            match extents.last_mut() {
+                Some((length, before)) if *before == flags => *length += bytes,
+                Some(_) if request.flags.one() => break,
+                _ => extents.push((bytes, flags)),
+            }
+            at = until;
+        }
+        let mut out = Vec::with_capacity(24 + 8 * extents.len());
+        reply::block_status(&mut out, request.cookie, ALLOCATION_ID, &extents);
+        out
+    }
+}

@@ -1,0 +1,37 @@
+//! The live device: a simulated device that real programs use as a block device.
+//!
+//! - [`nbd`]: the protocol, a pure function of bytes.
+//! - [`payload`]: the bytes, which live with the physical page that holds them.
+//! - [`engine`]: the simulation with its payload: requests in, replies out.
+//! - [`pace`]: wall time against simulated time.
+//! - [`outbox`], [`connection`], [`server`]: sockets and threads.
+//!
+//! The protocol knows nothing of FTLs, the engine nothing of sockets.
+
+pub mod address;
+mod connection;
+pub mod engine;
+pub mod nbd;
+mod outbox;
+pub mod pace;
+pub mod payload;
+mod recording;
+pub mod server;
+mod socket;
+
+pub use address::Address;
+pub use server::{Options, Server};
+
+/// Why a live device cannot start, or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The user's: an address, a file.
+    #[error("{0}")]
+    User(String),
+    /// The simulation's.
+    #[error(transparent)]
+    Run(#[from] ftlab_core::sim::RunError),
+    /// A thread of the device has panicked: a fault of ftlab.
+    #[error("a thread of the live device has failed")]
+    Broken,
+}

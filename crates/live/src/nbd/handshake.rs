@@ -1,0 +1,284 @@
+//! The handshake: options are haggled over until the client chooses the export.
+
+use super::request::{Parsed, Request, parse};
+use super::{MAX_PAYLOAD, u32_at};
+
+const GREETING: [u64; 2] = [0x4e42_444d_4147_4943, OPTION];
+const OPTION: u64 = 0x4948_4156_454f_5054;
+const REPLY: u64 = 0x0003_e889_0455_65a9;
+/// Fixed newstyle, and no zeroes behind the export: of the server's flags, and of the client's.
+const FIXED_NEWSTYLE: u32 = 1;
+const NO_ZEROES: u32 = 2;
+/// Bytes of an option's data that are looked at; longer ones end the connection.
+const MOST_DATA: u32 = 64 << 10;
+/// Options that one client may send.
+const MOST_OPTIONS: u32 = 256;
+
+const ACK: u32 = 1;
+const SERVER: u32 = 2;
+const INFO: u32 = 3;
+const META_CONTEXT: u32 = 4;
+const UNSUPPORTED: u32 = 0x8000_0001;
+const POLICY: u32 = 0x8000_0002;
+const INVALID: u32 = 0x8000_0003;
+const UNKNOWN: u32 = 0x8000_0006;
+
+/// The one context of block status.
+const ALLOCATION: &[u8] = b"base:allocation";
+/// Its number.
+pub(crate) const ALLOCATION_ID: u32 = 1;
+
+/// What is exported, under the empty name.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// Bytes.
+    pub size: u64,
+    /// Writes are refused.
+    pub read_only: bool,
+    /// Best size of a request, bytes.
+    pub preferred: u32,
+    /// What it is, for people.
+    pub description: String,
+}
+
+impl Export {
+    /// The flags that say what the export can do.
+    fn flags(&self) -> u16 {
+        const HAS_FLAGS: u16 = 1;
+        const READ_ONLY: u16 = 2;
+        const FLUSH: u16 = 4;
+        const FUA: u16 = 8;
+        const TRIM: u16 = 32;
+        const WRITE_ZEROES: u16 = 64;
+        const DF: u16 = 128;
+        const MULTI_CONN: u16 = 256;
+        const CACHE: u16 = 1024;
+        let writes = if self.read_only { READ_ONLY } else { TRIM | WRITE_ZEROES };
+        HAS_FLAGS | FLUSH | FUA | DF | MULTI_CONN | CACHE | writes
+    }
+}
+
+/// What comes next on a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing before at least so many bytes are there.
+    Wait(usize),
+    /// So many bytes are dealt with; what is to be sent stands in the buffer.
+    Go(usize),
+    /// A request of so many bytes, header and data.
+    Request(Request, usize),
+    /// The connection ends when what stands in the buffer is sent, the client's fault in words if it is one.
+    End(Option<&'static str>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Flags,
+    Options,
+    Transmission,
+}
+
+/// One client's connection, as far as the protocol goes.
+#[derive(Clone, Debug)]
+pub struct Session {
+    phase: Phase,
+    no_zeroes: bool,
+    options: u32,
+    /// Reads are answered in chunks.
+    pub structured: bool,
+    /// Block status may be asked for.
+    pub block_status: bool,
+}
+
+impl Session {
+    /// A new connection, and the greeting that the server begins with.
+    pub fn new(out: &mut Vec<u8>) -> Session {
+        GREETING.iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
+        out.extend_from_slice(&((FIXED_NEWSTYLE | NO_ZEROES) as u16).to_be_bytes());
+        Session { phase: Phase::Flags, no_zeroes: false, options: 0, structured: false, block_status: false }
+    }
+
+    /// Whether the client has chosen the export.
+    pub fn transmits(&self) -> bool {
+        self.phase == Phase::Transmission
+    }
+
+    /// What the bytes that have arrived begin with; answers of the handshake are appended to `out`.
+    pub fn next(&mut self, bytes: &[u8], export: &Export, out: &mut Vec<u8>) -> Turn {
+        match self.phase {
+            Phase::Flags => self.flags(bytes),
+            Phase::Options => self.option(bytes, export, out),
+            Phase::Transmission => match parse(bytes) {
+                Parsed::Part(needed) => Turn::Wait(needed),
+                Parsed::Whole(request, end) => Turn::Request(request, end),
+                Parsed::Bad(why) => Turn::End(Some(why)),
+            },
+        }
+    }
+
+    fn flags(&mut self, bytes: &[u8]) -> Turn {
+        if bytes.len() < 4 {
+            return Turn::Wait(4);
+        }
+        let flags = u32_at(bytes, 0);
+        if flags & !(FIXED_NEWSTYLE | NO_ZEROES) != 0 {
+            return Turn::End(Some("the client's flags are unknown"));
+        }
+        if flags & FIXED_NEWSTYLE == 0 {
+            return Turn::End(Some("the client does not speak fixed newstyle"));
+        }
+        self.no_zeroes = flags & NO_ZEROES != 0;
+        self.phase = Phase::Options;
+        Turn::Go(4)
+    }
+
+    fn option(&mut self, bytes: &[u8], export: &Export, out: &mut Vec<u8>) -> Turn {
+        const HEADER: usize = 16;
+        let seen = bytes.len().min(8);
+        if bytes[..seen] != OPTION.to_be_bytes()[..seen] {
+            return Turn::End(Some("an option begins with other bytes than the protocol's"));
+        }
+        if bytes.len() < HEADER {
+            return Turn::Wait(HEADER);
+        }
+        let (option, length) = (u32_at(bytes, 8), u32_at(bytes, 12));
+        if length > MOST_DATA {
+            return Turn::End(Some("an option is longer than the server allows"));
+        }
+        let end = HEADER + length as usize;
+        let Some(data) = bytes.get(HEADER..end) else { return Turn::Wait(end) };
+        self.options += 1;
+        if self.options > MOST_OPTIONS {
+            return Turn::End(Some("the client haggles without end"));
+        }
+        self.answer(option, data, export, out).map_or_else(|end| end, |()| Turn::Go(end))
+    }
+
+    /// Answers one option; an error ends the connection.
+    fn answer(&mut self, option: u32, data: &[u8], export: &Export, out: &mut Vec<u8>) -> Result<(), Turn> {
+        let say = |out: &mut Vec<u8>, kind, data: &[u8]| reply(out, option, kind, data);
+        match option {
+            // EXPORT_NAME has no way to refuse but to hang up.
+            1 if !data.is_empty() => return Err(Turn::End(Some("the client asks for an unknown export"))),
+            1 => {
+                out.extend_from_slice(&export.size.to_be_bytes());
+                out.extend_from_slice(&export.flags().to_be_bytes());
+                out.resize(out.len() + if self.no_zeroes { 0 } else { 124 }, 0);
+                self.phase = Phase::Transmission;
+            }
+            2 => {
+                say(out, ACK, &[]);
+                return Err(Turn::End(None));
+            }
+            3 if !data.is_empty() => say(out, INVALID, b"LIST has no data"),
+            3 => {
+                let mut entry = 0u32.to_be_bytes().to_vec();
+                entry.extend_from_slice(export.description.as_bytes());
+                say(out, SERVER, &entry);
+                say(out, ACK, &[]);
+            }
+            5 => say(out, POLICY, b"no TLS here; use a Unix socket or a tunnel"),
+            6 | 7 => self.inform(option, data, export, out),
+            8 if !data.is_empty() => say(out, INVALID, b"STRUCTURED_REPLY has no data"),
+            8 => {
+                self.structured = true;
+                say(out, ACK, &[]);
+            }
+            9 | 10 => self.contexts(option, data, out),
+            _ => say(out, UNSUPPORTED, &[]),
+        }
+        Ok(())
+    }
+
+    /// INFO and GO.
+    fn inform(&mut self, option: u32, data: &[u8], export: &Export, out: &mut Vec<u8>) {
+        let Some((name, wanted)) = asked(data) else { return reply(out, option, INVALID, b"bad length") };
+        if !name.is_empty() {
+            return reply(out, option, UNKNOWN, b"the only export has the empty name");
+        }
+        let mut info = 0u16.to_be_bytes().to_vec();
+        info.extend_from_slice(&export.size.to_be_bytes());
+        info.extend_from_slice(&export.flags().to_be_bytes());
+        reply(out, option, INFO, &info);
+        for kind in wanted.chunks_exact(2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])) {
+            let mut info = kind.to_be_bytes().to_vec();
+            match kind {
+                1 => {}
+                2 => info.extend_from_slice(export.description.as_bytes()),
+                3 => {
+                    for size in [1, export.preferred, MAX_PAYLOAD] {
+                        info.extend_from_slice(&size.to_be_bytes());
+                    }
+                }
+                _ => continue,
+            }
+            reply(out, option, INFO, &info);
+        }
+        reply(out, option, ACK, &[]);
+        if option == 7 {
+            self.phase = Phase::Transmission;
+        }
+    }
+
+    /// LIST_META_CONTEXT and SET_META_CONTEXT.
+    fn contexts(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) {
+        let Some((name, queries)) = contexts_asked(data) else {
+            return reply(out, option, INVALID, b"bad length");
+        };
+        if !self.structured {
+            return reply(out, option, INVALID, b"structured replies first");
+        }
+        let sets = option == 10;
+        if sets {
+            self.block_status = false;
+        }
+        if !name.is_empty() {
+            return reply(out, option, UNKNOWN, b"the only export has the empty name");
+        }
+        let listed = |query: &&[u8]| **query == *ALLOCATION || (!sets && **query == *b"base:");
+        if queries.iter().any(listed) || (!sets && queries.is_empty()) {
+            let number = if sets { ALLOCATION_ID } else { 0 };
+            let mut context = number.to_be_bytes().to_vec();
+            context.extend_from_slice(ALLOCATION);
+            reply(out, option, META_CONTEXT, &context);
+            self.block_status |= sets;
+        }
+        reply(out, option, ACK, &[]);
+    }
+}
+
+fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
+    out.extend_from_slice(&REPLY.to_be_bytes());
+    out.extend_from_slice(&option.to_be_bytes());
+    out.extend_from_slice(&kind.to_be_bytes());
+    out.extend_from_slice(&(data.len() as u32).to_be_bytes());
+    out.extend_from_slice(data);
+}
+
+/// A length and so many bytes, and what is behind them.
+fn text(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let length = (data.len() >= 4).then(|| u32_at(data, 0) as usize)?;
+    let end = length.checked_add(4).filter(|&end| end <= data.len())?;
+    Some((&data[4..end], &data[end..]))
+}
+
+/// The name of an export and the kinds of information wanted.
+fn asked(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (name, rest) = text(data)?;
+    let count = (rest.len() >= 2).then(|| usize::from(u16::from_be_bytes([rest[0], rest[1]])))?;
+    (rest.len() == 2 + 2 * count).then(|| (name, &rest[2..]))
+}
+
+/// The name of an export and the contexts asked for.
+fn contexts_asked(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let (name, mut rest) = text(data)?;
+    let count = (rest.len() >= 4).then(|| u32_at(rest, 0))?;
+    rest = &rest[4..];
+    let mut queries = Vec::new();
+    for _ in 0..count {
+        let (query, behind) = text(rest)?;
+        queries.push(query);
+        rest = behind;
+    }
+    rest.is_empty().then_some((name, queries))
+}

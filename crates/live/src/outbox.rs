@@ -1,0 +1,228 @@
+//! Replies on their way to one client. Whoever has replies sends what the socket takes at once; the rest goes out by
+//! a thread of the connection's own, so that a client that does not read holds up nobody else.
+
+use std::net::Shutdown;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use crate::engine::Sink;
+use crate::socket::Stream;
+
+/// Bytes asked for and not sent above which a client's further requests wait.
+const MOST_BYTES: usize = 64 << 20;
+/// Memory that is kept for the next replies.
+const KEPT_BYTES: usize = 256 << 10;
+/// What a request counts beside its data.
+const REQUEST_BYTES: usize = 4096;
+
+/// What becomes of replies that the socket did not take.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Full {
+    /// It took all.
+    #[default]
+    No,
+    /// The thread is to send them.
+    Asked,
+    /// Somebody sends them.
+    Sending,
+}
+
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Bytes of them that are sent.
+    sent: usize,
+    /// Requests that have not been answered.
+    open: usize,
+    /// Bytes that they, and replies that are not sent, count.
+    charged: usize,
+    /// Whether the socket took no more, and who waits for it.
+    full: Full,
+    /// No more will come.
+    ended: bool,
+    /// The client is gone, or not to be waited for.
+    dead: bool,
+}
+
+/// The way out to one client.
+pub struct Outbox {
+    stream: Arc<Stream>,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    /// For those who only ask.
+    dead: AtomicBool,
+}
+
+impl Outbox {
+    /// Of a connection.
+    pub fn new(stream: Arc<Stream>) -> Outbox {
+        Outbox { stream, waiting: Mutex::default(), changed: Condvar::new(), dead: AtomicBool::new(false) }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().expect("no panic while replies are put")
+    }
+
+    /// A request of so many bytes, of data or of reply, was taken in; what is charged until it is answered.
+    pub fn charge(&self, bytes: usize) -> usize {
+        let mut waiting = self.open();
+        waiting.open += 1;
+        waiting.charged += bytes + REQUEST_BYTES;
+        bytes + REQUEST_BYTES
+    }
+
+    /// Waits until the client has read enough for another request; whether it is there.
+    pub fn wait_for_room(&self) -> bool {
+        let mut waiting = self.open();
+        while waiting.charged > MOST_BYTES && !waiting.dead {
+            waiting = self.changed.wait(waiting).expect("no panic while replies are put");
+        }
+        !waiting.dead
+    }
+
+    /// Waits until all requests are answered and all replies sent; nothing is taken after it.
+    pub fn end(&self) {
+        let mut waiting = self.open();
+        while (waiting.open > 0 || waiting.sent < waiting.bytes.len() || waiting.full != Full::No)
+            && !waiting.dead
+        {
+            waiting = self.changed.wait(waiting).expect("no panic while replies are put");
+        }
+        waiting.ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether the client is gone.
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Gives the client up.
+    pub fn kill(&self) {
+        self.fail(&mut self.open());
+    }
+
+    fn fail(&self, waiting: &mut Waiting) {
+        waiting.dead = true;
+        waiting.charged -= waiting.bytes.len() - waiting.sent;
+        self.dead.store(true, Ordering::Relaxed);
+        waiting.bytes = Vec::new();
+        waiting.sent = 0;
+        self.stream.shut(Shutdown::Both);
+        self.changed.notify_all();
+    }
+
+    /// Puts bytes that answer no request.
+    pub fn say(&self, bytes: &[u8]) {
+        let mut waiting = self.open();
+        waiting.bytes.extend_from_slice(bytes);
+        waiting.charged += bytes.len();
+        drop(waiting);
+        self.kick();
+    }
+
+    /// Sends what the socket does not take at once, until the end.
+    pub fn run(&self) {
+        let mut waiting = self.open();
+        loop {
+            while waiting.full != Full::Asked && !waiting.ended && !waiting.dead {
+                waiting = self.changed.wait(waiting).expect("no panic while replies are put");
+            }
+            if waiting.ended || waiting.dead {
+                return;
+            }
+            waiting = self.send(waiting);
+        }
+    }
+
+    /// Sends what is there; for the thread that the client's requests come in by, which may wait for the client.
+    pub fn flush(&self) {
+        self.kick();
+        let waiting = self.open();
+        if waiting.full == Full::Asked {
+            drop(self.send(waiting));
+        }
+    }
+
+    /// Sends, and waits for the socket as long as its time says.
+    fn send<'a>(&'a self, mut waiting: MutexGuard<'a, Waiting>) -> MutexGuard<'a, Waiting> {
+        waiting.full = Full::Sending;
+        while waiting.sent < waiting.bytes.len() && !waiting.dead {
+            let bytes = std::mem::take(&mut waiting.bytes);
+            let mut sent = std::mem::take(&mut waiting.sent);
+            drop(waiting);
+            let mut failed = false;
+            while sent < bytes.len() && !failed {
+                match self.stream.send(&bytes[sent..], true) {
+                    Ok(length) => {
+                        sent += length;
+                        self.discharge(&mut self.open(), length);
+                    }
+                    Err(_) => failed = true,
+                }
+            }
+            waiting = self.open();
+            if failed {
+                waiting.charged -= bytes.len() - sent;
+                self.fail(&mut waiting);
+            }
+        }
+        waiting.full = Full::No;
+        self.changed.notify_all();
+        waiting
+    }
+
+    fn discharge(&self, waiting: &mut Waiting, bytes: usize) {
+        let before = waiting.charged;
+        waiting.charged -= bytes;
+        if before > MOST_BYTES && waiting.charged <= MOST_BYTES {
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl Sink for Outbox {
+    fn put(&self, reply: Vec<u8>, charged: usize) {
+        let mut waiting = self.open();
+        waiting.open -= 1;
+        // From here on it counts with its own bytes.
+        let bytes = if waiting.dead { 0 } else { reply.len() };
+        waiting.charged += bytes;
+        self.discharge(&mut waiting, charged);
+        if waiting.dead {
+            self.changed.notify_all();
+        } else if waiting.bytes.is_empty() && reply.len() > KEPT_BYTES {
+            waiting.bytes = reply;
+        } else {
+            waiting.bytes.extend_from_slice(&reply);
+        }
+    }
+
+    fn kick(&self) {
+        let mut waiting = self.open();
+        while waiting.full == Full::No && !waiting.dead && waiting.sent < waiting.bytes.len() {
+            match self.stream.send(&waiting.bytes[waiting.sent..], false) {
+                Ok(length) => {
+                    waiting.sent += length;
+                    self.discharge(&mut waiting, length);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    waiting.full = Full::Asked;
+                    self.changed.notify_all();
+                }
+                Err(_) => return self.fail(&mut waiting),
+            }
+        }
+        if waiting.sent == waiting.bytes.len() {
+            waiting.sent = 0;
+            if waiting.bytes.capacity() > KEPT_BYTES {
+                waiting.bytes = Vec::new();
+            } else {
+                waiting.bytes.clear();
+            }
+            if waiting.open == 0 {
+                self.changed.notify_all();
+            }
+        }
+    }
+}

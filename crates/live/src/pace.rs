@@ -1,0 +1,75 @@
+//! Wall time against simulated time.
+
+use std::time::{Duration, Instant};
+
+/// How time passes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Time {
+    /// A request completes when the simulated device says so, by the wall clock; simulated time goes so many times
+    /// as fast.
+    Real {
+        /// 1: as fast as the wall clock.
+        speed: f64,
+    },
+    /// A request completes at once; simulated time runs ahead by itself.
+    Free,
+}
+
+/// The start of both times, and their rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    time: Time,
+    start: Instant,
+}
+
+impl Pace {
+    /// Simulated time 0 is now.
+    pub fn new(time: Time) -> Pace {
+        Pace { time, start: Instant::now() }
+    }
+
+    /// How time passes.
+    pub fn time(&self) -> Time {
+        self.time
+    }
+
+    /// Simulated time at a moment, ns; `None` if time is free.
+    pub fn simulated_ns(&self, at: Instant) -> Option<u64> {
+        let wall = at.saturating_duration_since(self.start);
+        match self.time {
+            // Exact at the wall clock's own rate.
+            Time::Real { speed: 1.0 } => Some(wall.as_nanos() as u64),
+            Time::Real { speed } => Some((wall.as_nanos() as f64 * speed) as u64),
+            Time::Free => None,
+        }
+    }
+
+    /// When it is so late in simulated time; `None` if time is free, or that is beyond any clock.
+    pub fn moment(&self, simulated_ns: u64) -> Option<Instant> {
+        let Time::Real { speed } = self.time else { return None };
+        let wall_ns = if speed == 1.0 { simulated_ns } else { (simulated_ns as f64 / speed).ceil() as u64 };
+        self.start.checked_add(Duration::from_nanos(wall_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A moment is not before the simulated time it stands for, at any speed.
+    #[test]
+    fn both_directions_agree() {
+        for speed in [1.0, 0.01, 3.7, 1000.0] {
+            let pace = Pace::new(Time::Real { speed });
+            for ns in [0, 1, 999, 123_456_789, 86_400_000_000_000] {
+                let moment = pace.moment(ns).unwrap();
+                let back = pace.simulated_ns(moment).unwrap();
+                assert!(
+                    back + 1 >= ns && back as f64 <= ns as f64 + speed + 1.0,
+                    "{speed}: {ns} gives {back}"
+                );
+            }
+        }
+        assert_eq!(Pace::new(Time::Free).moment(5), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! The bytes of the device, which live with the physical page that holds them.
+//!
+//! A slot has what was programmed into it until its block is erased, whatever the FTL thinks of it. A copy within
+//! the flash shares the bytes; nothing is kept of what was never written.
+
+/// The number of a content; 0: none.
+type Content = u32;
+
+/// What the slots hold.
+#[derive(Debug)]
+pub struct Payload {
+    page_bytes: usize,
+    /// Content of each slot.
+    slots: Vec<Content>,
+    /// Contents, from number 1 on, and how many slots hold each.
+    contents: Vec<Box<[u8]>>,
+    held: Vec<u32>,
+    free: Vec<Content>,
+}
+
+impl Payload {
+    /// So many erased slots for logical pages of so many bytes.
+    pub fn new(slots: usize, page_bytes: u32) -> Payload {
+        Payload {
+            page_bytes: page_bytes as usize,
+            // Zeroed by the system: untouched, it takes no memory.
+            slots: vec![0; slots],
+            contents: vec![Box::default()],
+            held: vec![0],
+            free: Vec::new(),
+        }
+    }
+
+    /// Bytes of a logical page.
+    pub fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// Bytes kept.
+    pub fn bytes(&self) -> u64 {
+        ((self.contents.len() - 1 - self.free.len()) * self.page_bytes) as u64
+    }
+
+    /// What a slot holds; `None` if nothing was ever written into it, or the slot is none.
+    pub fn read(&self, slot: u32) -> Option<&[u8]> {
+        match self.slots.get(slot as usize) {
+            None | Some(0) => None,
+            Some(&content) => Some(&self.contents[content as usize]),
+        }
+    }
+
+    /// Programs a slot with what `from` holds, or with nothing if that holds nothing.
+    pub fn share(&mut self, from: u32, slot: u32) {
+        let content = self.slots.get(from as usize).copied().unwrap_or(0);
+        self.put(slot, content);
+    }
+
+    /// Programs a slot with a page of zeroes, or of what `from` holds, over which `write` goes.
+    pub fn program(&mut self, from: u32, slot: u32, write: impl FnOnce(&mut [u8])) {
+        let base = self.slots.get(from as usize).copied().unwrap_or(0);
+        let content = self.free.pop().unwrap_or_else(|| {
+            self.contents.push(vec![0; self.page_bytes].into());
+            self.held.push(0);
+            (self.contents.len() - 1) as Content
+        });
+        let mut page = std::mem::take(&mut self.contents[content as usize]);
+        if page.is_empty() {
+            page = vec![0; self.page_bytes].into();
+        }
+        match base {
+            0 => page.fill(0),
+            base => page.copy_from_slice(&self.contents[base as usize]),
+        }
+        write(&mut page);
+        self.contents[content as usize] = page;
+        self.put(slot, content);
+    }
+
+    /// Erases slots.
+    pub fn erase(&mut self, first: u32, slots: u32) {
+        (first..first + slots).for_each(|slot| self.put(slot, 0));
+    }
+
+    fn put(&mut self, slot: u32, content: Content) {
+        if content != 0 {
+            self.held[content as usize] += 1;
+        }
+        let old = std::mem::replace(&mut self.slots[slot as usize], content);
+        if old == 0 {
+            return;
+        }
+        self.held[old as usize] -= 1;
+        if self.held[old as usize] == 0 {
+            // The memory goes back to the system's allocator.
+            self.contents[old as usize] = Box::default();
+            self.free.push(old);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Copies share, parts of a page keep the rest, and an erasure frees what nothing else holds.
+    #[test]
+    fn bytes_live_until_the_last_slot_that_holds_them_is_erased() {
+        let mut payload = Payload::new(8, 4);
+        assert_eq!(payload.read(3), None);
+        payload.program(u32::MAX, 0, |page| page.copy_from_slice(b"abcd"));
+        payload.share(0, 4);
+        payload.program(4, 5, |page| page[1] = b'x');
+        payload.erase(0, 4);
+        assert_eq!((payload.read(0), payload.read(4)), (None, Some(&b"abcd"[..])));
+        assert_eq!(payload.read(5), Some(&b"axcd"[..]));
+        assert_eq!(payload.bytes(), 8);
+        payload.erase(4, 4);
+        assert_eq!((payload.bytes(), payload.read(5)), (0, None));
+        payload.program(7, 6, |_| ());
+        assert_eq!((payload.bytes(), payload.read(6)), (4, Some(&[0; 4][..])));
+        payload.share(7, 6);
+        assert_eq!((payload.bytes(), payload.read(6), payload.read(u32::MAX)), (0, None, None));
+    }
+}

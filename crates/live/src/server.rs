@@ -1,0 +1,306 @@
+//! The server: who listens, who waits for what is due, and how all of it ends.
+
+use std::net::Shutdown;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{JoinHandle, spawn};
+use std::time::{Duration, Instant};
+
+use ftlab_core::metrics::Report;
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::{Prepared, RunError};
+
+use crate::connection::{Connection, prepare};
+use crate::engine::{Engine, Live, Sink};
+use crate::nbd::Export;
+use crate::outbox::Outbox;
+use crate::pace::Time;
+use crate::recording::Recording;
+use crate::socket::{Listener, Stream, knock};
+use crate::{Address, LiveError};
+
+/// Connections at a time; further ones are closed at once.
+const MOST_CONNECTIONS: usize = 256;
+/// How long before the time a thread stops sleeping and looks at the clock instead.
+const SPIN: Duration = Duration::from_micros(60);
+
+/// How a device is served.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where NBD clients connect.
+    pub nbd: Vec<Address>,
+    /// How time passes.
+    pub time: Time,
+    /// Writes are refused.
+    pub read_only: bool,
+    /// Trace of all requests.
+    pub record: Option<PathBuf>,
+    /// What the export says of itself.
+    pub description: String,
+    /// How long a client may be silent amid a message, and not read.
+    pub patience: Duration,
+}
+
+/// What all threads reach.
+pub struct Shared {
+    engine: Mutex<Engine>,
+    /// Something new may be due.
+    due: Condvar,
+    /// When the thread that waits for what is due wakes by itself, ns since `start`.
+    wakes_ns: AtomicU64,
+    start: Instant,
+    /// No more clients are taken in.
+    closing: AtomicBool,
+    /// No more requests are, and nothing is under way.
+    pub stopping: AtomicBool,
+    /// The simulation is of no more use.
+    failed: Mutex<Option<RunError>>,
+    /// What is exported.
+    pub export: Export,
+    /// See [`Options::patience`].
+    pub patience: Duration,
+    clients: Mutex<Vec<Arc<Stream>>>,
+    connections: AtomicU64,
+}
+
+impl Shared {
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().expect("no panic in the engine")
+    }
+
+    /// Works with the engine, and puts aside whoever then has replies to send; false if it is of no more use.
+    pub fn with_engine(
+        &self,
+        answered: &mut Vec<Arc<dyn Sink>>,
+        how: impl FnOnce(&mut Engine) -> Result<(), RunError>,
+    ) -> bool {
+        let mut engine = self.engine();
+        let outcome = how(&mut engine);
+        engine.take_answered(answered);
+        let due = engine.due();
+        drop(engine);
+        if due.is_some_and(|at| self.since_start(at - SPIN) < self.wakes_ns.load(Ordering::Relaxed)) {
+            self.due.notify_one();
+        }
+        outcome.map_err(|error| _ = self.failed().get_or_insert(error)).is_ok()
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<RunError>> {
+        self.failed.lock().expect("no panic while a failure is noted")
+    }
+
+    fn since_start(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.start).as_nanos() as u64
+    }
+
+    /// Lets happen what is due, until the end.
+    fn keep_time(&self) {
+        // Without it, the system may wake the thread 50 us late.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let mut answered: Vec<Arc<dyn Sink>> = Vec::new();
+        let mut engine = self.engine();
+        while !self.stopping.load(Ordering::Relaxed) {
+            let sleep = match engine.due() {
+                None => Duration::from_secs(1),
+                Some(due) => {
+                    let left = due.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        let outcome = engine.catch_up();
+                        engine.take_answered(&mut answered);
+                        drop(engine);
+                        answered.drain(..).for_each(|sink| sink.kick());
+                        if let Err(error) = outcome {
+                            self.failed().get_or_insert(error);
+                            return;
+                        }
+                        engine = self.engine();
+                        continue;
+                    }
+                    if left <= SPIN {
+                        drop(engine);
+                        while Instant::now() < due {
+                            std::hint::spin_loop();
+                        }
+                        engine = self.engine();
+                        continue;
+                    }
+                    left - SPIN
+                }
+            };
+            let wakes = self.since_start(Instant::now() + sleep);
+            self.wakes_ns.store(wakes, Ordering::Relaxed);
+            engine = self.due.wait_timeout(engine, sleep).expect("no panic in the engine").0;
+            self.wakes_ns.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A live device.
+pub struct Server {
+    shared: Arc<Shared>,
+    addresses: Vec<Address>,
+    listeners: Vec<JoinHandle<()>>,
+    timer: Option<JoinHandle<()>>,
+    connections: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Server {
+    /// Starts to serve the device of checked settings, which was prepared for them.
+    ///
+    /// # Errors
+    /// [`LiveError::User`]: an address, or the recording.
+    pub fn start(settings: &Settings, prepared: Prepared, options: &Options) -> Result<Server, LiveError> {
+        let bound: Vec<Listener> = options.nbd.iter().map(Listener::bind).collect::<Result<_, _>>()?;
+        let recording = options.record.as_deref().map(Recording::create).transpose()?;
+        let export = Export {
+            size: settings.user_bytes(),
+            read_only: options.read_only,
+            preferred: settings
+                .ftl
+                .logical_page_bytes
+                .next_power_of_two()
+                .clamp(512, crate::nbd::MAX_PAYLOAD),
+            description: options.description.clone(),
+        };
+        let engine = Engine::new(settings, prepared, (options.time, options.read_only), recording);
+        let shared = Arc::new(Shared {
+            engine: Mutex::new(engine),
+            due: Condvar::new(),
+            wakes_ns: AtomicU64::new(0),
+            start: Instant::now(),
+            closing: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            failed: Mutex::new(None),
+            export,
+            patience: options.patience,
+            clients: Mutex::default(),
+            connections: AtomicU64::new(0),
+        });
+        let connections = Arc::new(Mutex::new(Vec::new()));
+        let addresses = bound.iter().map(|listener| listener.address.clone()).collect();
+        let listen = |listener: Listener| {
+            let (shared, connections) = (shared.clone(), connections.clone());
+            spawn(move || take_connections(&listener, &shared, &connections))
+        };
+        let listeners = bound.into_iter().map(listen).collect();
+        let timer = matches!(options.time, Time::Real { .. }).then(|| {
+            let shared = shared.clone();
+            spawn(move || shared.keep_time())
+        });
+        Ok(Server { shared, addresses, listeners, timer, connections })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// Whether it goes on.
+    ///
+    /// # Errors
+    /// What ended it: the simulation's, or a fault.
+    pub fn look(&self) -> Result<(), LiveError> {
+        if let Some(error) = self.shared.failed().take() {
+            return Err(error.into());
+        }
+        if self.shared.engine.is_poisoned() { Err(LiveError::Broken) } else { Ok(()) }
+    }
+
+    /// The result so far; `None` if a thread has failed.
+    pub fn report(&self) -> Option<(Report, Live)> {
+        self.shared.engine.lock().ok().map(|engine| engine.report())
+    }
+
+    /// Clients served so far.
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// Stops cleanly: requests under way complete, the recording ends. The result.
+    ///
+    /// # Errors
+    /// The simulation's, the recording's, or a fault.
+    pub fn stop(mut self) -> Result<(Report, Live), LiveError> {
+        self.close();
+        self.look()?;
+        let mut engine = self.shared.engine.lock().map_err(|_| LiveError::Broken)?;
+        engine.drain()?;
+        engine.end_recording()?;
+        Ok(engine.report())
+    }
+
+    /// Takes in nothing more, and waits for the clients' requests and for all threads.
+    fn close(&mut self) {
+        let clients = || self.shared.clients.lock().expect("no panic while clients are listed");
+        // The clock goes on until requests have completed.
+        if self.listeners.is_empty() {
+            return;
+        }
+        self.shared.closing.store(true, Ordering::Relaxed);
+        self.addresses.iter().for_each(knock);
+        let mut threads: Vec<JoinHandle<()>> = self.listeners.drain(..).collect();
+        join(&mut threads);
+        clients().iter().for_each(|stream| stream.shut(Shutdown::Read));
+        join(&mut self.connections.lock().expect("no panic while threads are listed"));
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.due.notify_all();
+        threads.extend(self.timer.take());
+        join(&mut threads);
+    }
+}
+
+/// Waits for threads. One that failed has left the engine poisoned, which [`Server::look`] sees.
+fn join(threads: &mut Vec<JoinHandle<()>>) {
+    threads.drain(..).for_each(|thread| _ = thread.join());
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Serves whoever connects.
+fn take_connections(listener: &Listener, shared: &Arc<Shared>, threads: &Mutex<Vec<JoinHandle<()>>>) {
+    loop {
+        let stream = listener.accept();
+        if shared.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        let Ok(stream) = stream else {
+            // No file descriptor is left, say; others may close theirs.
+            std::thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let mut clients = shared.clients.lock().expect("no panic while clients are listed");
+        if clients.len() >= MOST_CONNECTIONS || prepare(&stream, shared.patience).is_err() {
+            continue;
+        }
+        let stream = Arc::new(stream);
+        let outbox = Arc::new(Outbox::new(stream.clone()));
+        clients.push(stream.clone());
+        drop(clients);
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        let shared = shared.clone();
+        let thread = spawn(move || serve(shared, stream, outbox));
+        let mut threads = threads.lock().expect("no panic while threads are listed");
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
+    }
+}
+
+/// Serves one client to its end.
+fn serve(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) {
+    let sender = outbox.clone();
+    let sends = spawn(move || sender.run());
+    Connection::new(shared.clone(), stream.clone(), outbox.clone()).run();
+    // It ended with the connection.
+    let _ = sends.join();
+    shared
+        .clients
+        .lock()
+        .expect("no panic while clients are listed")
+        .retain(|other| !Arc::ptr_eq(other, &stream));
+}

@@ -1,0 +1,160 @@
+//! Stream sockets of both kinds.
+
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::Mode;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::{Address, LiveError};
+
+/// A connection.
+pub enum Stream {
+    /// Over a Unix socket.
+    Unix(UnixStream),
+    /// Over TCP.
+    Tcp(TcpStream),
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Stream {
+    /// Receives into a buffer, waiting as long as the socket's time says.
+    pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match recv(self, &mut *into, RecvFlags::empty()) {
+                Ok((length, _)) => return Ok(length),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Sends what the socket takes; with `wait`, at least a byte, as long as the socket's time says.
+    pub fn send(&self, bytes: &[u8], wait: bool) -> io::Result<usize> {
+        let flags = SendFlags::NOSIGNAL | if wait { SendFlags::empty() } else { SendFlags::DONTWAIT };
+        loop {
+            match send(self, bytes, flags) {
+                Ok(length) => return Ok(length),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// How long to wait for a client that sends, and that reads.
+    pub fn set_timeouts(&self, receive: Duration, send: Duration) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => {
+                stream.set_read_timeout(Some(receive))?;
+                stream.set_write_timeout(Some(send))
+            }
+            Stream::Tcp(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(receive))?;
+                stream.set_write_timeout(Some(send))
+            }
+        }
+    }
+
+    /// Ends one direction, or both.
+    pub fn shut(&self, how: Shutdown) {
+        // It may be gone already.
+        let _ = match self {
+            Stream::Unix(stream) => stream.shutdown(how),
+            Stream::Tcp(stream) => stream.shutdown(how),
+        };
+    }
+}
+
+/// A socket that takes connections; one in the file system goes with it.
+pub struct Listener {
+    kind: Kind,
+    /// Where it listens, the port known.
+    pub address: Address,
+}
+
+enum Kind {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// Listens; a Unix socket is for its owner alone.
+    ///
+    /// # Errors
+    /// [`LiveError::User`]: the address is in use, or cannot be had.
+    pub fn bind(address: &Address) -> Result<Listener, LiveError> {
+        let fail = |error: io::Error| LiveError::User(format!("{address}: cannot listen: {error}"));
+        match address {
+            Address::Unix(path) => {
+                forsaken(path, address)?;
+                let before = rustix::process::umask(Mode::from_raw_mode(0o177));
+                let bound = UnixListener::bind(path);
+                rustix::process::umask(before);
+                Ok(Listener { kind: Kind::Unix(bound.map_err(fail)?), address: address.clone() })
+            }
+            Address::Tcp(at) => {
+                let listener = TcpListener::bind(at).map_err(fail)?;
+                let address = Address::Tcp(listener.local_addr().map_err(fail)?);
+                Ok(Listener { kind: Kind::Tcp(listener), address })
+            }
+        }
+    }
+
+    /// Waits for a connection.
+    pub fn accept(&self) -> io::Result<Stream> {
+        match &self.kind {
+            Kind::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Kind::Tcp(listener) => listener.accept().map(|(stream, _)| Stream::Tcp(stream)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Makes a connection that says nothing: wakes who waits for one.
+pub fn knock(address: &Address) {
+    match address {
+        Address::Unix(path) => drop(UnixStream::connect(path)),
+        Address::Tcp(at) => drop(TcpStream::connect(at)),
+    }
+}
+
+/// Removes a socket that nobody listens on any more.
+///
+/// # Errors
+/// [`LiveError::User`] if somebody does, or something else has the name.
+fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
+    let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !found.file_type().is_socket() {
+        return Err(LiveError::User(format!("{address}: there is a file of that name, and it is no socket")));
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => {
+            Err(LiveError::User(format!("{address}: another process listens there; choose another name")))
+        }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path)
+            .map_err(|error| LiveError::User(format!("{address}: a socket is left there: {error}"))),
+        Err(error) => Err(LiveError::User(format!("{address}: a socket is there: {error}"))),
+    }
+}

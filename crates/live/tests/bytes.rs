@@ -1,0 +1,124 @@
+//! What is written is read, whatever FTL holds it and whatever moved it meanwhile.
+
+mod common;
+
+use std::sync::Arc;
+
+use ftlab_core::ftl;
+use ftlab_live::engine::{Asked, Engine, Sink};
+use ftlab_live::nbd::{Command, Flags, Request};
+use ftlab_live::pace::Time;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A request with its data, and what a read of it must bring.
+struct Case {
+    request: Request,
+    data: Vec<u8>,
+    expected: Vec<u8>,
+}
+
+fn draw(random: &mut Xoshiro256PlusPlus, model: &mut [u8], page: usize, area: (usize, usize)) -> Case {
+    let (first, last) = area;
+    let offset = random.random_range(first..last);
+    let length = random.random_range(1..=(last - offset).min(5 * 4096));
+    let end = offset + length;
+    let command = [Command::Read, Command::Write, Command::Write, Command::Trim, Command::WriteZeroes]
+        [random.random_range(0..5)];
+    let flags = match command {
+        Command::WriteZeroes => Flags(random.random_range(0..4)),
+        _ => Flags(u16::from(random.random_bool(0.1))),
+    };
+    let mut data = vec![0; if command == Command::Write { length } else { 0 }];
+    random.fill(&mut data[..]);
+    match command {
+        Command::Write => model[offset..end].copy_from_slice(&data),
+        Command::WriteZeroes => model[offset..end].fill(0),
+        Command::Trim => {
+            let whole = offset.next_multiple_of(page)..end / page * page;
+            if whole.start < whole.end {
+                model[whole].fill(0);
+            }
+        }
+        _ => {}
+    }
+    let expected = if command == Command::Read { model[offset..end].to_vec() } else { Vec::new() };
+    let request = Request { command, flags, cookie: 0, offset: offset as u64, length: length as u32 };
+    Case { request, data, expected }
+}
+
+/// Random requests in batches against a plain array; the device is overwritten several times.
+fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
+    let (resolved, prepared) = common::device(keys);
+    let settings = &resolved.settings;
+    let mut engine = Engine::new(settings, prepared, (time, false), None);
+    let (kept, sink) = common::client();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let page = settings.ftl.logical_page_bytes as usize;
+    // Every batch has an area of its own for each request, for their order is the device's.
+    let area = 8 * 4096;
+    let areas = settings.user_bytes() as usize / area;
+    let mut model = vec![0; settings.user_bytes() as usize];
+    for round in 0..400u64 {
+        let first = random.random_range(0..areas);
+        let cases: Vec<Case> = (0..6)
+            .map(|at| (first + at) % areas * area)
+            .map(|start| draw(&mut random, &mut model, page, (start, start + area)))
+            .collect();
+        for (cookie, case) in (0..).zip(&cases) {
+            let request = Request { cookie, ..case.request };
+            engine.ask(&Asked { request, data: &case.data, structured: false, sink: &sink, charged: 0 });
+        }
+        engine.go().unwrap_or_else(|error| panic!("{keys:?}: {error}"));
+        engine.drain().unwrap();
+        let replies = kept.take();
+        assert_eq!(replies.len(), cases.len(), "{keys:?}: round {round}");
+        for reply in replies {
+            assert_eq!(reply[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0], "{keys:?}: round {round}");
+            let cookie = u64::from_be_bytes(reply[8..16].try_into().unwrap());
+            let case = &cases[cookie as usize];
+            assert!(reply[16..] == case.expected, "{keys:?}: round {round}: {:?}", case.request);
+        }
+    }
+    read_all(&mut engine, &kept, &sink, &model, keys);
+    let (report, live) = engine.report();
+    let erases: u64 = report.flash.erases.values().sum();
+    assert!(erases > 20, "{keys:?}: nothing was collected");
+    // No more is kept than the flash can hold.
+    assert!(live.payload_bytes > 0 && live.payload_bytes <= settings.flash.raw_bytes());
+}
+
+fn read_all(
+    engine: &mut Engine,
+    kept: &common::Kept,
+    sink: &Arc<dyn Sink>,
+    model: &[u8],
+    keys: &[(&str, &str)],
+) {
+    let length = model.len() as u32;
+    let request = Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length };
+    engine.ask(&Asked { request, data: &[], structured: true, sink, charged: 0 });
+    engine.go().unwrap();
+    engine.drain().unwrap();
+    let reply = kept.take().pop().unwrap();
+    assert!(reply[28..] == *model, "{keys:?}: the whole device");
+}
+
+#[test]
+fn every_ftl_returns_what_was_written() {
+    for (seed, kind) in (0..).zip(ftl::choices()) {
+        check(&[("ftl.kind", kind.name), ("ftl.log_blocks", "15%")], seed, Time::Free);
+    }
+}
+
+#[test]
+fn so_do_merged_cut_and_padded_requests_and_small_logical_pages() {
+    let real = Time::Real { speed: 1000.0 };
+    check(&[("host.merge_limit", "64KiB"), ("host.scheduler", "map")], 20, Time::Free);
+    check(&[("host.merge_limit", "64KiB"), ("host.scheduler", "row"), ("ftl.kind", "page")], 21, real);
+    let coop = [("host.scheduler", "coop"), ("ftl.log_blocks", "15%")];
+    check(&[coop[0], coop[1], ("ftl.kind", "fast")], 22, Time::Free);
+    check(&[coop[0], coop[1], ("ftl.kind", "bast")], 23, real);
+    check(&[("ftl.logical_page", "1KiB"), ("ftl.kind", "page")], 24, Time::Free);
+    check(&[("device.scheduler", "vios"), ("ftl.kind", "page"), ("device.queue_depth", "64")], 25, real);
+}

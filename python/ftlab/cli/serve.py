@@ -1,0 +1,167 @@
+"""``ftlab serve``: a simulated device that real programs use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ftlab._core import UserError
+from ftlab.cli import options
+from ftlab.configs import load
+from ftlab.outputs import check_distinct, discard_unfinished, saying_what_is_written, write_stdout
+
+if TYPE_CHECKING:
+    from ftlab._core import LiveServer, Preconditioning
+
+LOOK_S = 0.1
+"""How often the device is looked at for a failure."""
+
+
+@click.command()
+@click.argument("config")
+@click.option(
+    "--nbd",
+    "addresses",
+    multiple=True,
+    required=True,
+    metavar="unix:PATH|tcp:HOST:PORT",
+    help="Serve NBD clients there; TCP on loopback addresses only. Repeatable.",
+)
+@options.set_option
+@click.option(
+    "--time",
+    "time_",
+    type=click.Choice(["real", "free"]),
+    default="real",
+    show_default=True,
+    help="real: a request completes when the simulated device says so; free: at once.",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(1e-6, 1e6),
+    default=None,
+    metavar="X",
+    help="Let simulated time pass X times as fast as the wall clock.  [default: 1]",
+)
+@click.option("--read-only", is_flag=True, help="Refuse writes.")
+@click.option(
+    "--record",
+    "record",
+    metavar="FILE",
+    help="Write every request to a .csv trace, which run --trace replays to the same result.",
+)
+@options.json_option
+@options.html_option
+@options.load_state_option
+@options.check_option
+def serve(
+    config: str,
+    addresses: tuple[str, ...],
+    settings: tuple[str, ...],
+    time_: str,
+    speed: float | None,
+    read_only: bool,
+    record: str | None,
+    json_path: str | None,
+    html_path: str | None,
+    load_state: str | None,
+    check: bool,
+) -> None:
+    """Serve the simulated device as a real block device until it is interrupted.
+
+    CONFIG is a preset's name (see `ftlab presets`) or a TOML file. An interrupt, or SIGTERM, ends it
+    cleanly: requests under way complete, and the result is reported. A second one ends it at once.
+    """
+    if speed is not None and time_ == "free":
+        raise UserError("--speed: under --time free no wall clock is kept; leave one of the two out")
+    resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, {})])
+    options.say_notes(resolved)
+    json_output = options.json_output(json_path)
+    html = options.output("--html", html_path)
+    recording = options.output("--record", record, (".csv",))
+    outputs = [output for output in (json_output, html, recording) if output]
+    check_distinct(outputs, [load_state] if load_state else [])
+
+    from ftlab import _core
+    from ftlab.progress import Reporter
+    from ftlab.result import Result
+
+    with saying_what_is_written(outputs), _asked_to_stop() as asked:
+        with Reporter() as reporter:
+            server = _core.LiveServer(
+                resolved,
+                addresses,
+                speed=None if time_ == "free" else speed or 1.0,
+                read_only=read_only,
+                record=record,
+                load_state=load_state,
+                check=check,
+                preconditioning=_unless(asked, reporter.preconditioning(config)),
+            )
+        _wait(server, asked)
+        run = server.stop()
+        assert run is not None
+        result = Result.of_run(run)
+        if json_output:
+            json_output.write(result.to_json().encode())
+        if html:
+            result.html(html.name, command=options.command_line())
+    write_stdout(result.to_json() if json_path == "-" else str(result))
+
+
+def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditioning:
+    """The callback, which ends the preparation when the device is to stop."""
+
+    def callback(*done: Any) -> bool:
+        return not asked.is_set() and (told is None or told(*done) is not False)
+
+    return callback
+
+
+def _wait(server: LiveServer, asked: threading.Event) -> None:
+    """Says where the device is, and waits until it is to stop."""
+    for address in server.addresses():
+        _say(f"serving {_uri(address)}")
+    while not asked.wait(LOOK_S):
+        server.look()
+
+
+def _uri(address: str) -> str:
+    """The address as NBD clients take it."""
+    kind, _, place = address.partition(":")
+    return f"nbd+unix:///?socket={place}" if kind == "unix" else f"nbd://{place}"
+
+
+def _say(text: str) -> None:
+    """A line for whoever watches; the terminal may be gone."""
+    with suppress(OSError):
+        click.echo(text, err=True)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Set by the first interrupt or SIGTERM, even if whoever started the process had them ignored."""
+    asked = threading.Event()
+
+    def stop(number: int, _frame: Any) -> None:
+        if asked.is_set():
+            discard_unfinished()
+            os._exit(128 + number)
+        asked.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    # A closed terminal is survived.
+    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        sys.stderr.flush()

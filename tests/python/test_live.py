@@ -1,0 +1,243 @@
+"""``ftlab serve`` with the clients that people use: libnbd's, qemu's, fio."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE_MAPPED = ["--set", "flash.blocks_per_plane=256"]
+DEVICES: dict[str, list[str]] = {
+    "page": ["map-plus", *PAGE_MAPPED, "--set", "ftl.kind=page"],
+    "dftl": ["map-plus", *PAGE_MAPPED],
+    "msftl": ["msftl", "--set", "flash.blocks_per_plane=64"],
+    "bast": ["coop-bast"],
+    "fast": ["coop-fast"],
+    "vios": ["vios"],
+}
+
+
+def need(*commands: str) -> None:
+    """Skips a test whose client is not installed; where CI runs, it has to be."""
+    for command in commands:
+        if shutil.which(command) is None:
+            assert "CI" not in os.environ, f"{command} is not installed"
+            pytest.skip(f"{command} is not installed (Debian: libnbd-bin, python3-libnbd, qemu-utils, fio)")
+
+
+class Served:
+    """A live device in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], uri: str, path: Path) -> None:
+        self.process = process
+        self.uri = uri
+        self.path = path
+        self.result: dict[str, Any] = {}
+
+    def client(self, *command: str) -> str:
+        """What a client prints, which must succeed."""
+        # nbdsh runs in the system's own Python, where its library is.
+        system = {"PATH": "/usr/bin:/bin"}
+        done = subprocess.run(
+            command,
+            cwd=self.path.parent,
+            env=system,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def shell(self, script: str) -> None:
+        """Runs Python with libnbd's handle `h`, and the address `URI`."""
+        self.client("nbdsh", "-c", f"URI = {self.uri!r}", "-c", script)
+
+
+@contextmanager
+def served(directory: Path, *arguments: str, stop: int = signal.SIGTERM) -> Iterator[Served]:
+    """A device on a Unix socket, stopped at the end; its result is there then."""
+    path, out = directory / "live.sock", directory / "live.json"
+    command = [sys.executable, "-m", "ftlab", "serve", *arguments]
+    with subprocess.Popen(
+        [*command, "--nbd", f"unix:{path}", "--json", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr
+        first = process.stderr.readline()
+        assert first.startswith("serving "), first + process.stderr.read()
+        device = Served(process, first.removeprefix("serving ").strip(), path)
+        try:
+            yield device
+        finally:
+            process.send_signal(stop)
+            said = process.stderr.read()
+            status = process.wait(timeout=60)
+        assert status == 0, said
+        device.result = json.loads(out.read_text())
+    assert not path.exists()
+
+
+def without_times(result: dict[str, Any]) -> dict[str, Any]:
+    """What the law of replay is about."""
+    kept = {key: value for key, value in result.items() if key not in ("engine", "live")}
+    kept["config"] = {key: value for key, value in kept["config"].items() if key != "workload"}
+    return kept
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("how", [["--time", "free"], ["--speed", "20"]], ids=["free", "real"])
+def test_a_recording_replays_to_the_same_result(tmp_path: Path, cli: Any, name: str, how: list[str]) -> None:
+    """fio verifies its bytes, and what was recorded gives the result that was reported."""
+    need("fio")
+    recording = tmp_path / "recording.csv"
+    with served(tmp_path, *DEVICES[name], *how, "--record", str(recording)) as device:
+        fio = ["fio", "--name=job", "--ioengine=nbd", f"--uri={device.uri}", "--rw=randrw", "--iodepth=16"]
+        sizes = ["--bsrange=512-16k", "--size=8m", "--verify=crc32c", "--verify_fatal=1", "--fsync=37"]
+        device.client(*fio, *sizes, "--do_verify=1")
+    replayed = json.loads(cli.ok("run", *DEVICES[name], "--trace", str(recording), "--json", "-"))
+    assert without_times(replayed) == without_times(device.result)
+    assert device.result["trace"]["requests"] > 1000
+    late = device.result["live"]["lateness"]["count"]
+    assert (late == 0) == ("free" in how)
+
+
+def test_copies_come_back_and_holes_are_known(tmp_path: Path) -> None:
+    """nbdcopy there and back, nbdinfo's map, qemu-img's comparison; trims and zeroes by nbdsh."""
+    need("nbdcopy", "nbdinfo", "qemu-img")
+    sent, back = tmp_path / "sent", tmp_path / "back"
+    sent.write_bytes(os.urandom(20 << 20))
+    with served(tmp_path, *DEVICES["dftl"], "--time", "free") as device:
+        assert stat.S_IMODE(device.path.stat().st_mode) == 0o600
+        device.client("nbdcopy", str(sent), device.uri)
+        device.client("nbdcopy", device.uri, str(back))
+        assert back.read_bytes()[: 20 << 20] == sent.read_bytes()
+        assert not any(back.read_bytes()[20 << 20 :])
+        extents = json.loads(device.client("nbdinfo", "--map", "--json", device.uri))
+        assert [at["type"] for at in extents] == [0, 3] and extents[0]["length"] == 20 << 20
+        device.client("qemu-img", "compare", "-f", "raw", "-F", "raw", device.uri, str(back))
+        told = json.loads(device.client("nbdinfo", "--json", "--list", device.uri))["exports"]
+        assert [export["export-name"] for export in told] == [""]
+        assert told[0]["can_multi_conn"] and told[0]["can_fua"] and not told[0]["is_read_only"]
+
+
+def test_trims_zeroes_and_flushes(tmp_path: Path) -> None:
+    """A trim takes whole pages, zeroes take every byte; both and flushes reach the simulation."""
+    need("nbdsh")
+    script = """
+h.connect_uri(URI)
+h.pwrite(b"x" * 20000, 0, nbd.CMD_FLAG_FUA)
+h.trim(8000, 1000)
+assert h.pread(20000, 0) == b"x" * 4096 + bytes(4096) + b"x" * 11808
+h.zero(9000, 9000)
+assert h.pread(20000, 0) == b"x" * 4096 + bytes(4096) + b"x" * 808 + bytes(9000) + b"x" * 2000
+h.zero(100, 0, nbd.CMD_FLAG_NO_HOLE | nbd.CMD_FLAG_FUA)
+h.cache(4096, 0)
+h.flush()
+assert h.pread(4096, 0) == bytes(100) + b"x" * 3996
+try:
+    h.pwrite(b"y" * 4096, h.get_size() - 2048)
+    raise SystemExit("a write beyond the end was taken")
+except nbd.Error as error:
+    assert error.errno in ("ENOSPC", "EINVAL"), error
+"""
+    recording = tmp_path / "recording.csv"
+    with served(tmp_path, *DEVICES["page"], "--time", "free", "--record", str(recording)) as device:
+        device.shell(script)
+    ops = [line.split(",")[1] for line in recording.read_text().splitlines()[1:]]
+    assert ops == ["WF", "T", "R", "W", "T", "W", "R", "WF", "F", "R"]
+
+
+def test_a_read_only_export_refuses_writes(tmp_path: Path) -> None:
+    """It says so beforehand, and refuses what comes all the same."""
+    need("nbdsh")
+    script = """
+h.set_strict_mode(0)
+h.connect_uri(URI)
+assert h.is_read_only() and h.pread(512, 0) == bytes(512)
+for refused in (lambda: h.pwrite(b"x", 0), lambda: h.zero(512, 0), lambda: h.trim(512, 0)):
+    try:
+        refused()
+        raise SystemExit("a write was taken")
+    except nbd.Error as error:
+        assert error.errno == "EPERM", error
+"""
+    with served(tmp_path, *DEVICES["page"], "--read-only") as device:
+        device.shell(script)
+    assert device.result["trace"]["writes"] == 0
+
+
+def test_requests_take_the_time_that_was_asked(tmp_path: Path) -> None:
+    """With reads of 20 ms and programs of 30 ms, no request is early."""
+    need("nbdsh")
+    slow = ["--set", "flash.read=20ms", "--set", "flash.program=30ms"]
+    script = """
+import time
+h.connect_uri(URI)
+for ask, least in ((lambda: h.pwrite(b"x" * 4096, 0), 0.03), (lambda: h.pread(4096, 0), 0.02)):
+    since = time.monotonic()
+    ask()
+    took = time.monotonic() - since
+    assert least <= took < least + 0.5, took
+"""
+    with served(tmp_path, *DEVICES["page"], *slow) as device:
+        device.shell(script)
+    assert device.result["live"]["lateness"]["count"] == 2
+    assert device.result["latency"]["read"]["max_ns"] == 20_000_000
+
+
+def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
+    """As under a shell that starts it in the background; requests under way complete."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.signal(number, signal.SIG_IGN)
+        try:
+            with (
+                served(tmp_path, *DEVICES["page"], stop=number) as device,
+                socket.socket(socket.AF_UNIX) as plain,
+            ):
+                plain.connect(str(device.path))
+                assert plain.recv(18)[:8] == b"NBDMAGIC"
+            assert device.result["live"]["connections"] == 1
+        finally:
+            signal.signal(number, before)
+
+
+def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
+    """Other machines, names in use, options that contradict each other: exit status 2 and a reason."""
+    (tmp_path / "file").write_text("kept")
+    with socket.socket(socket.AF_UNIX) as used:
+        used.bind(str(tmp_path / "used.sock"))
+        used.listen()
+        for arguments, word in (
+            (("--nbd", "tcp:0.0.0.0:10809"), "tunnel"),
+            (("--nbd", "somewhere"), "unix:PATH"),
+            (("--nbd", f"unix:{tmp_path}/file"), "no socket"),
+            (("--nbd", f"unix:{tmp_path}/used.sock"), "another process listens"),
+            (("--nbd", "tcp:127.0.0.1:0", "--time", "free", "--speed", "2"), "--speed"),
+            (("--nbd", "tcp:127.0.0.1:0", "--record", "a.parquet"), ".csv"),
+        ):
+            done = cli("serve", *DEVICES["page"], *arguments)
+            assert done.returncode == 2 and word in done.stderr, done.stderr
+    assert (tmp_path / "file").read_text() == "kept"
+    # A socket that nobody listens on any more is taken over.
+    assert (tmp_path / "used.sock").exists()
+    again = [sys.executable, "-m", "ftlab", "serve", *DEVICES["page"], "--nbd", f"unix:{tmp_path}/used.sock"]
+    with subprocess.Popen(again, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert process.stderr.readline().startswith("serving ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
