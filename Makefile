@@ -68,12 +68,14 @@ test: test-rust test-python
 # The extension module is tested from Python; cargo's default members leave it out.
 test-rust: | require-cargo
 	cargo test --locked
+	cargo test --locked --manifest-path examples/rust-policies/Cargo.toml --target-dir target
 
 test-python: $(VENV)/.built
 	$(BIN)/python -m pytest -q -n auto
 
 lint: $(VENV)/.deps
 	cargo fmt --all --check
+	cargo fmt --manifest-path examples/rust-policies/Cargo.toml --check
 	rustfmt --check --edition 2024 $(REGISTERED)
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
@@ -82,6 +84,7 @@ lint: $(VENV)/.deps
 
 format: $(VENV)/.deps
 	cargo fmt --all
+	cargo fmt --manifest-path examples/rust-policies/Cargo.toml
 	rustfmt --edition 2024 $(REGISTERED)
 	$(BIN)/ruff format .
 

@@ -248,3 +248,14 @@ def test_a_changed_file_is_another_policy(tmp_path: Path, trace: Path) -> None:
         file.write_text(body.format(says))
         with pytest.raises(ftlab.UserError, match=says):
             ftlab.run("map-plus", set={"host.scheduler": name}, trace=trace)
+
+
+def test_the_idea_of_the_docs_lies_between_noop_and_map_plus() -> None:
+    """What docs/try-an-idea.md says of it, measured again."""
+    names = ["noop", example("shortest.py:ShortestFirst"), "map+"]
+    trace = EXAMPLES.parents[1] / "traces/phone-mix.csv.gz"
+    variants = ftlab.compare("map-plus", {"host.scheduler": names}, trace=trace).variants
+    means = [round(variant.result.latency.all.mean_ns / 1e6, 2) for variant in variants]
+    assert means == [16.57, 14.56, 13.61]
+    page = (EXAMPLES.parents[1] / "docs/try-an-idea.md").read_text()
+    assert all(f"{mean} ms" in page for mean in means)

@@ -5,6 +5,7 @@
 //! | I/O scheduler of the host | [`host_scheduler`] | [`host_scheduler_of`] |
 //! | scheduler of the device | [`device_scheduler`] | |
 //! | mapping cache | [`ftl`] | [`mapping_cache_of`] |
+//! | replacement in a mapping cache | [`ftl`] | [`replacement_of`] |
 //! | log blocks of a hybrid FTL | [`ftl`] | [`log_blocks_of`] |
 //! | victims of garbage collection | [`victims`] | [`victims_of`] |
 //!
@@ -20,6 +21,7 @@ mod driver;
 mod ftl;
 mod host_scheduler;
 mod registered;
+mod replacement;
 mod stack;
 mod victims;
 
@@ -28,6 +30,7 @@ pub use driver::{Driver, whole, work};
 pub use ftl::{ftl, log_blocks_of, mapping_cache_of};
 pub use host_scheduler::{host_scheduler, host_scheduler_of};
 pub use registered::*;
+pub use replacement::replacement_of;
 pub use stack::{
     Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages, settings,
     small, tiny,

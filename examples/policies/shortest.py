@@ -1,0 +1,24 @@
+"""An idea: the request with the fewest pages first."""
+
+import ftlab
+from ftlab._core import Request
+
+
+class ShortestFirst(ftlab.HostScheduler):
+    """The request with the fewest pages first; of equals, the oldest."""
+
+    def __init__(self) -> None:
+        self.pending: dict[int, int] = {}
+
+    def admit(self, request: Request) -> None:
+        self.pending[request.id] = request.pages
+
+    def choose(self) -> int | None:
+        if not self.pending:
+            return None
+        chosen = min(self.pending, key=lambda id: (self.pending[id], id))
+        del self.pending[chosen]
+        return chosen
+
+    def remove(self, id: int) -> None:
+        del self.pending[id]

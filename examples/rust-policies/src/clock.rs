@@ -1,0 +1,42 @@
+//! Clock: a hand goes round the entries, spares each one that was accessed since it last came by, and takes the
+//! first that was not.
+
+use std::collections::{HashMap, VecDeque};
+
+use ftlab_core::ftl::map::dftl::Replacement;
+
+/// The replacement.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    /// LPNs from the hand on.
+    round: VecDeque<u32>,
+    /// Whether each was accessed since the hand came by.
+    accessed: HashMap<u32, bool>,
+}
+
+impl Replacement for Clock {
+    fn hit(&mut self, lpn: u32) {
+        self.accessed.insert(lpn, true);
+    }
+
+    fn insert(&mut self, lpn: u32) {
+        self.round.push_back(lpn);
+        self.accessed.insert(lpn, false);
+    }
+
+    fn victim(&mut self) -> u32 {
+        while self.accessed.insert(self.round[0], false) == Some(true) {
+            self.round.rotate_left(1);
+        }
+        self.round[0]
+    }
+
+    fn remove(&mut self, lpn: u32) {
+        self.round.retain(|&other| other != lpn);
+        self.accessed.remove(&lpn);
+    }
+
+    fn copy(&self) -> Box<dyn Replacement> {
+        Box::new(self.clone())
+    }
+}

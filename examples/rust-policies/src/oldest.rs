@@ -1,0 +1,34 @@
+//! The block that was closed first, of those that give a page back.
+
+use ftlab_core::ftl::gc::{Need, Own, Space, Victims, Xoshiro256PlusPlus};
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct OldestGainful {
+    /// Closed blocks of each chip, in the order of closing.
+    closed: Vec<Vec<u32>>,
+    space: Space,
+}
+
+impl Victims for OldestGainful {
+    fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> OldestGainful {
+        OldestGainful { closed: vec![Vec::new(); space.chips as usize], space }
+    }
+
+    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
+        self.closed[chip as usize].push(block);
+    }
+
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+        let mut oldest = self.closed[need.chip as usize].iter().copied();
+        oldest.find(|&block| self.space.gainful(valid(block))).expect("ftlab asks only when there is one")
+    }
+
+    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+        self.closed[chip as usize].retain(|&other| other != block);
+    }
+
+    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.closed[chip as usize].iter().for_each(|&block| visit(block, None));
+    }
+}

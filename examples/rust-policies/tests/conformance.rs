@@ -1,0 +1,41 @@
+//! Each policy through the suite of its kind, and all three through a run in check mode.
+
+use ftlab_conformance::{SPACE, bursts, checked, host_scheduler_of, replacement_of, small, victims_of};
+use ftlab_core::ftl::map::dftl::Replacement as _;
+use my_policies::{Clock, OldestGainful, Shortest, register};
+
+#[test]
+fn the_scheduler_is_one() {
+    host_scheduler_of(Shortest::default);
+}
+
+#[test]
+fn the_victim_policy_is_one() {
+    use ftlab_core::ftl::gc::{Own, Victims};
+    let make = || OldestGainful::new(&Own::default(), SPACE, ftlab_core::util::stream(1, "test"));
+    victims_of(make, |_, _, _| ());
+}
+
+#[test]
+fn the_replacement_is_one() {
+    replacement_of(|_| Clock::default().copy());
+}
+
+#[test]
+fn they_serve_under_every_check() {
+    register();
+    let mut settings = small("dftl", 2);
+    settings.host.scheduler = "shortest".into();
+    settings.ftl.gc = "oldest-gainful".into();
+    settings.ftl.own.dftl.replacement = "clock".into();
+    let (report, completions) = checked(&settings, bursts(1, 2000, settings.user_pages()));
+    assert_eq!((completions.len(), report.scheduler.name.as_str()), (2000, "shortest"));
+}
+
+#[test]
+fn the_comparison_runs() {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/phone-mix.csv.gz");
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_my-policies")).arg(trace).output().unwrap();
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!((ran.status.code(), printed.lines().count()), (Some(0), 8), "{printed}");
+}
