@@ -28,22 +28,38 @@ static void fail(const char *what, const char *which)
     exit(1);
 }
 
+/* A row of the trace; 0 if it is none. */
+static int read_row(const char *line, ftlab_request *request)
+{
+    char *at;
+    *request = (ftlab_request){ .at_ns = strtoull(line, &at, 10) };
+    if (*at++ != ',' || !*at)
+        return 0;
+    request->op = *at++;
+    request->fua = *at == 'F';
+    at += request->fua;
+    if (*at++ != ',')
+        return 0;
+    request->offset = strtoull(at, &at, 10);
+    if (*at++ != ',')
+        return 0;
+    request->size = strtoull(at, &at, 10);
+    return *at == '\n';
+}
+
 static ftlab_request *read_trace(const char *path, size_t *count)
 {
     FILE *file = fopen(path, "r");
     ftlab_request *requests = NULL;
     size_t room = 0;
-    char line[256], op[4];
+    char line[256];
 
     if (!file || !fgets(line, sizeof line, file) || strcmp(line, "time_ns,op,offset,size\n") != 0)
         fail("no trace in ftlab's own layout", path);
     for (*count = 0; fgets(line, sizeof line, file); ++*count) {
-        ftlab_request request = { 0 };
-        if (sscanf(line, "%" SCNu64 ",%3[A-Z],%" SCNu64 ",%" SCNu64, &request.at_ns, op, &request.offset,
-                   &request.size) != 4)
+        ftlab_request request;
+        if (!read_row(line, &request))
             fail(line, path);
-        request.op = op[0];
-        request.fua = op[1] == 'F';
         if (*count == room) {
             room = room ? 2 * room : 1024;
             requests = realloc(requests, room * sizeof *requests);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,17 @@ from ftlab import _core
 from ftlab._core import UserError
 from ftlab.configs import ConfigLike, Scalar, load, overrides_of
 from ftlab.result import Result
+from ftlab.units import duration
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ftlab._core import Completion
+
+
+class _Closed:
+    def __getattr__(self, name: str) -> Any:
+        raise UserError("this simulation is closed")
 
 
 class Simulation:
@@ -20,12 +29,12 @@ class Simulation:
 
     Requests are submitted, time is moved on, and what completed comes back::
 
-        device = ftlab.Simulation("map-plus")
-        device.submit("W", offset=0, size=4096)
-        device.submit("R", offset=0, size=4096, at_ns=1_000_000)
-        for done in device.run_until_idle():
-            print(done.id, done.complete_ns - done.arrival_ns)
-        print(device.result())
+        with ftlab.Simulation("map-plus") as device:
+            device.submit("W", offset=0, size=4096)
+            device.submit("R", offset=0, size=4096, at_ns=1_000_000)
+            for done in device.run_until_idle():
+                print(done.id, done.complete_ns - done.arrival_ns)
+            print(device.result())
 
     Times are nanoseconds, offsets and sizes bytes. Several objects share nothing. An object takes one
     call at a time; calls that move time release the GIL. Where ``host.merge_limit`` merges requests, every
@@ -56,7 +65,9 @@ class Simulation:
             UserError: the configuration or the state is at fault; the text says where.
         """
         self._config = load(config, overrides_of(set, overrides))
-        self._core = _core.Simulation(self._config, load_state=load_state, check=check, collect=collect)
+        self._core: _core.Simulation | _Closed = _core.Simulation(
+            self._config, load_state=load_state, check=check, collect=collect
+        )
 
     def submit(
         self,
@@ -143,6 +154,17 @@ class Simulation:
         """Simulated time, ns."""
         return self._core.now_ns
 
+    def valid_pages(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
+        """Logical pages of user data in each erase block now: a row for each chip, a column for each block.
+
+        Rows are dies or planes, where those work on their own (``flash.interleave``, ``flash.multi_plane``).
+        Garbage collection erases blocks with few. Blocks of translation pages hold none.
+        """
+        import numpy as np
+
+        valid, rows = self._core.valid_pages()
+        return np.asarray(valid).reshape(rows, -1)
+
     def result(self) -> Result:
         """The result up to now, as `ftlab.run` gives it; changes nothing that follows."""
         return Result.of_run(self._core.result())
@@ -168,16 +190,29 @@ class Simulation:
         """
         return self._core.recover()
 
+    def close(self) -> None:
+        """Frees the device's memory; results taken before stay. The end of a ``with`` block does it too."""
+        self._core = _Closed()
+
     def __enter__(self) -> Simulation:
         """The object itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is left behind: a simulation holds memory alone."""
+        """Closes it."""
+        self.close()
 
     def __repr__(self) -> str:
-        """Time and configuration in a line."""
-        return f"<ftlab.Simulation {self._config.hash()[:12]} at {self.now_ns} ns>"
+        """What is simulated, and when, in a line."""
+        config = json.loads(self._config.json())
+        parts = f"{config['preset'] or 'custom'}: {config['host']['scheduler']} over {config['ftl']['kind']}"
+        if isinstance(self._core, _Closed):
+            return f"<ftlab.Simulation {parts}, closed>"
+        try:
+            state = f"at {duration(self.now_ns)}"
+        except UserError:
+            state = "busy in another call"
+        return f"<ftlab.Simulation {parts}, {state}>"
 
 
 def _codes(letters: Any) -> Any:

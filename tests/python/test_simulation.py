@@ -224,3 +224,26 @@ def test_letters_and_codes_are_the_same() -> None:
         results.append(comparable(device.result()))
     assert results[0] == results[1]
     assert "ftlab.Simulation" in repr(device)
+
+
+def test_it_says_what_it_is_and_frees_its_memory() -> None:
+    with ftlab.Simulation("map-plus", set={"flash.blocks_per_plane": 64}) as device:
+        device.submit("W", 0, 8192)
+        device.advance(1_500_000)
+        assert repr(device) == "<ftlab.Simulation map-plus: map+ over dftl, at 1,500 us>"
+        valid = device.valid_pages()
+        assert valid.shape == (1, 64)
+        assert valid.sum() == 2
+        result = device.result()
+    assert repr(device) == "<ftlab.Simulation map-plus: map+ over dftl, closed>"
+    assert result.trace.requests == 1
+    with pytest.raises(ftlab.UserError, match="this simulation is closed"):
+        device.submit("R", 0, 4096)
+    device.close()
+
+
+def test_time_ends() -> None:
+    device = ftlab.Simulation("map-plus", set={"flash.blocks_per_plane": 64})
+    with pytest.raises(ftlab.UserError, match="more than a century"):
+        device.advance(2**64 - 1)
+    assert device.now_ns == 0

@@ -355,3 +355,19 @@ fn a_cut_keeps_what_was_flushed() {
         simulation.recover().unwrap();
     }
 }
+
+#[test]
+fn blocks_hold_what_was_written_and_not_overwritten() {
+    let settings = settings();
+    let mut simulation = Simulation::new(&settings, prepared(&settings));
+    let page = u64::from(settings.ftl.logical_page_bytes);
+    for (at_ns, lpn) in [(0, 3), (1, 4), (2, 3), (3, 900)] {
+        simulation.submit(pages(at_ns, Op::Write, page, lpn, 2)).unwrap();
+    }
+    simulation.submit(pages(4, Op::Trim, page, 900, 1)).unwrap();
+    simulation.run_until_idle(&mut ()).unwrap();
+    let valid = simulation.valid_pages();
+    assert_eq!(valid.len(), 256);
+    assert_eq!(valid.iter().sum::<u32>(), 4, "3, 4, 5 and 901");
+    assert_eq!(valid.iter().max(), Some(&4), "one block is open for the host");
+}

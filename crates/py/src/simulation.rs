@@ -12,6 +12,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::columns::Column;
 use crate::config::Config;
 use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows};
@@ -320,6 +321,12 @@ impl Simulation {
         dict.set_item("erases", found.recovery.erases)?;
         dict.set_item("elapsed_ns", found.elapsed_ns)?;
         Ok(dict)
+    }
+
+    /// Logical pages of user data in each erase block, chip after chip, and the number of chips (dies, planes).
+    fn valid_pages(&self) -> PyResult<(Column, u32)> {
+        let luns = self.config.get().resolved.settings.flash.luns();
+        Ok((self.open()?.object.valid_pages().into(), luns))
     }
 
     /// The result up to now.

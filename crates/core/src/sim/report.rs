@@ -2,10 +2,11 @@
 
 use super::Simulation;
 use crate::clock::NEVER;
-use crate::ftl::Inspect;
+use crate::ftl::{Inspect, Locate, LookUp};
 use crate::host::Arrivals;
 use crate::metrics::{Counters, Done, EraseMap, Intervals, MissCurves, Report, Sources};
 use crate::settings::Settings;
+use crate::util::NONE;
 
 /// The intervals of a run, and when the one under way ends.
 pub struct Sampler {
@@ -68,6 +69,17 @@ impl Simulation<'_> {
         self.feed.add_to(&mut report, &self.done_so_far(), self.host.merged());
         self.add_extras(&mut report);
         report
+    }
+
+    /// How many logical pages of user data each erase block holds now, through the chips (dies or planes, where
+    /// those work on their own) in their order. Where an FTL keeps translation pages, a block of them holds none.
+    pub fn valid_pages(&self) -> Vec<u32> {
+        let flash = &self.settings.flash;
+        let mut valid = vec![0; flash.luns() as usize * flash.blocks_per_lun() as usize];
+        let slots_per_block = self.ftl.slots_per_page() * flash.pages_per_block;
+        let slots = (0..self.ftl.logical_pages()).map(|lpn| self.ftl.slot(lpn));
+        slots.filter(|&slot| slot != NONE).for_each(|slot| valid[(slot / slots_per_block) as usize] += 1);
+        valid
     }
 
     /// Adds to a report what else is asked for.
