@@ -43,7 +43,11 @@ CLASSIFIED = {
 }
 """What older metadata says instead."""
 
-STATED = {"perfetto": "Apache-2.0", "protobuf": "BSD-3-Clause", "vl-convert-python": "BSD-3-Clause"}
+STATED = {
+    **dict.fromkeys(("partd", "protobuf", "psutil", "vl-convert-python"), "BSD-3-Clause"),
+    "perfetto": "Apache-2.0",
+    "tqdm": "MPL-2.0 AND MIT",
+}
 """Of packages whose metadata has a text of their own: read by hand in what they ship."""
 
 ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"

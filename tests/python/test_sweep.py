@@ -372,7 +372,7 @@ def test_two_at_once_do_not_write_in_one_place(cli: Cli) -> None:
         while not list((cli.directory / "out" / "json").glob("*.json")):
             time.sleep(0.01)
         done = cli("sweep", "study.toml", "--out", "out")
-        assert (done.returncode, "another sweep is writing there" in done.stderr) == (2, True)
+        assert (done.returncode, "another study is writing there" in done.stderr) == (2, True)
         process.kill()
 
 

@@ -21,6 +21,7 @@ from ftlab.cli.run import run
 from ftlab.cli.serve import serve
 from ftlab.cli.sweep import sweep
 from ftlab.cli.trace import trace
+from ftlab.cli.tune import tune
 from ftlab.outputs import discard_unfinished
 
 MOST_LINES = 12
@@ -45,7 +46,7 @@ def cli() -> None:
     """
 
 
-for _command in (run, compare, serve, sweep, reproduce, crash, trace, presets, components, schema):
+for _command in (run, compare, serve, sweep, tune, reproduce, crash, trace, presets, components, schema):
     cli.add_command(_command)
 
 

@@ -161,6 +161,11 @@ def load_study(path: Path) -> Figure:
     return figure
 
 
+def study_of(path: Path) -> Figure:
+    """A study without axes, for runs that something else chooses; ``path`` is where those stand."""
+    return _figure(Table(path, {}), "", path.stem, path.stem)
+
+
 def _figure(table: Table, paper: str, name: str, like: str) -> Figure:
     path, own = table.path, not paper
     axes = tuple(load_axis(axis, inner) for axis, inner in table.table("axis").items())

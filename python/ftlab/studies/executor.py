@@ -44,6 +44,10 @@ _UNIT_BYTES = 8
 class Executor(Protocol):
     """Something that does runs."""
 
+    @property
+    def jobs(self) -> int:
+        """Runs at a time."""
+
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
         """Does all runs; ``told`` hears of one at a time, in whatever order they end.
 

@@ -255,6 +255,14 @@ class Expression:
                     return (min(values), max(values)) if len(values) > 1 else None
         return None
 
+    def sides(self, names: Mapping[str, Any]) -> list[Any]:
+        """Of a comparison: what stands left and right of it, quantities as numbers; else nothing."""
+        match self._tree:
+            case ast.Compare(left=left, comparators=[right]):
+                found = [self._evaluated(side, names) for side in (left, right)]
+                return [quantity(side) if isinstance(side, str) else side for side in found]
+        return []
+
     def used(self) -> set[str]:
         """The names in it."""
         return {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from ftlab._core import UserError
 from ftlab.outputs import Output
 from ftlab.progress import Reporter
 from ftlab.studies import replications
+from ftlab.studies.alone import alone
 from ftlab.studies.cache import Folder
 from ftlab.studies.declaration import Figure, load_study
 from ftlab.studies.executor import Executor, estimated_bytes, free_memory
@@ -84,7 +83,7 @@ def sweep(
         UserError: an output cannot be written, or an expression does not fit the results.
     """
     figure, runs = planned.figure, planned.runs
-    with _alone(out):
+    with alone(out):
         rows = Rows(figure, runs, out)
         cache = Folder(out / "json", fresh=fresh, say=reporter.note)
 
@@ -108,26 +107,6 @@ def _labelled(frame: pl.DataFrame, runs: Sequence[Run], figure: Figure) -> Itera
     for row in frame.select("run", *there).iter_rows(named=True):
         labels = dict(zip(names, runs[row["run"] - 1].labels, strict=True))
         yield {**row, "labels": labels}
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Holds the directory for the block: no other sweep writes there."""
-    try:
-        (out / "json").mkdir(parents=True, exist_ok=True)
-        Output("--out", out / "runs.parquet").check()
-        lock = (out / ".lock").open("w")
-    except OSError as error:
-        raise UserError(f"--out {out}: cannot make the directory: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"--out {out}: another sweep is writing there") from None
-        for path in (out / "json").glob(".*.tmp"):
-            # Of one that was killed.
-            path.unlink(missing_ok=True)
-        yield
 
 
 def estimate(planned: Planned, out: Path, *, fresh: bool, jobs: int) -> str:

@@ -1,0 +1,50 @@
+"""``ftlab tune``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ftlab._core import UserError
+from ftlab.cli import options
+from ftlab.outputs import Output, write_stdout
+
+
+@click.command()
+@click.argument("file")
+@click.option("--out", required=True, metavar="DIR", help="Directory that takes results and what was found.")
+@options.dask_option
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
+def tune(file: str, out: str, dask: str | None, jobs: int | None) -> None:
+    """Search for the best configuration.
+
+    FILE is a TOML file with what is sought and what may be changed (docs: "Find the best configuration").
+    Needs Optuna: pip install 'ftlab[tune]'.
+
+    \b
+    DIR/best.toml         the configuration found, for `ftlab run`
+    DIR/front.csv         the Pareto front
+    DIR/trials.csv        everything that was tried
+
+    The same command goes on where it was stopped; with --jobs 1 the same seed gives the same trials.
+    """
+    from ftlab.progress import Reporter
+    from ftlab.studies.alone import alone
+    from ftlab.studies.tune import Tuner, place_of_default, render, to_csv
+    from ftlab.studies.tuning import load_tuning
+
+    tuning = load_tuning(Path(file))
+    folder = Path(out)
+    with alone(folder), options.executor(dask, jobs) as executor, Reporter(runs=True) as reporter:
+        tuned = Tuner(tuning, folder, executor, reporter).search(executor.jobs)
+    Output("--out", folder / "trials.csv").write(to_csv(tuned, tuned.trials).encode())
+    Output("--out", folder / "front.csv").write(to_csv(tuned, tuned.front).encode())
+    write_stdout(render(tuned))
+    failed = [trial for trial in tuned.trials if not trial.values]
+    if failed:
+        click.echo(f"note: {len(failed)} trials failed; the first: {failed[0].error}", err=True)
+    if tuned.best is None or tuned.best.config is None:
+        raise UserError(f"{file}: none of {len(tuned.trials)} trials meets the constraints")
+    Output("--out", folder / "best.toml").write(tuned.best.config.toml().encode())
+    write_stdout(f"{place_of_default(tuned)}\nbest: {folder / 'best.toml'}\n")

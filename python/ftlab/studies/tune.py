@@ -1,0 +1,398 @@
+"""What ``ftlab tune`` does: asks Optuna for configurations, runs them, tells it what came out."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+import math
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import Config, InternalError, UserError
+from ftlab.configs import Override, load
+from ftlab.progress import Reporter
+from ftlab.studies.cache import Folder
+from ftlab.studies.declaration import study_of
+from ftlab.studies.executor import Executor
+from ftlab.studies.plan import Run, key_of
+from ftlab.studies.rows import names_of
+from ftlab.studies.run import run
+from ftlab.studies.tuning import Tuning, violation
+
+MOST_REPEATS = 300
+"""Proposals in a row that were all tried before; then the space holds no more."""
+RANDOM_AFTER = 5
+"""Of those, before proposals are random: the sampler has settled."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A configuration that was tried."""
+
+    number: int
+    """From 1; 0 is the default."""
+    parameters: Mapping[str, str]
+    """By name, as they were set; those that do not apply are absent."""
+    values: tuple[float, ...] = ()
+    """Of the objectives; empty: the run failed."""
+    violation: float = 0.0
+    error: str = ""
+    config: Config | None = field(default=None, compare=False)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it came out and all constraints hold."""
+        return bool(self.values) and self.violation == 0
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search came to."""
+
+    tuning: Tuning
+    default: Trial
+    trials: Sequence[Trial]
+    front: Sequence[Trial]
+    best: Trial | None
+    importance: Mapping[str, Sequence[float]]
+    """Of each parameter, for each objective."""
+
+
+class Tuner:
+    """A search under way."""
+
+    def __init__(self, tuning: Tuning, out: Path, executor: Executor, reporter: Reporter) -> None:
+        """``out`` takes the results, and Optuna's own file.
+
+        Raises:
+            UserError: Optuna is not installed, or another search lies there.
+        """
+        try:
+            import optuna
+        except ImportError:
+            raise UserError("tuning needs Optuna: pip install 'ftlab[tune]'") from None
+        self._optuna: Any = optuna
+        self._tuning = tuning
+        self._executor = executor
+        self._reporter = reporter
+        self._cache = Folder(out / "json", say=reporter.note)
+        self._seen: dict[tuple[tuple[str, str], ...], Trial] = {}
+        self._asked = 0
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        storages: Any = optuna.storages
+        # Of one that was killed: nobody else writes here.
+        (out / "trials.journal.lock").unlink(missing_ok=True)
+        backend = storages.journal.JournalFileBackend(str(out / "trials.journal"))
+        directions: Any = ["maximize" if each.maximize else "minimize" for each in tuning.objectives]
+        self._file: Any = optuna.create_study(
+            storage=storages.JournalStorage(backend),
+            study_name="ftlab",
+            directions=directions,
+            load_if_exists=True,
+        )
+        # Proposals are made in memory: only what is finished waits for the disk.
+        self._study: Any = optuna.create_study(directions=directions)
+        # Budgets may grow; what is searched may not change.
+        said = repr([tuning.config, tuning.set, tuning.seed, *(each.text for each in tuning.constraints)])
+        said += repr([(each.text, each.maximize) for each in tuning.objectives])
+        said += repr([(*vars(each).values(),)[:-1] for each in tuning.parameters])
+        digest = hashlib.sha256(said.encode()).hexdigest()
+        if self._file.user_attrs.get("declaration", digest) != digest:
+            raise UserError(f"--out {out}: holds another search; name another directory")
+        self._file.set_user_attr("declaration", digest)
+
+    def search(self, at_once: int) -> Tuned:
+        """Tries configurations until the budget is used up, ``at_once`` at a time."""
+        default = self.tried([Trial(0, {})])[0]
+        if not default.values:
+            self._reporter.note(f"the default configuration: {default.error}")
+        trials = self._resume()
+        ends = math.inf if self._tuning.minutes is None else time.monotonic() + self._tuning.minutes * 60
+        while len(trials) < self._tuning.runs and time.monotonic() < ends:
+            asked = self._ask(min(at_once, self._tuning.runs - len(trials)), len(trials))
+            if not asked:
+                break
+            for (handle, _), done in zip(asked, self.tried([trial for _, trial in asked]), strict=True):
+                self._tell(handle, done)
+                trials.append(done)
+        front = pareto(trials, self._tuning)
+        return Tuned(
+            self._tuning, default, trials, front, knee(front, self._tuning), importance(self._tuning, trials)
+        )
+
+    def _sampler(self, random: bool) -> Any:
+        """Seeded anew for each proposal, so that a search goes on as if it had not been stopped."""
+        text = f"{self._tuning.seed} {self._asked}"
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+        if random:
+            return self._optuna.samplers.RandomSampler(seed=seed)
+        return self._optuna.samplers.TPESampler(
+            seed=seed,
+            multivariate=True,
+            group=True,
+            constant_liar=True,
+            n_startup_trials=max(min(10, self._tuning.runs // 4), 2),
+        )
+
+    def _ask(self, count: int, before: int) -> list[tuple[Any, Trial]]:
+        """New configurations, at most so many."""
+        asked: list[tuple[Any, Trial]] = []
+        repeats = 0
+        while len(asked) < count and repeats < MOST_REPEATS:
+            self._study.sampler = self._sampler(repeats >= RANDOM_AFTER)
+            self._asked += 1
+            handle = self._study.ask()
+            trial = Trial(before + len(asked) + 1, self._parameters(handle))
+            key = tuple(trial.parameters.items())
+            if key in self._seen:
+                self._study.tell(handle, state=self._optuna.trial.TrialState.FAIL)
+                repeats += 1
+                continue
+            repeats = 0
+            self._seen[key] = trial
+            asked.append((handle, trial))
+        return asked
+
+    def _parameters(self, handle: Any) -> dict[str, str]:
+        chosen: dict[str, str] = {}
+        for each in self._tuning.parameters:
+            if each.when is not None and not each.when({**dict.fromkeys(self._names()), **chosen}):
+                continue
+            if each.choices:
+                value = handle.suggest_categorical(each.name, list(each.choices))
+            elif each.whole:
+                value = handle.suggest_int(each.name, int(each.low), int(each.high), log=each.log)
+            else:
+                value = handle.suggest_float(each.name, each.low, each.high, log=each.log)
+            chosen[each.name] = each.text(value)
+        return chosen
+
+    def _names(self) -> list[str]:
+        return [each.name for each in self._tuning.parameters]
+
+    def _tell(self, handle: Any, done: Trial) -> None:
+        state = self._optuna.trial.TrialState
+        handle.set_user_attr("parameters", dict(done.parameters))
+        handle.set_user_attr("violation", done.violation)
+        if done.values:
+            handle.set_constraint("violation", done.violation)
+        handle.set_user_attr("error", done.error)
+        handle.set_user_attr("asked", self._asked)
+        if done.values:
+            self._study.tell(handle, list(done.values), state=state.COMPLETE)
+        else:
+            self._study.tell(handle, state=state.FAIL)
+        self._file.add_trial(self._study.get_trials(deepcopy=False)[handle.number])
+
+    def _resume(self) -> list[Trial]:
+        """What an earlier command tried; what was under way then is not."""
+        found: list[Trial] = []
+        for each in self._file.get_trials(deepcopy=False):
+            self._study.add_trial(each)
+            attributes = each.user_attrs
+            self._asked = attributes["asked"]
+            trial = Trial(
+                len(found) + 1,
+                attributes["parameters"],
+                tuple(each.values or ()),
+                attributes["violation"],
+                attributes["error"],
+                self._config(attributes["parameters"]) if each.values else None,
+            )
+            self._seen[tuple(trial.parameters.items())] = trial
+            found.append(trial)
+        return found
+
+    def _config(self, parameters: Mapping[str, str]) -> Config:
+        keys = {each.name: each.key for each in self._tuning.parameters}
+        folder = self._tuning.path.parent
+        settings = dict(self._tuning.set)
+        if trace := settings.get("workload.trace"):
+            settings["workload.trace"] = str(folder / trace)
+        settings |= {keys[name]: value for name, value in parameters.items()}
+        base = self._tuning.config
+        base = str(folder / base) if base.endswith(".toml") else base
+        return load(base, [Override(f"{key}={value}", key, value) for key, value in settings.items()])
+
+    def tried(self, asked: Sequence[Trial]) -> list[Trial]:
+        """The same trials with what came out."""
+        figure = study_of(self._tuning.path)
+        runs: list[Run] = []
+        errors: dict[int, str] = {}
+        for trial in asked:
+            try:
+                config = self._config(trial.parameters)
+            except UserError as error:
+                if trial.number == 0:
+                    raise UserError(f"{self._tuning.path}: {error}") from None
+                errors[trial.number] = str(error)
+                continue
+            settings = json.loads(config.json())
+            workload = settings.pop("workload")
+            key = key_of(settings, workload, [config], figure)
+            label = f"trial {trial.number}" if trial.number else "default"
+            runs.append(Run(figure, (str(trial.number), label), config, key, "", False, key))
+        results: dict[str, Mapping[str, Any]] = {}
+
+        def failed(each: Run, error: UserError | InternalError) -> None:
+            for other in runs:
+                if other.key == each.key:
+                    errors[int(other.labels[0])] = str(error)
+            self._reporter.failed(each.name)
+
+        run(runs, self._cache, self._reporter, self._executor, results.__setitem__, failed)
+        by_number = {int(each.labels[0]): each for each in runs}
+        done = []
+        for trial in asked:
+            own = by_number.get(trial.number)
+            result = results.get(own.key) if own else None
+            resolved = own.config if own else None
+            done.append(
+                self._judged(trial, result, resolved)
+                if result is not None
+                else Trial(trial.number, trial.parameters, (), 1.0, errors.get(trial.number, ""), resolved)
+            )
+        return done
+
+    def _judged(self, trial: Trial, result: Mapping[str, Any], config: Config | None) -> Trial:
+        names = names_of(result)
+        values = [each.get.number(names) for each in self._tuning.objectives]
+        if None in values:
+            return Trial(trial.number, trial.parameters, (), 1.0, "no value", config)
+        violated = math.fsum(violation(each, names) for each in self._tuning.constraints)
+        known = tuple(value for value in values if value is not None)
+        return Trial(trial.number, trial.parameters, known, violated, "", config)
+
+
+def _costs(trial: Trial, tuning: Tuning) -> list[float]:
+    """The objectives, the less the better."""
+    pairs = zip(trial.values, tuning.objectives, strict=True)
+    return [-value if each.maximize else value for value, each in pairs]
+
+
+def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
+    """The feasible trials that no other is better than in one objective and as good in the rest."""
+    known = [(trial, _costs(trial, tuning)) for trial in trials if trial.feasible]
+    front = [
+        (trial, costs)
+        for trial, costs in known
+        if not any(
+            other != costs and all(a <= b for a, b in zip(other, costs, strict=True)) for _, other in known
+        )
+    ]
+    # Equal ones once, the first.
+    once: dict[tuple[float, ...], Trial] = {}
+    for trial, costs in front:
+        once.setdefault(tuple(costs), trial)
+    return [once[costs] for costs in sorted(once)]
+
+
+def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
+    """Of a front the trial nearest to the best of all objectives, each scaled to the front's width."""
+    if not front:
+        return None
+    table = [_costs(trial, tuning) for trial in front]
+    spans = [(min(column), max(column) - min(column)) for column in zip(*table, strict=True)]
+
+    def distance(costs: Sequence[float]) -> float:
+        pairs = zip(costs, spans, strict=True)
+        return math.hypot(*((cost - least) / span if span else 0.0 for cost, (least, span) in pairs))
+
+    return front[min(range(len(front)), key=lambda at: distance(table[at]))]
+
+
+def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
+    """Of each parameter the share of an objective's variance that lies between its values.
+
+    Ranges count by quarters; where a parameter does not apply is a value too.
+    """
+    known = [trial for trial in trials if trial.values]
+    found: dict[str, list[float]] = {}
+    for each in tuning.parameters:
+        groups: dict[str, list[Trial]] = {}
+        if each.choices:
+            for trial in known:
+                groups.setdefault(trial.parameters.get(each.name, ""), []).append(trial)
+        else:
+            groups[""] = [trial for trial in known if each.name not in trial.parameters]
+            there = [trial for trial in known if each.name in trial.parameters]
+            there.sort(key=lambda trial: float(trial.parameters[each.name].removesuffix(each.unit)))
+            for at, trial in enumerate(there):
+                groups.setdefault(str(at * 4 // len(there)), []).append(trial)
+        found[each.name] = [_between(groups, at) for at in range(len(tuning.objectives))]
+    return found
+
+
+def _between(groups: Mapping[str, Sequence[Trial]], at: int) -> float:
+    numbers = [[trial.values[at] for trial in group] for group in groups.values() if group]
+    every = list(itertools.chain.from_iterable(numbers))
+    if len(every) < 2:
+        return 0.0
+    mean = math.fsum(every) / len(every)
+    total = math.fsum((value - mean) ** 2 for value in every)
+    between = math.fsum(len(group) * (math.fsum(group) / len(group) - mean) ** 2 for group in numbers)
+    return between / total if total else 0.0
+
+
+def to_csv(tuned: Tuned, trials: Sequence[Trial]) -> str:
+    """Trials, one a row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = [each.name for each in tuned.tuning.parameters]
+    objectives = [each.text for each in tuned.tuning.objectives]
+    writer.writerow(["trial", *names, *objectives, "feasible", "front", "error"])
+    front = {trial.number for trial in tuned.front}
+    for trial in trials:
+        values = [f"{value:.10g}" for value in trial.values] or [""] * len(objectives)
+        flags = [str(flag).lower() for flag in (trial.feasible, trial.number in front)]
+        parameters = [trial.parameters.get(name, "") for name in names]
+        writer.writerow([trial.number, *parameters, *values, *flags, trial.error])
+    return out.getvalue()
+
+
+def render(tuned: Tuned, width: int = 100) -> str:
+    """The front, the default beside it, and what the parameters account for."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    names = [each.name for each in tuned.tuning.parameters]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for name in ("trial", *names, *(each.text for each in tuned.tuning.objectives), ""):
+        table.add_column(name, justify="left" if name in names else "right")
+    for trial in [*tuned.front, tuned.default]:
+        values = [f"{value:.6g}" for value in trial.values] or ["-"] * len(tuned.tuning.objectives)
+        mark = "" if trial.feasible else "not allowed" if trial.values else "failed"
+        mark = "best" if trial is tuned.best else mark
+        number = "default" if trial is tuned.default else str(trial.number)
+        table.add_row(number, *(trial.parameters.get(name, "-") for name in names), *values, mark)
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    lines = [captured.get()]
+    for name, shares in tuned.importance.items():
+        lines.append(f"{name} accounts for {', '.join(f'{share:.0%}' for share in shares)}\n")
+    return "".join(lines)
+
+
+def place_of_default(tuned: Tuned) -> str:
+    """Where the default stands among the trials, a sentence."""
+    if not tuned.default.values:
+        return "the default configuration failed"
+    mine = _costs(tuned.default, tuned.tuning)
+    better = sum(
+        trial.feasible
+        and _costs(trial, tuned.tuning) != mine
+        and all(a <= b for a, b in zip(_costs(trial, tuned.tuning), mine, strict=True))
+        for trial in tuned.trials
+    )
+    allowed = "" if tuned.default.feasible else "; it is not within the constraints"
+    return f"{better} of {len(tuned.trials)} trials are better than the default in every respect{allowed}"
