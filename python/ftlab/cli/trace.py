@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -63,6 +64,27 @@ def convert(source: str, target: str, settings: tuple[str, ...], **flags: str | 
     from ftlab import traces
 
     _convert(traces.trace_config(source, options.overrides(settings, flags)), target)
+
+
+@trace.command()
+@click.argument("file")
+@click.option("--by", type=click.Choice(["volume"]), required=True, help="What becomes a file.")
+@click.option("--out", metavar="DIR", required=True, help="Directory that takes the files and index.csv.")
+@options.shorthands(_READING)
+@options.set_option
+def split(file: str, by: str, out: str, settings: tuple[str, ...], **flags: str | None) -> None:
+    """Write one Parquet file for each volume that a trace names, in one pass.
+
+    Volumes are numbered in the order of their first requests; times stay those of the trace.
+    """
+    from ftlab import traces
+    from ftlab.progress import Reporter
+    from ftlab.studies.split import split as split_trace
+
+    config = traces.trace_config(file, options.overrides(settings, flags))
+    with Reporter() as reporter:
+        found = split_trace(config, Path(out), reporter.callback("split"))
+    click.echo(f"{out}: {found['volumes']:,} volumes, {found['requests']:,} requests", err=True)
 
 
 @trace.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab._core import UserError
 from ftlab.outputs import Output
 from ftlab.progress import Reporter
-from ftlab.studies import replications
+from ftlab.studies import fleet, replications
 from ftlab.studies.alone import alone
 from ftlab.studies.cache import Folder
 from ftlab.studies.declaration import Figure, load_study
@@ -95,6 +95,9 @@ def sweep(
         frame = rows.join()
         lines = replications.lines(figure, list(_labelled(frame, runs, figure)))
         Output("--out", out / "summary.csv").write(replications.to_csv(figure, lines).encode())
+        if figure.aggregate:
+            # Also those that were just run.
+            fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
         first = rows.first_failure() if rows.failures else ""
         return Outcome(done, rows.failures, first, lines, out / "index.html")
 

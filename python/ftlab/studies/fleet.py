@@ -1,0 +1,147 @@
+"""A fleet: the results of many volumes as one, histograms merged bin by bin and counters summed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ftlab.histogram import Histogram
+from ftlab.outputs import Output
+from ftlab.studies.cache import Cache
+from ftlab.studies.declaration import Figure
+from ftlab.studies.expression import Expression
+from ftlab.studies.plan import Run
+from ftlab.studies.rows import flat, names_of
+
+PARTS = ("latency", "wait", "access")
+OPS = ("read", "write", "all")
+
+SUMMED = ("trace", "flash", "merges")
+"""Sections whose whole numbers add up; what is a mean or a share in them does not."""
+
+_CAUSES: dict[str, tuple[str, ...]] = {
+    "total": (),
+    "gc": ("gc", "wear"),
+    "map": ("map", "gc-map", "dir"),
+    "merge": ("merge",),
+    "pad": ("pad",),
+}
+"""Of the programs that each kind of write amplification counts; none named: all."""
+
+
+class Fleet:
+    """Takes results one at a time, and keeps none of them."""
+
+    def __init__(self) -> None:
+        """Of no volumes."""
+        self.volumes = 0
+        self._histograms = {(part, op): Histogram() for part in PARTS for op in OPS}
+        self._sums: dict[str, Any] = {}
+        self._mapping = {"hits": 0, "misses": 0, "prefetches": 0}
+        self._written = 0.0
+        self._elapsed = 0
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """One more volume."""
+        self.volumes += 1
+        for (part, op), histogram in self._histograms.items():
+            self._histograms[part, op] = histogram.merge(Histogram.of_summary(result[part][op]))
+        for section in SUMMED:
+            _sum(self._sums.setdefault(section, {}), result[section])
+        for name in self._mapping:
+            self._mapping[name] += result["mapping"][name]
+        # Pages that hosts wrote, of which amplification is a multiple.
+        if result["waf"]["total"]:
+            self._written += sum(result["flash"]["programs"].values()) / result["waf"]["total"]
+        self._elapsed = max(self._elapsed, result["elapsed_ns"])
+
+    def result(self) -> dict[str, Any]:
+        """The fleet's result, in the fields of a single one."""
+        programs = self._sums.get("flash", {}).get("programs", {})
+        found = {"schema": "ftlab.fleet.v1", "volumes": self.volumes, **self._sums}
+        for part in PARTS:
+            found[part] = {op: self._histograms[part, op].to_dict() for op in OPS}
+        looked = self._mapping["hits"] + self._mapping["misses"]
+        found["mapping"] = {
+            **self._mapping,
+            "hit_ratio": (self._mapping["hits"] - self._mapping["prefetches"]) / looked if looked else None,
+        }
+        found["waf"] = {
+            name: sum(programs.get(cause, 0) for cause in causes or programs) / self._written
+            if self._written
+            else None
+            for name, causes in _CAUSES.items()
+        }
+        found["elapsed_ns"] = self._elapsed
+        return found
+
+
+def of(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The fleet of some results."""
+    fleet = Fleet()
+    for result in results:
+        fleet.add(result)
+    return fleet.result()
+
+
+def _sum(into: dict[str, Any], table: Mapping[str, Any]) -> None:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            # A summary of times has bins of its own; it does not add up.
+            if "percentile_ns" not in value:
+                _sum(into.setdefault(name, {}), value)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            into[name] = into.get(name, 0) + value
+
+
+def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
+    """Writes fleets.json, fleets.csv and worst.csv: a fleet for each variant of the other axes.
+
+    Raises:
+        UserError: a file cannot be written, or the value that orders volumes does not fit the results.
+    """
+    aggregate = figure.aggregate
+    assert aggregate is not None, "asked for"
+    names = [axis.name for axis in figure.axes]
+    by = Expression(aggregate.by, f"{figure.path}: aggregate.by")
+    fleets: dict[tuple[str, ...], Fleet] = {}
+    worst: dict[tuple[str, ...], list[tuple[float, tuple[str, ...]]]] = {}
+    for run in runs:
+        result = cache.get(run.key)
+        if result is None:
+            # It failed.
+            continue
+        variant = tuple(
+            label for name, label in zip(names, run.labels, strict=True) if name not in aggregate.over
+        )
+        fleets.setdefault(variant, Fleet()).add(result)
+        value = by.number(names_of(result))
+        volumes = worst.setdefault(variant, [])
+        volumes.append((-math.inf if value is None else value, run.labels))
+        volumes.sort(key=lambda each: -each[0])
+        del volumes[aggregate.worst :]
+    rest = [name for name in names if name not in aggregate.over]
+    found = [
+        {"labels": dict(zip(rest, variant, strict=True)), **fleet.result()}
+        for variant, fleet in fleets.items()
+    ]
+    Output("--out", out / "fleets.json").write((json.dumps(found) + "\n").encode())
+    lines = [dict(flat({**each.pop("labels"), **each})) for each in found]
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    table = [[line.get(name, "") for name in columns] for line in lines]
+    Output("--out", out / "fleets.csv").write(_csv(columns, table))
+    listed = [[*labels, f"{value:.10g}"] for volumes in worst.values() for value, labels in volumes]
+    Output("--out", out / "worst.csv").write(_csv([*names, aggregate.by], listed))
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue().encode()

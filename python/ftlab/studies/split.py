@@ -1,0 +1,127 @@
+"""A trace of many volumes as one file for each, in one pass and within bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ftlab import _core
+from ftlab._core import Config, UserError
+from ftlab.outputs import Output
+from ftlab.progress import Callback
+from ftlab.traces import CHUNK_ROWS, chunks_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STRIDE_BITS = 46
+"""Readers give each volume a range of so many address bits, in the order of their first requests."""
+
+MOST_ROWS = 8 << 20
+"""Held in memory for all volumes together, before the fullest are written."""
+
+_ROW = np.dtype([("ts_ns", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("op", "u1"), ("flags", "u1")])
+
+
+def split(config: Config, out: Path, progress: Callback | None = None) -> dict[str, Any]:
+    """Writes ``volume-NNNNN.parquet`` for each volume, and ``index.csv``; what there was.
+
+    Rows of a volume gather in memory, and go to a spill file of its own when all volumes together have
+    `MOST_ROWS`; one file at a time is open. In the end each becomes Parquet.
+
+    Raises:
+        UserError: the trace is at fault, or a file cannot be written.
+    """
+    spill = out / "spill"
+    try:
+        spill.mkdir(parents=True, exist_ok=True)
+        for old in spill.iterdir():
+            old.unlink()
+        volumes = _gather(config, spill, progress)
+        index = [_written(out, spill, volume) for volume in sorted(volumes)]
+        spill.rmdir()
+    except OSError as error:
+        raise UserError(f"--out {out}: cannot write: {error.strerror}") from None
+    lines = ["volume,file,requests,reads,writes,first_ns,last_ns,max_end"]
+    lines += [",".join(map(str, row)) for row in index]
+    Output("--out", out / "index.csv").write(("\n".join(lines) + "\n").encode())
+    return {"volumes": len(index), "requests": sum(row[2] for row in index)}
+
+
+def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
+    """Spills all rows; the volumes there are."""
+    held: dict[int, list[np.ndarray[Any, Any]]] = {}
+    volumes: set[int] = set()
+    rows = done = 0
+    for chunk in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
+        table, of = _rows(chunk)
+        order = np.argsort(of, kind="stable")
+        numbers, starts = np.unique(of[order], return_index=True)
+        for number, part in zip(numbers.tolist(), np.split(table[order], starts[1:]), strict=True):
+            held.setdefault(number, []).append(part)
+        volumes.update(held)
+        rows += len(table)
+        done += len(table)
+        if progress is not None and progress(done) is False:
+            raise KeyboardInterrupt
+        if rows >= MOST_ROWS:
+            # Half of it, the fullest first: many rows for each file that is opened.
+            for number in sorted(held, key=lambda number: -sum(map(len, held[number]))):
+                if rows <= MOST_ROWS // 2:
+                    break
+                rows -= _append(spill, number, held.pop(number))
+    for number, parts in held.items():
+        _append(spill, number, parts)
+    return volumes
+
+
+def _rows(chunk: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The requests of a piece, each on its own volume's addresses, and which volume that is."""
+    times, ops, offsets, sizes, flags = (np.asarray(column) for column in chunk)
+    table = np.empty(len(times), dtype=_ROW)
+    table["ts_ns"], table["op"], table["size"], table["flags"] = times, ops, sizes, flags
+    table["offset"] = offsets & np.uint64((1 << STRIDE_BITS) - 1)
+    return table, (offsets >> np.uint64(STRIDE_BITS)).astype(np.int64)
+
+
+def _append(spill: Path, number: int, parts: list[np.ndarray[Any, Any]]) -> int:
+    with (spill / str(number)).open("ab") as file:
+        for part in parts:
+            file.write(part.tobytes())
+    return sum(map(len, parts))
+
+
+def _written(out: Path, spill: Path, number: int) -> list[Any]:
+    """Makes a volume's Parquet of its spill file, piece by piece; its line of the index."""
+    import polars as pl
+
+    from ftlab.traces import write_parquet
+
+    name = f"volume-{number:05}.parquet"
+    path = spill / str(number)
+    found = {"requests": 0, "reads": 0, "writes": 0, "first": 0, "last": 0, "end": 0}
+
+    def frames() -> Iterator[pl.DataFrame]:
+        with path.open("rb") as file:
+            while data := file.read(CHUNK_ROWS * _ROW.itemsize):
+                rows = np.frombuffer(data, dtype=_ROW)
+                found["first"] = found["first"] if found["requests"] else int(rows["ts_ns"][0])
+                found["requests"] += len(rows)
+                found["reads"] += int((rows["op"] == 0).sum())
+                found["writes"] += int((rows["op"] == 1).sum())
+                found["last"] = int(rows["ts_ns"][-1])
+                found["end"] = max(found["end"], int((rows["offset"] + rows["size"]).max()))
+                columns = {field: rows[field].copy() for field in ("ts_ns", "op", "offset", "size")}
+                yield pl.DataFrame(columns | {"flags": rows["flags"].astype(np.uint32)})
+
+    schema = {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
+    with Output("--out", out / name).staged() as unfinished:
+        metadata = {"source_format": "split", "volume": str(number)}
+        write_parquet(frames(), schema, unfinished, metadata)
+    with suppress(OSError):
+        path.unlink()
+    return [number, name, *found.values()]
