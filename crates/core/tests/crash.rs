@@ -12,8 +12,8 @@ use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings, Withheld};
-use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use ftlab_core::workload::Op;
+use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 

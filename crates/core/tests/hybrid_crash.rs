@@ -11,7 +11,7 @@ use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::settings::Settings;
-use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use hybrid_devices::device;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;

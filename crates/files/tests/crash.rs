@@ -5,9 +5,9 @@ use ftlab_conformance as common;
 use common::settings;
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::settings::Settings as Stack;
-use ftlab_core::sim::crash::{Cuts, Options, crash};
 use ftlab_core::sim::{Completion, Prepared};
 use ftlab_core::workload::{Op, Record};
+use ftlab_crash::{Cuts, Options, crash};
 use ftlab_files::clients::{Clients, Kind, Parameters};
 use ftlab_files::settings::{Files, Settings};
 

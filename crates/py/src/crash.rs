@@ -1,7 +1,7 @@
 //! Power cuts, started from Python.
 
-use ftlab_core::sim::crash::{CrashError, Cuts, Options, Requests, Summary, crash as cut_power};
 use ftlab_core::workload::{Source, SourceError};
+use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash as cut_power};
 use ftlab_files::settings::Settings;
 use pyo3::prelude::*;
 use serde_json::{Value, json};

@@ -156,7 +156,7 @@ impl Tape {
     }
 
     /// Takes the requests that issued and the writes and trims noted, in order.
-    pub(crate) fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
+    pub fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
         let mut tape = self.open();
         (std::mem::take(&mut tape.issues), std::mem::take(&mut tape.events))
     }

@@ -5,11 +5,11 @@
 //! and hears of completions ([`Simulation::below`]). Whoever drives it owns the time. How time is cut into calls of
 //! [`Simulation::advance`] makes no difference to what happens.
 
-pub mod crash;
 mod feed;
 mod follow;
 mod instant;
 mod observer;
+mod operations;
 mod power;
 mod prepare;
 mod report;
@@ -27,7 +27,8 @@ use crate::workload::{Record, Source, SourceError};
 use feed::Feed;
 use instant::Checker;
 pub use observer::{Completion, Observer, RunError};
-pub use power::{Cut, Recovered};
+pub use operations::Operations;
+pub use power::{Cut, Power, Recovered};
 pub use prepare::Prepared;
 use report::Sampler;
 pub use state::{FORMAT, Identity, StateError};

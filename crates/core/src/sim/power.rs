@@ -6,7 +6,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::crash::Operations;
+use super::operations::Operations;
 use super::{Feed, RunError, Simulation};
 use crate::clock::NEVER;
 use crate::device::Array;
@@ -21,21 +21,27 @@ use crate::settings::Settings;
 use crate::sim::Prepared;
 use crate::util::stream;
 
-pub use super::crash::Cut;
+pub use super::operations::Cut;
 
 /// What outlasts a cut, and what is known of the operations since the last one.
-pub(super) struct Power {
+pub struct Power {
+    /// The flash.
     pub media: Media,
+    /// What the FTL decides.
     pub tape: Tape,
+    /// What ran.
     pub operations: Operations,
 }
 
 impl Power {
-    /// The media of a device that has everything on flash.
+    /// Of a device at time 0, which begins with everything on flash.
     ///
     /// # Errors
     /// In words, where the FTL cannot lose power.
-    pub fn new(settings: &Settings, ftl: &mut Ftl) -> Result<Power, String> {
+    fn begin(settings: &Settings, ftl: &mut Ftl, work: &mut Work) -> Result<Power, String> {
+        ftl.flush(work);
+        work.reset();
+        ftl.start();
         let flash = &settings.flash;
         let hybrid = is_hybrid(settings);
         let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
@@ -109,6 +115,27 @@ pub struct Recovered {
     pub elapsed_ns: u64,
 }
 
+impl Prepared {
+    /// Makes the device, which is in check mode and `ftl.power_safe`, one that can lose its power.
+    ///
+    /// # Errors
+    /// In words, where the FTL cannot.
+    pub fn allow_cuts(&mut self, settings: &Settings) -> Result<Power, String> {
+        let power = Power::begin(settings, &mut self.ftl, &mut self.work)?;
+        self.tape = Some(power.tape.clone());
+        Ok(power)
+    }
+
+    /// The device of an FTL that was made anew from flash ([`Power::recover`]).
+    pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
+        ftl.start();
+        let mut work = new_work(settings);
+        work.reset();
+        let done = Preconditioning::new("none");
+        Prepared { ftl, work, done, check: true, tape: Some(tape.clone()) }
+    }
+}
+
 impl Simulation<'_> {
     /// Makes the device one that can lose its power; to be called before anything was submitted. It has to
     /// be in check mode and `ftl.power_safe`. It begins with everything on flash.
@@ -121,10 +148,7 @@ impl Simulation<'_> {
                 "power can be cut where the device is prepared for it: set ftl.power_safe, and check mode";
             return Err(RunError::Power(why.into()));
         }
-        self.ftl.flush(&mut self.work);
-        self.work.reset();
-        self.ftl.start();
-        let power = Power::new(&self.settings, &mut self.ftl).map_err(RunError::Power)?;
+        let power = Power::begin(&self.settings, &mut self.ftl, &mut self.work).map_err(RunError::Power)?;
         self.device.keep_tape(power.tape.clone());
         self.report_activity();
         self.power = Some(Box::new(power));
@@ -170,20 +194,15 @@ impl Simulation<'_> {
             return Err(RunError::Power("the power is on; only a device that lost it recovers".into()));
         };
         let found = power.recover(&self.settings, Flaw::default());
-        let (mut ftl, recovery, elapsed_ns) =
+        let (ftl, recovery, elapsed_ns) =
             found.map_err(|what| RunError::Check(format!("recovery: {what}")))?;
         let kept = power.cut_after(u64::MAX, &mut stream(0, "kept"));
         kept.map_err(|what| RunError::Check(format!("recovery: {what}")))?;
         power.tape.take_events();
-        ftl.start();
-        let mut work = new_work(&self.settings);
-        work.reset();
         let host = Host::new(&self.settings, &ftl, false);
         let fresh = Feed::Submitted(crate::host::Submitted::new(&self.settings, host.merges()));
         let feed = std::mem::replace(&mut self.feed, fresh);
-        let tape = Some(power.tape.clone());
-        let done = Preconditioning::new("none");
-        let prepared = Prepared { ftl, work, done, check: true, tape };
+        let prepared = Prepared::recovered(&self.settings, ftl, &power.tape);
         let now_ns = self.now_ns + elapsed_ns;
         let settings = self.settings.clone();
         *self = Simulation::fed(&settings, prepared, host, feed);

@@ -72,6 +72,11 @@ impl Prepared {
         Ok(prepared)
     }
 
+    /// Its FTL.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
     /// How it was preconditioned.
     pub fn preconditioning(&self) -> &Preconditioning {
         &self.done

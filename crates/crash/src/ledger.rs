@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 
 use super::leg::Leg;
-use crate::flash::media::{Event, Issue, Media};
-use crate::ftl::{Ftl, LookUp, Survive};
-use crate::workload::Op;
+use ftlab_core::flash::media::{Event, Issue, Media};
+use ftlab_core::ftl::{Ftl, LookUp, Survive};
+use ftlab_core::workload::Op;
 
 /// A state that a page may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

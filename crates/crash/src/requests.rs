@@ -3,9 +3,9 @@
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::settings::Settings;
-use crate::util::{below, stream};
-use crate::workload::{Op, Record, Source, SourceError};
+use ftlab_core::settings::Settings;
+use ftlab_core::util::{below, stream};
+use ftlab_core::workload::{Op, Record, Source, SourceError};
 
 /// Most logical pages of a request.
 const LARGEST: u64 = 8;

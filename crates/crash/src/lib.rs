@@ -17,17 +17,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::power::{Power, new_work};
-use super::{Completion, Observer, Prepared, RunError, run_prepared};
-use crate::ftl::recovery::{Flaw, Recovery};
-use crate::ftl::{Ftl, Police, Prepare, Serve};
-use crate::metrics::Preconditioning;
-use crate::settings::Settings;
-use crate::util::{below, stream};
-use crate::workload::{Source, SourceError};
+use ftlab_core::ftl::recovery::{Flaw, Recovery};
+use ftlab_core::ftl::{Ftl, Police, Serve};
+use ftlab_core::metrics::Preconditioning;
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::{Completion, Observer, Power, Prepared, RunError, run_prepared};
+use ftlab_core::util::{below, stream};
+use ftlab_core::workload::{Source, SourceError};
 use ledger::Ledger;
 use leg::Leg;
-pub use leg::{Cut, Operations};
 pub use requests::Requests;
 
 /// Cuts of one recovery, at most.
@@ -189,14 +187,15 @@ pub fn crash<'s>(
     settings.host.queue_depth = settings.host.queue_depth.min(MOST_WAITING);
     settings.device.queue_depth = settings.device.queue_depth.min(MOST_WAITING);
     let settings = &settings;
-    let mut prepared = prepare(settings, progress)?;
-    let power = Power::new(settings, &mut prepared.ftl)
-        .map_err(|message| CrashError::Source(SourceError::Input(message)))?;
+    let mut prepared =
+        Prepared::new(settings, &mut Beginning(progress), true).map_err(|error| before(0, error))?;
+    let power =
+        prepared.allow_cuts(settings).map_err(|message| CrashError::Source(SourceError::Input(message)))?;
     let mut life = Life {
         settings,
         options,
         random: stream(options.seed, "crash"),
-        ledger: Ledger::new(&prepared.ftl, &power.media)
+        ledger: Ledger::new(prepared.ftl(), &power.media)
             .map_err(|what| CrashError::Fault { cut: 0, what })?,
         power,
         summary: Summary::default(),
@@ -236,16 +235,6 @@ impl Observer for Beginning<'_> {
     }
 }
 
-/// The device at time 0, all of it on flash.
-fn prepare(settings: &Settings, progress: &mut dyn FnMut(&Summary) -> bool) -> Result<Prepared, CrashError> {
-    let mut prepared =
-        Prepared::new(settings, &mut Beginning(progress), true).map_err(|error| before(0, error))?;
-    prepared.ftl.flush(&mut prepared.work);
-    prepared.work.reset();
-    prepared.ftl.start();
-    Ok(prepared)
-}
-
 fn before(cut: u64, error: RunError) -> CrashError {
     match error {
         RunError::Source(error) => CrashError::Source(error),
@@ -280,12 +269,11 @@ impl Life<'_> {
     /// Runs requests up to a cut, recovers and verifies: the device as it goes on.
     fn cut(
         &mut self,
-        mut prepared: Prepared,
+        prepared: Prepared,
         until: u64,
         requests: &mut leg::Passes,
         progress: &mut dyn FnMut(&Summary) -> bool,
     ) -> Result<Prepared, CrashError> {
-        prepared.tape = Some(self.power.tape.clone());
         let so_far = self.summary.clone();
         let mut go_on = || progress(&so_far);
         let mut leg = Leg::new(until, &mut go_on);
@@ -304,10 +292,7 @@ impl Life<'_> {
         self.summary.requests += self.ledger.take(&leg, (&issues, &events), cut.time_ns, strict);
         let ftl = self.recover()?;
         let ftl = self.verify(ftl)?;
-        let mut work = new_work(self.settings);
-        work.reset();
-        let done = Preconditioning::new("none");
-        Ok(Prepared { ftl, work, done, check: true, tape: None })
+        Ok(Prepared::recovered(self.settings, ftl, &self.power.tape))
     }
 
     /// Recovers, in the end without a cut.
@@ -335,7 +320,7 @@ impl Life<'_> {
     }
 
     /// Compares what the device has with what it promised.
-    fn verify(&mut self, mut ftl: Ftl) -> Result<Ftl, CrashError> {
+    fn verify(&mut self, ftl: Ftl) -> Result<Ftl, CrashError> {
         if let Some(fault) = self.power.media.fault() {
             return Err(self.fault(fault.into()));
         }
@@ -345,7 +330,6 @@ impl Life<'_> {
         self.summary.durable_trims += verdict.durable_trims;
         self.summary.pages_verified += verdict.pages;
         self.summary.read_only = ftl.is_read_only();
-        ftl.start();
         Ok(ftl)
     }
 }

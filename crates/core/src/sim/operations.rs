@@ -1,0 +1,144 @@
+//! The programs and erases that ran up to a power cut, and the cut itself: what had finished is applied to the media,
+//! what was in service is torn (or, one time in four, just made it), the rest never happened.
+
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::device::{Part, Span};
+use crate::flash::Operation;
+use crate::flash::media::{Change, Media};
+use crate::util::{NONE, below};
+
+/// A program or an erase.
+#[derive(Clone, Copy, Debug)]
+struct Ran {
+    erase: bool,
+    begin_ns: u64,
+    end_ns: u64,
+}
+
+/// The programs and erases of a leg, by number, and the order in which they finished.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    ran: Vec<Option<Ran>>,
+    finished: Vec<u32>,
+}
+
+/// What a cut did.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// What is before this has happened, ns.
+    pub time_ns: u64,
+    /// Programs and erases finished.
+    pub finished: u64,
+    /// Programs torn.
+    pub torn_programs: u64,
+    /// Erases torn.
+    pub torn_erases: u64,
+}
+
+impl Operations {
+    /// Takes a stretch of an operation, the last unless it was `suspended`.
+    pub fn add(&mut self, number: u32, erase: bool, [begin_ns, end_ns]: [u64; 2], suspended: bool) {
+        let at = number as usize;
+        if at >= self.ran.len() {
+            self.ran.resize(at + 1, None);
+        }
+        let begin_ns = self.ran[at].map_or(begin_ns, |before| before.begin_ns);
+        self.ran[at] = Some(Ran { erase, begin_ns, end_ns });
+        if !suspended {
+            self.finished.push(number);
+        }
+    }
+
+    /// Takes what an idle device's chip did.
+    pub fn add_span(&mut self, span: &Span) {
+        if span.part == Part::Cells && span.label.number != NONE {
+            let erase = span.label.operation == Operation::Erase;
+            self.add(span.label.number, erase, [span.begin_ns, span.end_ns], span.suspended);
+        }
+    }
+
+    /// Operations that ran.
+    pub fn count(&self) -> u64 {
+        self.finished.len() as u64
+    }
+
+    /// How many have finished at `time_ns`.
+    pub fn finished_by(&self, time_ns: u64) -> usize {
+        self.finished
+            .partition_point(|&number| self.ran[number as usize].is_some_and(|ran| ran.end_ns <= time_ns))
+    }
+
+    /// The cut when `target` operations have finished (all, if there are fewer): their number, and a moment
+    /// until the next one finishes, ns.
+    pub fn after(&self, target: u64, random: &mut Xoshiro256PlusPlus) -> (usize, u64) {
+        let finished = target.min(self.finished.len() as u64) as usize;
+        let end_ns = |at: usize| self.at(self.finished[at]).end_ns;
+        let last_ns = if finished == 0 { 0 } else { end_ns(finished - 1) };
+        let time_ns = match self.finished.len() > finished {
+            false => u64::MAX,
+            true if end_ns(finished) > last_ns => {
+                last_ns + 1 + below(random.next_u64(), end_ns(finished) - last_ns)
+            }
+            true => last_ns,
+        };
+        (finished, time_ns)
+    }
+
+    /// Cuts the power at a moment when so many operations have finished: what is before it has happened.
+    ///
+    /// # Errors
+    /// In words, if the tape and the array do not tell the same.
+    pub fn cut(
+        &self,
+        changes: Vec<Change>,
+        (finished, time_ns): (usize, u64),
+        random: &mut Xoshiro256PlusPlus,
+        media: &mut Media,
+    ) -> Result<Cut, String> {
+        self.compare(&changes)?;
+        let mut changes: Vec<Option<Change>> = changes.into_iter().map(Some).collect();
+        for &number in &self.finished[..finished] {
+            media.apply(changes[number as usize].take().expect("each finishes once"));
+        }
+        let mut cut = Cut { time_ns, finished: finished as u64, torn_programs: 0, torn_erases: 0 };
+        for &number in &self.finished[finished..] {
+            let Ran { erase, begin_ns, .. } = *self.at(number);
+            if begin_ns >= time_ns {
+                continue;
+            }
+            let change = changes[number as usize].take().expect("each finishes once");
+            if below(random.next_u64(), 4) == 0 {
+                media.apply(change);
+            } else {
+                media.tear(change);
+                cut.torn_erases += u64::from(erase);
+                cut.torn_programs += u64::from(!erase);
+            }
+        }
+        Ok(cut)
+    }
+
+    fn at(&self, number: u32) -> &Ran {
+        self.ran[number as usize].as_ref().expect("compared")
+    }
+
+    /// Every change on the tape is an operation that ran, in the same order of decision.
+    fn compare(&self, changes: &[Change]) -> Result<(), String> {
+        if changes.len() != self.finished.len() || self.ran.iter().any(Option::is_none) {
+            return Err(format!(
+                "the FTL decided {} programs and erases, {} ran",
+                changes.len(),
+                self.finished.len()
+            ));
+        }
+        let differs = |(change, ran): (&Change, &Option<Ran>)| {
+            matches!(change, Change::Erase { .. }) != ran.is_some_and(|ran| ran.erase)
+        };
+        match changes.iter().zip(&self.ran).position(differs) {
+            Some(at) => Err(format!("operation {at} ran as another than the FTL decided: {:?}", changes[at])),
+            None => Ok(()),
+        }
+    }
+}

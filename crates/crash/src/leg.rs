@@ -1,0 +1,143 @@
+//! A stretch of a device's life up to a power cut: the simulation is run past the cut, so that everything in
+//! service at the cut is known with its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use ftlab_core::device::Part;
+use ftlab_core::flash::Operation;
+use ftlab_core::sim::{Activity, Completion, Observer, Operations};
+use ftlab_core::util::below;
+use ftlab_core::workload::{Op, Record, Source, SourceError, SourceSummary};
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Watches a run.
+pub struct Leg<'a> {
+    /// Programs and erases that finish before the cut.
+    until: u64,
+    go_on: &'a mut dyn FnMut() -> bool,
+    over: Arc<AtomicBool>,
+    /// Programs and erases.
+    pub operations: Operations,
+    /// Completions.
+    pub completions: Vec<Completion>,
+}
+
+impl<'a> Leg<'a> {
+    /// Up to a cut after so many programs and erases; `go_on` is asked now and then, and may stop it.
+    pub fn new(until: u64, go_on: &'a mut dyn FnMut() -> bool) -> Leg<'a> {
+        let over = Arc::new(AtomicBool::new(until == 0));
+        Leg { until, go_on, over, operations: Operations::default(), completions: Vec::new() }
+    }
+
+    /// Programs and erases that have finished at the cut; of a device that turned read-only before the
+    /// cut that was chosen, some of those there are.
+    pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
+        let ran = self.operations.count();
+        let ended = self.completions.iter().any(|done| done.failed) && ran < self.until;
+        if ended { below(random.next_u64(), ran + 1) } else { self.until }
+    }
+}
+
+impl Observer for Leg<'_> {
+    fn complete(&mut self, completion: &Completion) {
+        if completion.failed {
+            // The device is read-only: nothing changes any more.
+            self.over.store(true, Relaxed);
+        }
+        self.completions.push(*completion);
+    }
+
+    fn progress(&mut self, _requests: u64) -> bool {
+        (self.go_on)()
+    }
+
+    fn wants_activity(&self) -> bool {
+        true
+    }
+
+    fn activity(&mut self, activity: &Activity) {
+        let Some(number) = activity.number.filter(|_| activity.part == Part::Cells) else { return };
+        let erase = activity.operation == Operation::Erase;
+        self.operations.add(number, erase, [activity.begin_ns, activity.end_ns], activity.suspended);
+        if self.operations.count() >= self.until {
+            self.over.store(true, Relaxed);
+        }
+    }
+}
+
+/// Opens the requests from their beginning.
+type Reopen<'a, 's> = &'a mut (dyn FnMut() -> Result<Box<dyn Source + Send + 's>, SourceError> + Send);
+
+/// The requests of a life, leg by leg; each leg begins at time 0.
+pub struct Passes<'a, 's> {
+    reopen: Reopen<'a, 's>,
+    source: Box<dyn Source + Send + 's>,
+    over: Arc<AtomicBool>,
+    /// Stamp of the first record since the last beginning.
+    base_ns: Option<u64>,
+    /// Where stamps have gone on from since then, and the last one handed out, ns.
+    from_ns: u64,
+    last_ns: u64,
+    /// Whether the pass under way had requests, and writes.
+    any: bool,
+    writes: bool,
+}
+
+impl<'a, 's> Passes<'a, 's> {
+    /// Opens them.
+    pub fn new(reopen: Reopen<'a, 's>) -> Result<Passes<'a, 's>, SourceError> {
+        let source = reopen()?;
+        let over = Arc::default();
+        Ok(Passes { reopen, source, over, base_ns: None, from_ns: 0, last_ns: 0, any: false, writes: false })
+    }
+
+    /// The next ones belong to a leg.
+    pub fn begin(&mut self, leg: &Leg) {
+        self.over = leg.over.clone();
+        (self.base_ns, self.from_ns, self.last_ns) = (None, 0, 0);
+    }
+}
+
+impl Passes<'_, '_> {
+    /// The pass has ended: the next one goes on where its stamps stood.
+    fn begin_anew(&mut self) -> Result<(), SourceError> {
+        if !self.any {
+            return Err(SourceError::Input("the workload has no requests, so nothing can be cut".into()));
+        }
+        if !self.writes {
+            return Err(SourceError::Input("the workload writes nothing, so nothing can be cut".into()));
+        }
+        (self.any, self.writes) = (false, false);
+        self.source = (self.reopen)()?;
+        (self.base_ns, self.from_ns) = (None, self.last_ns);
+        Ok(())
+    }
+}
+
+impl Source for Passes<'_, '_> {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if self.over.load(Relaxed) {
+            return Ok(None);
+        }
+        let Some(mut record) = self.source.next()? else {
+            self.begin_anew()?;
+            return self.next();
+        };
+        self.any = true;
+        self.writes |= record.op == Op::Write;
+        let base_ns = *self.base_ns.get_or_insert(record.time_ns);
+        record.time_ns = self.from_ns + (record.time_ns - base_ns);
+        self.last_ns = record.time_ns;
+        Ok(Some(record))
+    }
+
+    fn summary(&self) -> SourceSummary {
+        self.source.summary()
+    }
+
+    fn locate(&self, record: &Record) -> String {
+        self.source.locate(record)
+    }
+}
