@@ -3,59 +3,30 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use ftlab_core::host::sched::{self, Around, Decision, Keys, Scheduler};
+use ftlab_core::host::sched::{self, Around, Decision, Keys, Sched};
 use ftlab_core::request::{Pages, Pool, Request};
 use ftlab_core::util::NONE;
 use ftlab_core::workload::Op;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::registered::{all_ftls, schedulers};
+use crate::registered::all_ftls;
 use crate::stack::{bursts, every_request_completes_once, small};
 
-/// Logical pages of a flash block, and of a translation page, in [`host_scheduler_of`].
+/// Logical pages of a flash block, and of a translation page, where a scheduler is alone.
 const BLOCK: u32 = 8;
 const TRANSLATION_PAGE: u32 = 16;
 
-/// Tests a registered scheduler: alone, and above every FTL.
-///
-/// # Panics
-/// If it does not hold what [`Scheduler`] promises, or no scheduler has that name.
-pub fn host_scheduler(name: &str) {
-    sched::typed(name, Alone);
-    // Schedulers by flash blocks cut requests, which then complete in parts.
-    if schedulers(true).contains(&name) {
-        return;
-    }
-    for kind in all_ftls() {
-        for (chips, depth, transfer_ps) in [(1, 1, 0), (4, 8, 0), (4, u32::MAX, 25_000)] {
-            let mut settings = small(kind, chips);
-            settings.host.scheduler = name.into();
-            settings.device.queue_depth = depth;
-            settings.flash.transfer_ps = transfer_ps;
-            let trace = bursts(u64::from(chips), 3000, settings.user_pages());
-            every_request_completes_once(&settings, &trace);
-        }
-    }
-}
-
-struct Alone;
-
-impl sched::Typed for Alone {
-    fn scheduler<S: Scheduler>(self, keys: &Keys) {
-        host_scheduler_of(|| S::new(keys, BLOCK));
-    }
-}
-
-/// Tests a scheduler of one's own, made for flash blocks of eight logical pages: every request leaves once, by
-/// choice or by deadline; it never rests while one waits; what it counts agrees with the requests; and the same
-/// requests are chosen in the same order again.
+/// Tests a registered scheduler, alone and above every FTL: every request leaves once, by choice or by deadline; it
+/// never rests while one waits; what it counts agrees with the requests; and the same requests are chosen in the
+/// same order again.
 ///
 /// ```
-/// use ftlab_core::host::sched::{Around, Decision, Keys, Needs, Scheduler};
+/// use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
 /// use ftlab_core::request::{Pool, Queue};
 ///
 /// /// Arrival order.
+/// #[derive(Debug)]
 /// struct Fifo(Queue);
 ///
 /// impl Scheduler for Fifo {
@@ -78,21 +49,38 @@ impl sched::Typed for Alone {
 ///     }
 /// }
 ///
-/// ftlab_conformance::host_scheduler_of(|| Fifo(Queue::default()));
+/// sched::register::<Fifo>("fifo");
+/// ftlab_conformance::host_scheduler("fifo");
 /// ```
 ///
 /// # Panics
-/// If it does not hold what [`Scheduler`] promises.
-pub fn host_scheduler_of<S: Scheduler>(make: impl Fn() -> S) {
+/// If it does not hold what [`sched::Scheduler`] promises, or no scheduler has that name.
+pub fn host_scheduler(name: &str) {
     for seed in 0..200 {
-        let left = Run::of(make(), seed);
-        assert_eq!(left, Run::of(make(), seed), "seed {seed}: other choices for the same requests");
+        let left = Run::of(name, seed);
+        assert_eq!(left, Run::of(name, seed), "seed {seed}: other choices for the same requests");
+    }
+    // Schedulers by flash blocks cut requests, which then complete in parts.
+    if sched::needs(name).blocks {
+        return;
+    }
+    for kind in all_ftls() {
+        for (chips, depth, transfer_ps) in [(1, 1, 0), (4, 8, 0), (4, u32::MAX, 25_000)] {
+            let mut settings = small(kind, chips);
+            settings.host.scheduler = name.into();
+            settings.device.queue_depth = depth;
+            settings.flash.transfer_ps = transfer_ps;
+            let trace = bursts(u64::from(chips), 3000, settings.user_pages());
+            every_request_completes_once(&settings, &trace);
+        }
     }
 }
 
 /// A scheduler at work.
-struct Run<S> {
-    scheduler: S,
+struct Run {
+    scheduler: Sched,
+    /// Requests leave by deadline.
+    expires: bool,
     pool: Pool,
     waiting: BTreeSet<u32>,
     random: Xoshiro256PlusPlus,
@@ -102,19 +90,29 @@ struct Run<S> {
     seed: u64,
 }
 
-impl<S: Scheduler> Run<S> {
+impl Run {
     /// Numbers of the requests, in the order in which they left.
-    fn of(scheduler: S, seed: u64) -> Vec<u64> {
+    fn of(name: &str, seed: u64) -> Vec<u64> {
+        let scheduler = Sched::new(name, &Keys::default(), BLOCK);
+        let expires = sched::needs(name).deadline;
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let pool = Pool::default();
-        let mut run =
-            Run { scheduler, pool, waiting: BTreeSet::new(), random, admitted: 0, left: Vec::new(), seed };
+        let mut run = Run {
+            scheduler,
+            expires,
+            pool,
+            waiting: BTreeSet::new(),
+            random,
+            admitted: 0,
+            left: Vec::new(),
+            seed,
+        };
         // Shallow queues and deep ones.
         let admissions = run.random_below(7) + 2;
         for _ in 0..300 {
             match run.random_below(10) {
                 step if step < admissions => run.admit(),
-                8 if S::NEEDS.deadline => run.expire(),
+                8 if run.expires => run.expire(),
                 9 => run.grow(),
                 _ => run.choose(),
             }

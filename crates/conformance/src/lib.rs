@@ -1,17 +1,18 @@
 //! What every part must hold, as suites: a part is tested by one line.
 //!
-//! | part | one that is registered | one of a crate of one's own |
-//! |---|---|---|
-//! | I/O scheduler of the host | [`host_scheduler`] | [`host_scheduler_of`] |
-//! | scheduler of the device | [`device_scheduler`] | |
-//! | mapping cache | [`ftl`] | [`mapping_cache_of`] |
-//! | replacement in a mapping cache | [`ftl`] | [`replacement_of`] |
-//! | log blocks of a hybrid FTL | [`ftl`] | [`log_blocks_of`] |
-//! | victims of garbage collection | [`victims`] | [`victims_of`] |
+//! | part | suite |
+//! |---|---|
+//! | I/O scheduler of the host | [`host_scheduler`] |
+//! | scheduler of the device | [`device_scheduler`] |
+//! | mapping cache | [`ftl`]; [`mapping_cache_of`] one that has no line in the registry |
+//! | replacement in a mapping cache | [`replacement_of`] |
+//! | log blocks of a hybrid FTL | [`ftl`]; [`log_blocks_of`] those that have none |
+//! | victims of garbage collection | [`victims`] |
 //!
 //! Each is a plain function that panics with the seed of what does not hold. `tests/registered.rs` calls them for
-//! whatever is registered, so that a part added to a registry is tested by adding nothing. What a part is, and
-//! is excused from, it says itself: `Needs`, and the constants of its trait.
+//! whatever the registries list, so that a part added there is tested by adding nothing. A crate of one's own
+//! registers its part by a name (`sched::register`, `gc::register`) and tests it by that. What a part is, and is
+//! excused from, it says itself: `Needs`, and the constants of its trait.
 //!
 //! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and so
 //! on), small devices and loads.
@@ -28,11 +29,11 @@ mod victims;
 pub use device_scheduler::device_scheduler;
 pub use driver::{Driver, whole, work};
 pub use ftl::{ftl, log_blocks_of, mapping_cache_of};
-pub use host_scheduler::{host_scheduler, host_scheduler_of};
+pub use host_scheduler::host_scheduler;
 pub use registered::*;
 pub use replacement::replacement_of;
 pub use stack::{
     Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages, settings,
     small, tiny,
 };
-pub use victims::{Known, Model, SPACE, victims, victims_of};
+pub use victims::{Known, Model, SPACE, victims, victims_judged};

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims};
-use ftlab_core::util::stream;
+use ftlab_core::ftl::gc::{Need, Policy, Space};
+use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The blocks that [`victims_of`] has chosen from: two chips.
+use crate::stack::settings;
+
+/// The blocks that [`victims`] has chosen from: two chips.
 pub const SPACE: Space = Space { chips: 2, blocks_per_chip: 12, slots_per_block: 8, slots_per_page: 2 };
 
 /// What is known of a closed block.
@@ -77,30 +79,15 @@ impl Model {
     }
 }
 
-/// Tests a registered policy.
-///
-/// # Panics
-/// If it does not hold what [`Victims`] promises, or no policy has that name.
-pub fn victims(name: &str) {
-    gc::typed(name, Registered);
-}
-
-struct Registered;
-
-impl gc::Typed for Registered {
-    fn policy<V: Victims>(self, keys: &Own) {
-        victims_of(|| V::new(keys, SPACE, stream(1, "conformance")), |_, _, _| ());
-    }
-}
-
-/// Tests a policy of one's own, made for [`SPACE`]: a victim is a closed block of its chip; a block that gains
-/// something is taken before long; what the policy holds are the closed blocks; and one that is loaded from a
-/// saved state goes on as it would have. `choice` judges each victim besides.
+/// Tests a registered policy: a victim is a closed block of its chip; a block that gains something is taken before
+/// long; what the policy holds are the closed blocks; and one that is loaded from a saved state goes on as it would
+/// have.
 ///
 /// ```
-/// use ftlab_core::ftl::gc::{Need, Own, Xoshiro256PlusPlus, Space, Victims};
+/// use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
 ///
 /// /// The oldest block that gains anything.
+/// #[derive(Clone, Debug)]
 /// struct Oldest(Vec<Vec<u32>>, Space);
 ///
 /// impl Victims for Oldest {
@@ -122,13 +109,22 @@ impl gc::Typed for Registered {
 ///     }
 /// }
 ///
-/// use ftlab_conformance::{SPACE, victims_of};
-/// victims_of(|| Oldest(vec![Vec::new(); 2], SPACE), |_, _, _| ());
+/// gc::register::<Oldest>("oldest");
+/// ftlab_conformance::victims("oldest");
 /// ```
 ///
 /// # Panics
-/// If it does not hold what [`Victims`] promises.
-pub fn victims_of<V: Victims>(make: impl Fn() -> V, mut choice: impl FnMut(&Model, Need, u32)) {
+/// If it does not hold what [`ftlab_core::ftl::gc::Victims`] promises, or no policy has that name.
+pub fn victims(name: &str) {
+    victims_judged(name, &settings(), |_, _, _| ());
+}
+
+/// The same with these keys of the policies, each victim judged besides, beside what is known of the blocks.
+///
+/// # Panics
+/// As [`victims`].
+pub fn victims_judged(name: &str, settings: &Settings, mut judge: impl FnMut(&Model, Need, u32)) {
+    let make = || Policy::new(name, settings, SPACE, "conformance");
     for seed in 0..200 {
         let mut run = Run {
             policy: make(),
@@ -138,7 +134,7 @@ pub fn victims_of<V: Victims>(make: impl Fn() -> V, mut choice: impl FnMut(&Mode
             seed,
         };
         for _ in 0..run.random.random_range(1..400) {
-            run.step(&mut choice);
+            run.step(&mut judge);
         }
         run.holds_what_is_closed();
         run.goes_on_when_loaded(make());
@@ -147,16 +143,16 @@ pub fn victims_of<V: Victims>(make: impl Fn() -> V, mut choice: impl FnMut(&Mode
 }
 
 /// A policy at work beside the model.
-struct Run<V> {
-    policy: V,
+struct Run {
+    policy: Policy,
     model: Model,
     random: Xoshiro256PlusPlus,
     now: u64,
     seed: u64,
 }
 
-impl<V: Victims> Run<V> {
-    fn step(&mut self, choice: &mut impl FnMut(&Model, Need, u32)) {
+impl Run {
+    fn step(&mut self, judge: &mut impl FnMut(&Model, Need, u32)) {
         self.model.events += 1;
         let block = self.random.random_range(0..SPACE.chips * SPACE.blocks_per_chip);
         let chip = block / SPACE.blocks_per_chip;
@@ -174,7 +170,7 @@ impl<V: Victims> Run<V> {
             (6 | 7, _) if self.model.is_collectable(chip) => {
                 let need = Need { chip, now: self.now, gainless: self.random.random_range(0..16) };
                 let chosen = self.choose(need);
-                choice(&self.model, need, chosen);
+                judge(&self.model, need, chosen);
                 self.remove(chosen);
             }
             _ => self.now += self.random.random_range(0..5),
@@ -189,7 +185,7 @@ impl<V: Victims> Run<V> {
 
     fn choose(&mut self, need: Need) -> u32 {
         let Run { policy, model, seed, .. } = self;
-        let chosen = policy.choose(need, |block| model.known(block).valid);
+        let chosen = policy.choose(need, |block| model.known(block).valid, |_| 0);
         assert!(model.of(need.chip).any(|(block, _)| block == chosen), "seed {seed}: {chosen} is not closed");
         chosen
     }
@@ -212,8 +208,8 @@ impl<V: Victims> Run<V> {
         }
     }
 
-    /// Closed again in the order of [`Victims::each`], the blocks are chosen in the same order.
-    fn goes_on_when_loaded(&mut self, mut loaded: V) {
+    /// Closed again in the order of [`ftlab_core::ftl::gc::Victims::each`], the blocks are chosen in the same order.
+    fn goes_on_when_loaded(&mut self, mut loaded: Policy) {
         for chip in 0..SPACE.chips {
             self.policy.each(chip, &mut |block, _| {
                 let modified = self.policy.modified(block);
@@ -227,7 +223,7 @@ impl<V: Victims> Run<V> {
             while self.model.is_collectable(chip) {
                 let need = Need { chip, now: self.now, gainless: 0 };
                 let chosen = self.choose(need);
-                let again = loaded.choose(need, |block| self.model.known(block).valid);
+                let again = loaded.choose(need, |block| self.model.known(block).valid, |_| 0);
                 assert_eq!(again, chosen, "seed {}: another victim once it is loaded", self.seed);
                 loaded.remove(chip, chosen, |block| self.model.known(block).valid);
                 self.remove(chosen);

@@ -1,19 +1,19 @@
 //! Each policy through the suite of its kind, and all three through a run in check mode.
 
-use ftlab_conformance::{SPACE, bursts, checked, host_scheduler_of, replacement_of, small, victims_of};
+use ftlab_conformance::{bursts, checked, host_scheduler, replacement_of, small, victims};
 use ftlab_core::ftl::map::dftl::Replacement as _;
-use my_policies::{Clock, OldestGainful, Shortest, register};
+use my_policies::{Clock, register};
 
 #[test]
 fn the_scheduler_is_one() {
-    host_scheduler_of(Shortest::default);
+    register();
+    host_scheduler("shortest");
 }
 
 #[test]
 fn the_victim_policy_is_one() {
-    use ftlab_core::ftl::gc::{Own, Victims};
-    let make = || OldestGainful::new(&Own::default(), SPACE, ftlab_core::util::stream(1, "test"));
-    victims_of(make, |_, _, _| ());
+    register();
+    victims("oldest-gainful");
 }
 
 #[test]

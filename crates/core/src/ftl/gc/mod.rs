@@ -109,12 +109,6 @@ pub trait Victims: Sized {
     }
 }
 
-/// Whoever asks for the type of a registered policy ([`typed`]), as tests of all of them do.
-pub trait Typed {
-    /// It is this type.
-    fn policy<V: Victims>(self, keys: &Own);
-}
-
 /// Any policy, by its methods alone: each means what it means in [`Victims`]. `erases` counts a block's.
 #[allow(missing_docs)]
 pub trait AnyVictims: Debug + Send + Sync {
@@ -259,18 +253,6 @@ macro_rules! registry {
             /// See [`Victims::random`].
             pub fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
                 match self { $(Policy::$variant(p) => Victims::random(p),)* Policy::Outside(p) => p.random() }
-            }
-        }
-
-        /// Calls back with the type of the policy of this name, and the policies' keys at their defaults.
-        ///
-        /// # Panics
-        /// If the name is not registered.
-        pub fn typed(name: &str, visitor: impl Typed) {
-            let keys = Own::default();
-            match name {
-                $($module::NAME => visitor.policy::<$module::$type>(&keys),)*
-                other => panic!("unregistered victim policy {other}"),
             }
         }
 

@@ -106,12 +106,6 @@ pub trait Scheduler {
     fn verify(&self, pool: &Pool) -> Result<u32, String>;
 }
 
-/// Whoever asks for the type of a registered scheduler ([`typed`]), as tests of all of them do.
-pub trait Typed {
-    /// It is this type.
-    fn scheduler<S: Scheduler>(self, keys: &Keys);
-}
-
 /// Any scheduler, by its methods alone: each means what it means in [`Scheduler`].
 #[allow(missing_docs)]
 pub trait AnyScheduler: Debug + Send {
@@ -221,20 +215,11 @@ macro_rules! registry {
             }
 
             /// See [`Scheduler::verify`].
-            pub(crate) fn verify(&self, pool: &Pool) -> Result<u32, String> {
+            ///
+            /// # Errors
+            /// What does not hold.
+            pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
                 match self { $(Sched::$variant(s) => Scheduler::verify(s, pool),)* Sched::Outside(s) => s.verify(pool) }
-            }
-        }
-
-        /// Calls back with the type of the scheduler of this name, and the schedulers' keys at their defaults.
-        ///
-        /// # Panics
-        /// If the name is not registered.
-        pub fn typed(name: &str, visitor: impl Typed) {
-            let keys = Keys::default();
-            match name {
-                $($module::NAME => visitor.scheduler::<$module::$type>(&keys),)*
-                other => panic!("unregistered scheduler {other}"),
             }
         }
 
