@@ -250,6 +250,12 @@ def test_importance_is_the_variance_between_values(tmp_path: Path) -> None:
     assert [each.maximize for each in tuning.objectives] == [False, True]
 
 
+def test_runs_that_last_are_not_ended_by_those_before(tmp_path: Path) -> None:
+    """Regression: the second of two trials was taken for interrupted."""
+    found = search(tmp_path, RANGES.replace("= 300", "= 200000").replace("runs = 16", "runs = 3"))
+    assert all(trial.values for trial in found.trials)
+
+
 def test_without_optuna_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(UserError, match=r"pip install 'ftlab\[tune\]'"):

@@ -1,10 +1,15 @@
 """Studies of many runs: what they declare, the runs they need, and running those that are missing.
 
-A study is a TOML file with axes; ``ftlab reproduce`` has one for each figure of a paper.
+A study is a TOML file with axes; ``ftlab reproduce`` has one for each figure of a paper, ``ftlab sweep`` runs
+one of your own, and ``ftlab tune`` chooses its runs as it goes.
 
-- `toml`, `declaration`: the file, checked
-- `expression`: the small language of values
+- `toml`, `axes`, `declaration`: the file, checked
+- `expression`, `series`: the small language of values
 - `plan`: from axes to runs, each named by the hash of all that it depends on
 - `cache`, `run`: which of them are missing, and running those
+- `executor`, `cluster`: where runs are done: threads of this process, or Dask
 - `measure`: what is measured of one configuration
+- `sweep`, `rows`, `replications`, `fleet`: a study's tables
+- `tuning`, `tune`: a search
+- `split`: a trace of many volumes as one for each
 """

@@ -67,6 +67,8 @@ class Threads:
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
         """As `Executor.execute`."""
         lock = threading.Lock()
+        # What ended stopped what it had; a search goes on with more.
+        reporter.stopped = False
 
         def tell(run: Run, finished: Finished) -> None:
             with lock:
