@@ -151,6 +151,7 @@ class LiveServer:
         config: Config,
         nbd: Sequence[str],
         *,
+        control: str | PathLike[str] | None = None,
         speed: float | None = 1.0,
         read_only: bool = False,
         record: str | PathLike[str] | None = None,
@@ -160,7 +161,7 @@ class LiveServer:
         preconditioning: Preconditioning | None = None,
     ) -> LiveServer: ...
     def addresses(self) -> list[str]: ...
-    def look(self) -> None: ...
+    def look(self) -> bool: ...
     def stop(self) -> RunResult | None: ...
 
 @final

@@ -241,3 +241,30 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
         assert process.stderr.readline().startswith("serving ")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
+
+
+def test_a_running_device_is_asked_and_told(tmp_path: Path, cli: Any) -> None:
+    """`ftlab ctl` over either socket: the result so far, a flush, a trim of everything, the end."""
+    need("nbdsh")
+    with served(tmp_path, *DEVICES["page"], "--time", "free") as device:
+        control = device.path.with_name("live.sock.ctl")
+        assert stat.S_IMODE(control.stat().st_mode) == 0o600
+        device.shell('h.connect_uri(URI)\nh.pwrite(b"x" * 16384, 0)')
+        stats = json.loads(cli.ok("ctl", str(device.path), "stats"))
+        assert stats["trace"]["writes"] == 1 and stats["live"]["payload_bytes"] == 16384
+        assert cli.ok("ctl", str(control), "flush") == ""
+        cli.ok("ctl", str(control), "trim-all")
+        device.shell("h.connect_uri(URI)\nassert h.pread(16384, 0) == bytes(16384)")
+        refused = cli("ctl", str(tmp_path / "nothing"), "stats")
+        assert refused.returncode == 2 and "no live device" in refused.stderr
+        cli.ok("ctl", str(device.path), "stop")
+        device.process.wait(timeout=30)
+    assert not control.exists()
+    assert device.result["trace"]["requests"] >= 4
+
+
+def test_a_read_only_device_is_not_trimmed(tmp_path: Path, cli: Any) -> None:
+    """The control socket is no way around it."""
+    with served(tmp_path, *DEVICES["page"], "--read-only") as device:
+        refused = cli("ctl", str(device.path), "trim-all")
+        assert refused.returncode == 2 and "read-only" in refused.stderr

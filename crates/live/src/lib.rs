@@ -4,12 +4,14 @@
 //! - [`payload`]: the bytes, which live with the physical page that holds them.
 //! - [`engine`]: the simulation with its payload: requests in, replies out.
 //! - [`pace`]: wall time against simulated time.
+//! - [`control`]: commands to a running device.
 //! - [`outbox`], [`connection`], [`server`]: sockets and threads.
 //!
 //! The protocol knows nothing of FTLs, the engine nothing of sockets.
 
 pub mod address;
 mod connection;
+pub mod control;
 pub mod engine;
 pub mod nbd;
 mod outbox;

@@ -13,6 +13,7 @@ use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Prepared, RunError};
 
 use crate::connection::{Connection, prepare};
+use crate::control::{self, Describe};
 use crate::engine::{Engine, Live, Sink};
 use crate::nbd::Export;
 use crate::outbox::Outbox;
@@ -31,6 +32,8 @@ const SPIN: Duration = Duration::from_micros(60);
 pub struct Options {
     /// Where NBD clients connect.
     pub nbd: Vec<Address>,
+    /// The control socket.
+    pub control: Option<PathBuf>,
     /// How time passes.
     pub time: Time,
     /// Writes are refused.
@@ -51,6 +54,8 @@ pub struct Shared {
     /// When the thread that waits for what is due wakes by itself, ns since `start`.
     wakes_ns: AtomicU64,
     start: Instant,
+    /// A command has asked the device to stop.
+    pub asked_to_stop: AtomicBool,
     /// No more clients are taken in.
     closing: AtomicBool,
     /// No more requests are, and nothing is under way.
@@ -85,6 +90,12 @@ impl Shared {
             self.due.notify_one();
         }
         outcome.map_err(|error| _ = self.failed().get_or_insert(error)).is_ok()
+    }
+
+    /// The result so far.
+    pub fn describe(&self, describe: &Describe) -> serde_json::Value {
+        let (report, live) = self.engine().report();
+        describe(&report, &live, self.connections.load(Ordering::Relaxed))
     }
 
     fn failed(&self) -> MutexGuard<'_, Option<RunError>> {
@@ -141,18 +152,27 @@ impl Shared {
 pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<Address>,
+    control: Option<Address>,
     listeners: Vec<JoinHandle<()>>,
     timer: Option<JoinHandle<()>>,
     connections: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
 impl Server {
-    /// Starts to serve the device of checked settings, which was prepared for them.
+    /// Starts to serve the device of checked settings, which was prepared for them. `describe` makes what the
+    /// control socket answers.
     ///
     /// # Errors
     /// [`LiveError::User`]: an address, or the recording.
-    pub fn start(settings: &Settings, prepared: Prepared, options: &Options) -> Result<Server, LiveError> {
+    pub fn start(
+        settings: &Settings,
+        prepared: Prepared,
+        options: &Options,
+        describe: Arc<Describe>,
+    ) -> Result<Server, LiveError> {
         let bound: Vec<Listener> = options.nbd.iter().map(Listener::bind).collect::<Result<_, _>>()?;
+        let control = options.control.clone().map(Address::Unix);
+        let commands = control.as_ref().map(Listener::bind).transpose()?;
         let recording = options.record.as_deref().map(Recording::create).transpose()?;
         let export = Export {
             size: settings.user_bytes(),
@@ -170,6 +190,7 @@ impl Server {
             due: Condvar::new(),
             wakes_ns: AtomicU64::new(0),
             start: Instant::now(),
+            asked_to_stop: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             failed: Mutex::new(None),
@@ -184,17 +205,26 @@ impl Server {
             let (shared, connections) = (shared.clone(), connections.clone());
             spawn(move || take_connections(&listener, &shared, &connections))
         };
-        let listeners = bound.into_iter().map(listen).collect();
+        let mut listeners: Vec<JoinHandle<()>> = bound.into_iter().map(listen).collect();
+        if let Some(listener) = commands {
+            let shared = shared.clone();
+            listeners.push(spawn(move || take_commands(&listener, &shared, &*describe)));
+        }
         let timer = matches!(options.time, Time::Real { .. }).then(|| {
             let shared = shared.clone();
             spawn(move || shared.keep_time())
         });
-        Ok(Server { shared, addresses, listeners, timer, connections })
+        Ok(Server { shared, addresses, control, listeners, timer, connections })
     }
 
     /// Where it listens.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// Whether a command has asked it to stop.
+    pub fn asked_to_stop(&self) -> bool {
+        self.shared.asked_to_stop.load(Ordering::Relaxed)
     }
 
     /// Whether it goes on.
@@ -206,11 +236,6 @@ impl Server {
             return Err(error.into());
         }
         if self.shared.engine.is_poisoned() { Err(LiveError::Broken) } else { Ok(()) }
-    }
-
-    /// The result so far; `None` if a thread has failed.
-    pub fn report(&self) -> Option<(Report, Live)> {
-        self.shared.engine.lock().ok().map(|engine| engine.report())
     }
 
     /// Clients served so far.
@@ -239,7 +264,7 @@ impl Server {
             return;
         }
         self.shared.closing.store(true, Ordering::Relaxed);
-        self.addresses.iter().for_each(knock);
+        self.addresses.iter().chain(&self.control).for_each(knock);
         let mut threads: Vec<JoinHandle<()>> = self.listeners.drain(..).collect();
         join(&mut threads);
         clients().iter().for_each(|stream| stream.shut(Shutdown::Read));
@@ -288,6 +313,21 @@ fn take_connections(listener: &Listener, shared: &Arc<Shared>, threads: &Mutex<V
         let mut threads = threads.lock().expect("no panic while threads are listed");
         threads.retain(|thread| !thread.is_finished());
         threads.push(thread);
+    }
+}
+
+/// Answers commands, one client after the other.
+fn take_commands(listener: &Listener, shared: &Shared, describe: &Describe) {
+    loop {
+        let stream = listener.accept();
+        if shared.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        match stream {
+            // Whoever asked may be gone.
+            Ok(Stream::Unix(stream)) => _ = control::serve(shared, &stream, describe),
+            _ => std::thread::sleep(Duration::from_millis(10)),
+        }
     }
 }
 

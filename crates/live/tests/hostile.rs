@@ -119,13 +119,15 @@ fn serve(name: &str) -> (Server, PathBuf) {
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));
     let options = Options {
         nbd: vec![Address::Unix(path.clone())],
+        control: None,
         time: Time::Free,
         read_only: false,
         record: None,
         description: "test".into(),
         patience: Duration::from_millis(200),
     };
-    (Server::start(&resolved.settings, prepared, &options).unwrap(), path)
+    let describe = std::sync::Arc::new(|_: &_, _: &_, _| serde_json::Value::Null);
+    (Server::start(&resolved.settings, prepared, &options, describe).unwrap(), path)
 }
 
 /// A client that does all as it should.

@@ -1,15 +1,17 @@
 //! A live device, served until Python stops it.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ftlab_config::Resolved;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::Prepared;
 use ftlab_live::engine::Live;
 use ftlab_live::pace::Time;
 use ftlab_live::{Address, LiveError, Options, Server};
 use pyo3::prelude::*;
+use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::errors::{Fault, guard};
@@ -34,27 +36,27 @@ pub struct LiveServer {
     since: Instant,
 }
 
-impl LiveServer {
-    fn result(&self, (report, live): (Report, Live), connections: u64) -> RunResult {
-        let mut result = ftlab_embed::result(&self.config.get().resolved, &report);
-        result["live"] = serde_json::json!({
-            "time": live.time,
-            "speed": live.speed,
-            "lateness": live.lateness,
-            "payload_bytes": live.payload_bytes,
-            "connections": connections,
-        });
-        RunResult::new(result.to_string(), self.since.elapsed().as_secs_f64(), None)
-    }
+/// The result with its block `live`.
+fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64) -> Value {
+    let mut result = ftlab_embed::result(resolved, report);
+    result["live"] = json!({
+        "time": live.time,
+        "speed": live.speed,
+        "lateness": live.lateness,
+        "payload_bytes": live.payload_bytes,
+        "connections": connections,
+    });
+    result
 }
 
 #[pymethods]
 impl LiveServer {
-    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `speed`: of simulated time
+    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `control`: the control
+    /// socket; `speed`: of simulated time
     /// against wall time, `None` where a request completes at once; `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
-        config, nbd, *, speed=Some(1.0), read_only=false, record=None, load_state=None, check=false,
+        config, nbd, *, control=None, speed=Some(1.0), read_only=false, record=None, load_state=None, check=false,
         patience_s=30.0, preconditioning=None
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
@@ -62,6 +64,7 @@ impl LiveServer {
         py: Python<'_>,
         config: Py<Config>,
         nbd: Vec<String>,
+        control: Option<PathBuf>,
         speed: Option<f64>,
         read_only: bool,
         record: Option<PathBuf>,
@@ -70,11 +73,16 @@ impl LiveServer {
         patience_s: f64,
         preconditioning: Option<Py<PyAny>>,
     ) -> PyResult<LiveServer> {
+        let known = config.clone_ref(py);
         let resolved = &config.get().resolved;
+        let describe = move |report: &Report, live: &Live, connections| {
+            described(&known.get().resolved, report, live, connections)
+        };
         let work = move || {
             let nbd: Result<_, String> = nbd.iter().map(|text| Address::parse(text)).collect();
             let options = Options {
                 nbd: nbd.map_err(|why| Fault::User(format!("--nbd {why}")))?,
+                control,
                 time: speed.map_or(Time::Free, |speed| Time::Real { speed }),
                 read_only,
                 record,
@@ -87,7 +95,7 @@ impl LiveServer {
                 Some(path) => ftlab_embed::load(resolved, path, check)?,
                 None => Prepared::new(&resolved.settings, &mut watch, check)?,
             };
-            Ok(Server::start(&resolved.settings, prepared, &options)?)
+            Ok(Server::start(&resolved.settings, prepared, &options, Arc::new(describe))?)
         };
         let server = py.detach(|| guard(work))?;
         Ok(LiveServer { config, server: Mutex::new(Some(server)), since: Instant::now() })
@@ -99,11 +107,11 @@ impl LiveServer {
         server.iter().flat_map(Server::addresses).map(Address::to_string).collect()
     }
 
-    /// Raises what has ended it, if anything has.
-    fn look(&self, py: Python<'_>) -> PyResult<()> {
+    /// Whether a command asked it to stop; raises what has ended it, if anything has.
+    fn look(&self, py: Python<'_>) -> PyResult<bool> {
         let look = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(server) => Ok(server.look()?),
-            None => Ok(()),
+            Some(server) => server.look().map(|()| server.asked_to_stop()).map_err(Fault::from),
+            None => Ok(true),
         };
         Ok(py.detach(|| guard(look))?)
     }
@@ -114,7 +122,9 @@ impl LiveServer {
             let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
             let Some(server) = server else { return Ok(None) };
             let connections = server.connections();
-            Ok(Some(self.result(server.stop()?, connections)))
+            let (report, live) = server.stop()?;
+            let result = described(&self.config.get().resolved, &report, &live, connections);
+            Ok(Some(RunResult::new(result.to_string(), self.since.elapsed().as_secs_f64(), None)))
         };
         Ok(py.detach(|| guard(work))?)
     }

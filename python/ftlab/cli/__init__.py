@@ -15,6 +15,7 @@ import click
 from ftlab._core import InternalError, UserError, __version__
 from ftlab.cli.compare import compare
 from ftlab.cli.crash import crash
+from ftlab.cli.ctl import ctl
 from ftlab.cli.describe import components, presets, schema
 from ftlab.cli.reproduce import reproduce
 from ftlab.cli.run import run
@@ -46,7 +47,8 @@ def cli() -> None:
     """
 
 
-for _command in (run, compare, serve, sweep, tune, reproduce, crash, trace, presets, components, schema):
+_COMMANDS = (run, compare, serve, ctl, sweep, tune, reproduce, crash, trace, presets, components, schema)
+for _command in _COMMANDS:
     cli.add_command(_command)
 
 

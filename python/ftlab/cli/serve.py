@@ -50,6 +50,11 @@ LOOK_S = 0.1
     metavar="X",
     help="Let simulated time pass X times as fast as the wall clock.  [default: 1]",
 )
+@click.option(
+    "--control",
+    metavar="PATH",
+    help="The socket that `ftlab ctl` speaks to.  [default: the first Unix socket of --nbd, .ctl appended]",
+)
 @click.option("--read-only", is_flag=True, help="Refuse writes.")
 @click.option(
     "--record",
@@ -67,6 +72,7 @@ def serve(
     settings: tuple[str, ...],
     time_: str,
     speed: float | None,
+    control: str | None,
     read_only: bool,
     record: str | None,
     json_path: str | None,
@@ -98,6 +104,7 @@ def serve(
             server = _core.LiveServer(
                 resolved,
                 addresses,
+                control=control or _beside(addresses),
                 speed=None if time_ == "free" else speed or 1.0,
                 read_only=read_only,
                 record=record,
@@ -130,7 +137,14 @@ def _wait(server: LiveServer, asked: threading.Event) -> None:
     for address in server.addresses():
         _say(f"serving {_uri(address)}")
     while not asked.wait(LOOK_S):
-        server.look()
+        if server.look():
+            return
+
+
+def _beside(addresses: tuple[str, ...]) -> str | None:
+    """The control socket beside the first Unix socket, if there is one."""
+    paths = (address.removeprefix("unix:") for address in addresses if address.startswith("unix:"))
+    return next((path + ".ctl" for path in paths), None)
 
 
 def _uri(address: str) -> str:

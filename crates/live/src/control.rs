@@ -1,0 +1,100 @@
+//! The control socket: a command a line, an answer a line, which is JSON.
+//!
+//! `stats`: the result so far. `flush`: answered when all that was written is durable. `trim-all`: all user data is
+//! trimmed. `stop`: the device is to stop. An answer is an object, `error` in it if the command was refused.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use ftlab_core::metrics::Report;
+use serde_json::{Value, json};
+
+use crate::engine::{Asked, Live, Sink};
+use crate::nbd::{Command, Flags, Request};
+use crate::server::Shared;
+
+/// How long a client may take over a command.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of the longest command.
+const MOST_BYTES: u64 = 4096;
+/// Bytes that one of the trims of `trim-all` takes.
+const TRIM_BYTES: u64 = 1 << 30;
+
+/// Makes the result so far of what the device knows.
+pub type Describe = dyn Fn(&Report, &Live, u64) -> Value + Send + Sync;
+
+/// Waits for replies.
+#[derive(Default)]
+struct Replies {
+    /// How many have come, and the first error.
+    come: Mutex<(usize, u32)>,
+    changed: Condvar,
+}
+
+impl Sink for Replies {
+    fn put(&self, reply: Vec<u8>, _: usize) {
+        let mut come = self.come.lock().expect("no panic while a reply is noted");
+        come.0 += 1;
+        if come.1 == 0 {
+            come.1 = u32::from_be_bytes(reply[4..8].try_into().expect("four bytes"));
+        }
+        self.changed.notify_all();
+    }
+
+    fn kick(&self) {}
+}
+
+/// Answers the commands of one client.
+pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new(stream.take(MOST_BYTES)).read_line(&mut line)?;
+    let answer = match line.trim_end() {
+        "stats" => shared.describe(describe),
+        "flush" => ask(shared, &[(Command::Flush, 0, 0)]),
+        "trim-all" => {
+            let size = shared.export.size;
+            let trims: Vec<(Command, u64, u32)> = (0..size.div_ceil(TRIM_BYTES))
+                .map(|at| at * TRIM_BYTES)
+                .map(|at| (Command::Trim, at, (size - at).min(TRIM_BYTES) as u32))
+                .collect();
+            ask(shared, &trims)
+        }
+        "stop" => {
+            shared.asked_to_stop.store(true, Ordering::Relaxed);
+            json!({})
+        }
+        other => json!({ "error": format!("unknown command {other:?}: stats, flush, trim-all or stop") }),
+    };
+    let mut out = stream;
+    writeln!(out, "{answer}")
+}
+
+/// Has requests served as a client's are.
+fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
+    let replies = Arc::new(Replies::default());
+    let sink: Arc<dyn Sink> = replies.clone();
+    let mut answered = Vec::new();
+    shared.with_engine(&mut answered, |engine| {
+        engine.catch_up()?;
+        for &(command, offset, length) in requests {
+            let request = Request { command, flags: Flags(0), cookie: 0, offset, length };
+            engine.ask(&Asked { request, data: &[], structured: false, sink: &sink, charged: 0 });
+        }
+        engine.go()
+    });
+    answered.iter().for_each(|other| other.kick());
+    let mut come = replies.come.lock().expect("no panic while a reply is noted");
+    while come.0 < requests.len() {
+        come = replies.changed.wait(come).expect("no panic while a reply is noted");
+    }
+    match come.1 {
+        0 => json!({}),
+        1 => json!({ "error": "the export is read-only" }),
+        number => json!({ "error": format!("the device refused (error {number})") }),
+    }
+}
