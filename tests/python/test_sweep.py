@@ -132,6 +132,10 @@ def test_means_intervals_and_paired_differences(cli: Cli, study: Path) -> None:
     assert found["difference"] - found["difference_low"] == pytest.approx(half(differences), rel=1e-5)
     assert line("noop")["difference"] is None
     assert f"{found['mean']:.4g} ±{half(own):.2g}" in printed
+    page = (cli.directory / "out" / "index.html").read_text()
+    assert f"{found['mean']:.4g} &#177;{half(own):.2g} (" in page
+    assert "95 % confidence interval</text>" in page
+    assert page.count('aria-roledescription="rule mark"') >= 8, "an interval for each variant and value"
 
 
 @pytest.mark.parametrize(

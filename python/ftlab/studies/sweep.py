@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab._core import UserError
 from ftlab.outputs import Output
 from ftlab.progress import Reporter
-from ftlab.studies import fleet, replications
+from ftlab.studies import fleet, page, replications
 from ftlab.studies.alone import alone
 from ftlab.studies.cache import Folder
 from ftlab.studies.declaration import Figure, load_study
@@ -50,7 +50,6 @@ class Outcome:
     failures: int
     first_failure: str
     lines: Sequence[replications.Line]
-    page: Path
 
 
 def plan(path: Path) -> Planned:
@@ -98,8 +97,9 @@ def sweep(
         if figure.aggregate:
             # Also those that were just run.
             fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
+        page.write(figure, runs, lines, Folder(out / "json", say=reporter.note), out, command)
         first = rows.first_failure() if rows.failures else ""
-        return Outcome(done, rows.failures, first, lines, out / "index.html")
+        return Outcome(done, rows.failures, first, lines)
 
 
 def _labelled(frame: pl.DataFrame, runs: Sequence[Run], figure: Figure) -> Iterator[Mapping[str, Any]]:
