@@ -328,7 +328,8 @@ pub unsafe extern "C" fn ftlab_result_json(sim: *mut ftlab_sim, json: *mut *cons
 }
 
 /// Loses power now: operations under way are torn as `seed` has it, memory is gone, requests that have not completed
-/// never will. The configuration needs ftl.power_safe. `report` is filled, or NULL.
+/// never will (those that completed and are kept for want of room still come). The configuration needs
+/// ftl.power_safe. `report` is filled, or NULL.
 ///
 /// FTLAB_POWER: the device was not made for it, or the power is off.
 #[unsafe(no_mangle)]

@@ -1,6 +1,7 @@
 //! `include/ftlab.h` is what the source declares; `make header` writes it again.
 
 use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn the_header_is_that_of_the_source() {
@@ -17,4 +18,15 @@ fn the_header_is_that_of_the_source() {
         std::fs::write(&path, &header).unwrap();
     }
     assert!(std::fs::read_to_string(&path).unwrap() == header, "run `make header`");
+}
+
+#[test]
+fn the_header_is_one_of_cpp_too() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/ftlab.h");
+    let mut command = Command::new("g++");
+    command.args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++"]);
+    match command.arg(&header).output() {
+        Ok(done) => assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr)),
+        Err(_) => eprintln!("SKIPPED: g++ is not installed; nobody compiled the header as C++"),
+    }
 }

@@ -81,6 +81,8 @@ fn the_co_simulation_says_what_its_cache_does_with_a_thread_for_each_device_too(
     assert_eq!(hits.len(), 4, "{alone}");
     assert!(hits.is_sorted() && hits[0] < hits[3], "a larger cache has more hits: {alone}");
     assert_eq!(run(Command::new(&program).arg("threads")), alone, "devices share nothing");
+    let page = std::fs::read_to_string(format!("{HERE}/../../docs/embedding.md")).unwrap();
+    assert!(alone.lines().all(|row| page.contains(row)), "docs/embedding.md shows this: {alone}");
     if let Some(mut command) = watched(&program) {
         assert_eq!(run(command.arg("threads")), alone);
     }
