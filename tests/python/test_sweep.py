@@ -138,6 +138,16 @@ def test_means_intervals_and_paired_differences(cli: Cli, study: Path) -> None:
     assert page.count('aria-roledescription="rule mark"') >= 8, "an interval for each variant and value"
 
 
+def test_a_page_of_many_runs_is_their_summary(cli: Cli, study: Path) -> None:
+    whole = "import sys; from ftlab.studies import page; page.MOST_RUNS = 19; from ftlab.cli import call;"
+    script = f"{whole} sys.exit(call(['sweep', 'study.toml', '--out', 'out']))"
+    subprocess.run([sys.executable, "-c", script], cwd=cli.directory, check=True, capture_output=True)
+    page = (cli.directory / "out" / "index.html").read_text()
+    assert "20 runs, each a row" in page
+    assert "95 % confidence interval</text>" in page
+    assert "<script" not in page
+
+
 @pytest.mark.parametrize(
     ("freedom", "t"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (9, 2.2622), (100, 1.984)]
 )

@@ -30,7 +30,7 @@ def sweep(study: str, out: str, fresh: bool, dry_run: bool, dask: str | None, jo
     DIR/failures.parquet  runs that failed, and why
     DIR/json/HASH.json    the whole result of each run
     DIR/summary.csv       means and 95 % confidence intervals over seeds
-    DIR/index.html        the same drawn, and the report of up to 200 runs
+    DIR/index.html        the same drawn; up to 200 runs with their report
 
     What is finished is kept: the same command goes on where it was stopped. A failed run does not end
     the others; the exit status is 1 then.

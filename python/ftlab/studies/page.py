@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ftlab.html import write_report
 from ftlab.outputs import Output
@@ -15,7 +14,7 @@ from ftlab.studies.plan import Run
 from ftlab.studies.replications import Estimate, Line
 
 MOST_RUNS = 200
-"""That the report holds; of more, the first ones."""
+"""That the report holds; of more the page has the summary alone."""
 
 MOST_DRAWN = 60
 """Variants with an interval in the picture."""
@@ -35,21 +34,29 @@ def write(
     Raises:
         UserError: it cannot be written.
     """
-    names = [axis.name for axis in figure.axes]
-    found: list[tuple[dict[str, str], Any]] = []
-    for run in runs:
-        if len(found) == MOST_RUNS:
-            break
-        result = cache.get(run.key)
-        if result is not None:
-            found.append((dict(zip(names, run.labels, strict=True)), result))
-    if not found or figure.measure != "run":
+    if figure.measure != "run" or not lines:
         return
-    left = len(runs) - len(found)
-    more = f"<p>{left:,} runs more are in runs.parquet alone.</p>" if left else ""
-    preface = f"{_STYLE}{_pictures(lines)}{_table(figure, lines)}{more}"
-    target = Output("--out", out / "index.html").name
-    write_report(target, title=figure.title, runs=found, preface=preface, command=said)
+    preface = f"{_STYLE}{_pictures(lines)}{_table(figure, lines)}"
+    target = Output("--out", out / "index.html")
+    if len(runs) > MOST_RUNS:
+        target.write(_summary(figure.title, preface, len(runs), said).encode())
+        return
+    names = [axis.name for axis in figure.axes]
+    results = [(dict(zip(names, run.labels, strict=True)), cache.get(run.key)) for run in runs]
+    found = [(labels, result) for labels, result in results if result is not None]
+    write_report(target.name, title=figure.title, runs=found, preface=preface, command=said)
+
+
+def _summary(title: str, body: str, runs: int, said: str) -> str:
+    """A page without scripts, in the colours that the reader prefers."""
+    style = "body{font-family:system-ui,sans-serif;margin:1.2em}:root{color-scheme:light dark}"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{style}</style></head><body>"
+        f"<h1>{html.escape(title)}</h1><p>{runs:,} runs, each a row of runs.parquet. Made by"
+        f" <code>{html.escape(said)}</code></p>{body}</body></html>\n"
+    )
 
 
 def _pictures(lines: Sequence[Line]) -> str:
