@@ -122,7 +122,7 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
         return load_text("configuration", config.toml(), overrides)
     if isinstance(config, Mapping):
         return load_text("configuration", "", [*mapping_overrides(config, "configuration:"), *overrides])
-    policies.find(override.value for override in overrides)
+    policies.find(value for _, _, value in overrides)
     policies.find_in_file(os.fspath(config))
     return _core.resolve(os.fspath(config), list(overrides))
 
@@ -141,5 +141,5 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
 
 def load_text(name: str, text: str, overrides: Sequence[Override] = ()) -> Config:
     """Resolves a TOML text; ``name`` stands for the file in messages."""
-    policies.find([*policies.named_in(text), *(override.value for override in overrides)])
+    policies.find([*policies.named_in(text), *(value for _, _, value in overrides)])
     return _core.resolve_text(name, text, list(overrides))

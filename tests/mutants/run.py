@@ -38,7 +38,7 @@ ROOT = HERE.parent.parent
 LEAST_SHARE = 0.95
 MEMORY_BYTES = 6 << 30
 # Tests that read or build the source, which the switches would change.
-OF_THE_SOURCE = {"tidy", "adding_a_scheduler"}
+OF_THE_SOURCE = {"tidy", "adding_a_part"}
 MUTATED = ["core", "files"]
 PACKAGES = [*MUTATED, "config"]
 # The workspace, and what its tests read.

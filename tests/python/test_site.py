@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -160,17 +159,6 @@ def test_the_python_of_the_pages_runs(
     for code in blocks(page, "python"):
         exec(code, {})
     assert capsys.readouterr().out
-
-
-def test_the_policies_of_the_page_are_those_that_are_tested() -> None:
-    """crates/core/tests/adding_a_scheduler.rs adds them to a copy of the source and runs them."""
-    tested = (ROOT / "crates" / "core" / "tests" / "adding_a_scheduler.rs").read_text()
-    shown = blocks("adding-a-policy.md", "rust")
-    assert len(shown) == 6
-    for code in shown[::2]:
-        assert f'r#"{code}"#;' in tested
-    for line in shown[1::2]:
-        assert json.dumps(line) in tested
 
 
 # The glossary: its names against real results, its formulas against a run's requests.
