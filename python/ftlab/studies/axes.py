@@ -48,6 +48,10 @@ class Axis:
         only = next(iter(keys)) if len(keys) == 1 else ()
         return only[0] if len(only) == 1 else None
 
+    def sets(self, key: str) -> bool:
+        """Whether it varies that key."""
+        return any(key in choice.set for choice in self.choices)
+
 
 def load_axis(name: str, table: Table) -> Axis:
     """Reads one ``[axis.NAME]``: the labels of one of five forms, and what each stands for.

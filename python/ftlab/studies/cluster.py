@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ftlab._core import Config, InternalError, UserError
 from ftlab.configs import Override, load_text
@@ -47,6 +48,10 @@ WAIT_S = 30
 
 SHARE_OF_LIMIT = 0.8
 """Of a worker's memory, for devices."""
+
+
+Answer: TypeAlias = tuple[str, str]
+"""What a worker says of a task (see `work`)."""
 
 
 @dataclass(frozen=True)
@@ -123,39 +128,57 @@ class Cluster:
         done = self._distributed.as_completed(loop=self._client.loop)
         under_way: dict[str, tuple[Run, Trace | None]] = {}
         with self._at_most_killed():
-            for run, _ in zip(waiting, range(IN_FLIGHT), strict=False):
-                self._submit(run, done, under_way)
-            for future in done:
-                run, trace = under_way.pop(future.key)
-                finished = self._finished(future, trace)
-                future.release()
-                if finished is None:
-                    self._submit(run, done, under_way)
-                    continue
-                if isinstance(finished, dict):
-                    reporter.callback(run.name)(finished.get("trace", {}).get("requests", 0))
-                    reporter.finish(run.name)
-                told(run, finished)
-                if (more := next(waiting, None)) is not None:
-                    self._submit(more, done, under_way)
+            self._submit(itertools.islice(waiting, IN_FLIGHT), done, under_way)
+            for batch in done.batches():
+                # Workers go on with these while what came back is looked at.
+                self._submit(itertools.islice(waiting, len(batch)), done, under_way)
+                again = []
+                for future, answer in zip(batch, self._answers(batch), strict=True):
+                    run, trace = under_way.pop(future.key)
+                    finished = self._finished(answer, trace)
+                    future.release()
+                    if finished is None:
+                        again.append(run)
+                        continue
+                    if isinstance(finished, dict):
+                        reporter.callback(run.name)(finished.get("trace", {}).get("requests", 0))
+                        reporter.finish(run.name)
+                    told(run, finished)
+                self._submit(again, done, under_way)
 
-    def _submit(self, run: Run, done: Any, under_way: dict[str, tuple[Run, Trace | None]]) -> None:
-        trace = _trace(run.config)
-        task = Task(run.figure.measure, run.config.toml(), trace, engine(), run.collect)
-        key = f"ftlab-{run.key[:16]}-{uuid.uuid4().hex}"
-        under_way[key] = (run, trace)
-        done.add(self._client.submit(work, task, key=key, pure=False))
+    def _submit(self, runs: Iterable[Run], done: Any, under_way: dict[str, tuple[Run, Trace | None]]) -> None:
+        keys, tasks = [], []
+        for run in runs:
+            trace = _trace(run.config)
+            keys.append(f"ftlab-{run.key[:16]}-{uuid.uuid4().hex}")
+            tasks.append(Task(run.figure.measure, run.config.toml(), trace, engine(), run.collect))
+            under_way[keys[-1]] = (run, trace)
+        if tasks:
+            done.update(self._client.map(work, tasks, key=keys, pure=False))
 
-    def _finished(self, future: Any, trace: Trace | None) -> Finished | None:
-        """What became of a task; None: it is to be done again, now that its trace is there."""
+    def _answers(self, batch: Sequence[Any]) -> list[Answer]:
+        """What workers say of tasks that ended, asked for at once."""
+        try:
+            found: list[Answer] = self._client.gather(batch)
+            return found
+        except Exception:
+            # Of one of them; then each by itself.
+            return [self._answer(future) for future in batch]
+
+    def _answer(self, future: Any) -> Answer:
         if future.status == "cancelled":
             raise self._wrong("the scheduler is gone")
         error = future.exception()
         if isinstance(error, self._distributed.scheduler.KilledWorker):
-            return InternalError(f"{MOST_KILLED} workers died while they ran it")
+            return "internal", f"{MOST_KILLED} workers died while they ran it"
         if error is not None:
-            return InternalError(f"{type(error).__name__}: {error}")
-        kind, text = future.result()
+            return "internal", f"{type(error).__name__}: {error}"
+        answer: Answer = future.result()
+        return answer
+
+    def _finished(self, answer: Answer, trace: Trace | None) -> Finished | None:
+        """What became of a task; None: it is to be done again, now that its trace is there."""
+        kind, text = answer
         if kind == "missing":
             assert trace is not None
             try:
@@ -255,7 +278,7 @@ def _trace(config: Config) -> Trace | None:
     return Trace(config.trace, Path(config.trace).stat().st_size, content(config.trace))
 
 
-def work(task: Task) -> tuple[str, str]:
+def work(task: Task) -> Answer:
     """Does a run, on a worker.
 
     What comes back is "result" and its JSON, "user" or "internal" and why there is none, or "missing" and
@@ -273,7 +296,7 @@ def work(task: Task) -> tuple[str, str]:
         return "internal", f"{type(error).__name__}: {error}"
 
 
-def _work(task: Task, worker: Any) -> tuple[str, str]:
+def _work(task: Task, worker: Any) -> Answer:
     start = time.perf_counter()
     overrides = []
     if task.trace is not None:

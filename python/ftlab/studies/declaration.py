@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.studies.axes import Axis, load_axis
-from ftlab.studies.expression import Expression
-from ftlab.studies.toml import Table
+from ftlab.studies.expression import Expression, listed
+from ftlab.studies.toml import Table, place
 
 CALIBRATED = "calibrated"
 RECORDED = "recorded"
@@ -179,7 +179,7 @@ def _figure(table: Table, paper: str, name: str, like: str) -> Figure:
         kind=table.text("kind", CALIBRATED),
         of=like,
         what=table.text("what", "runs"),
-        points=Expression(table.text("points"), f"{path}: points") if table.has("points") else None,
+        points=Expression(table.text("points"), table.place("points")) if table.has("points") else None,
         config=table.text("config", ""),
         set=table.keys_of("set"),
         quick=table.keys_of("quick"),
@@ -211,12 +211,12 @@ def _figure(table: Table, paper: str, name: str, like: str) -> Figure:
         found = figure.axis(axis)
         if found is None or label not in found.labels:
             raise table.wrong("compare.base", f"{axis} = {label!r}: no such axis or label")
-    for panel in figure.panels:
-        _check_panel(table, figure, panel)
+    for number, panel in enumerate(figure.panels):
+        _check_panel(table, figure, panel, f"panel[{number}]")
     return figure
 
 
-def _check_panel(table: Table, figure: Figure, panel: Panel) -> None:
+def _check_panel(table: Table, figure: Figure, panel: Panel, name: str) -> None:
     values = [value.name for value in figure.values]
     axes = [axis.name for axis in figure.axes] + list(EXTRA_AXES[figure.what])
     named: list[tuple[str, Sequence[str], list[str]]] = [
@@ -229,7 +229,7 @@ def _check_panel(table: Table, figure: Figure, panel: Panel) -> None:
     for kind, given, known in named:
         for each in given:
             if each not in known:
-                raise table.wrong("panel", f"no {kind} {each!r}; there are: {', '.join(known)}")
+                raise table.wrong(name, f"no {kind} {each!r}{listed(each, known)}")
 
 
 def _base(table: Table) -> dict[str, str]:
@@ -265,7 +265,7 @@ def _derived(table: Table) -> list[Value]:
     """``[derive]``: NAME = expression."""
     inner = table.inner("derive")
     values = [
-        Value(name, Expression(inner.text(name), f"{table.path}: derive.{name}"), "", name)
+        Value(name, Expression(inner.text(name), inner.place(name)), "", name)
         for name in table.get("derive", dict, {})
     ]
     return values
@@ -274,7 +274,7 @@ def _derived(table: Table) -> list[Value]:
 def _value(name: str, table: Table) -> Value:
     value = Value(
         name,
-        Expression(table.text("is"), f"{table.path}: value.{name}"),
+        Expression(table.text("is"), place(table.path, table.where.rstrip("."))),
         table.text("unit", ""),
         table.text("title", name),
     )

@@ -10,6 +10,7 @@ comparisons go cell by cell; a missing number makes the outcome missing.
 from __future__ import annotations
 
 import ast
+import difflib
 import itertools
 import math
 import operator
@@ -289,7 +290,7 @@ class Expression:
                     return names[name]
                 if name in FUNCTIONS:
                     return FUNCTIONS[name]
-                raise UserError(f"no value {name!r}; there are: {', '.join(names)}")
+                raise UserError(f"no value {name!r}{listed(name, names)}")
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 return [self._value(part, names) for part in parts]
             case ast.Attribute(value=inner, attr=field):
@@ -350,6 +351,14 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
+def listed(name: object, there: Iterable[object]) -> str:
+    """What a name that is not there may have meant, and what there is."""
+    names = [str(each) for each in there]
+    near = difflib.get_close_matches(str(name), names, n=1)
+    meant = f"; did you mean {near[0]}? There are" if near else "; there are"
+    return f"{meant}: {', '.join(names)}"
+
+
 def _field(of: Any, field: Any) -> Any:
     if isinstance(of, Mapping):
         if field not in of and re.fullmatch(r"[0-9.]+", str(field)):
@@ -358,7 +367,7 @@ def _field(of: Any, field: Any) -> Any:
         if field not in of and not of:
             return None
         if field not in of:
-            raise UserError(f"no field {field!r}; there are: {', '.join(map(str, of))}")
+            raise UserError(f"no field {field!r}{listed(field, of)}")
         return of[field]
     if isinstance(of, list) and isinstance(field, int):
         return of[field]

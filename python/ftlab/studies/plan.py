@@ -17,6 +17,7 @@ from ftlab._core import Config, UserError
 from ftlab.configs import Override, load
 from ftlab.html import KEYS
 from ftlab.studies.declaration import Figure, Trace
+from ftlab.studies.toml import place
 
 FORMAT = 2
 """Of what the cache holds; another number makes all of it stale."""
@@ -155,7 +156,8 @@ class Planner:
                 if len(traces) > 1
             )
         except UserError as error:
-            raise UserError(f"{figure.path}: {' '.join(labels)}: {error}") from None
+            where = place(figure.path, declared(figure, error))
+            raise UserError(f"{where}: {' '.join(labels)}: {error}") from None
         collect = figure.what == "requests"
         settings = json.loads(config.json())
         workload = settings.pop("workload")
@@ -164,6 +166,15 @@ class Planner:
         settings.pop("results", None)
         plain = key_of(settings, workload, [config, *sequence], figure)
         return Run(figure, labels, config, key, own, collect, plain, sequence)
+
+
+def declared(figure: Figure, error: UserError) -> str:
+    """What a configuration's error is about, as the study calls it."""
+    key, equals, _ = str(error).partition("=")
+    if not equals or " " in key:
+        return "config"
+    part = "key" if "unknown key" in str(error) else "values"
+    return next((f"axis.{axis.name}.{part}" for axis in figure.axes if axis.sets(key)), f"set.{key}")
 
 
 def ignored(variants: Iterable[tuple[str, Config]]) -> dict[str, list[tuple[str, str]]]:

@@ -23,7 +23,10 @@ RESERVED = ("run", "hash", "seconds", "worker")
 """Columns that are no axis's."""
 
 EVERY_S = 2.0
-"""Time between two parts."""
+"""Time between two parts, at least."""
+
+SHARE_OF_PARTS = 0.05
+"""Of the time, for writing them."""
 
 _LARGEST = 2**63
 
@@ -44,7 +47,7 @@ class Rows:
         self._rows: list[dict[str, Any]] = []
         self._failed: list[dict[str, Any]] = []
         self._frames: list[pl.DataFrame] = []
-        self._last = time.monotonic()
+        self._next = time.monotonic() + EVERY_S
         if self._parts.exists():
             # Of an interrupted study; what they hold is read from the results again.
             shutil.rmtree(self._parts)
@@ -71,7 +74,7 @@ class Rows:
             trace = self._runs[place].config.trace
             own = {"config.workload.trace": Path(trace).name} if trace else {}
             self._rows.append({**self._head(place), **derived, **measured, **own, **after})
-        if time.monotonic() - self._last >= EVERY_S:
+        if time.monotonic() >= self._next:
             self.flush()
 
     def fail(self, run: Run, error: UserError | InternalError) -> None:
@@ -82,12 +85,14 @@ class Rows:
 
     def flush(self) -> None:
         """Writes what came since the last part as another one."""
-        self._last = time.monotonic()
+        start = time.monotonic()
         if self._rows:
             frame = _frame(self._rows)
             self._rows = []
             self._frames.append(frame)
             _write(frame, self._parts / f"part-{len(self._frames):05}.parquet")
+        end = time.monotonic()
+        self._next = end + max(EVERY_S, (end - start) / SHARE_OF_PARTS)
 
     def join(self) -> pl.DataFrame:
         """Writes both tables whole, in the order of the plan; the parts are gone then."""

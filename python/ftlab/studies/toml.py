@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,15 @@ class Table:
             values = read_toml(path, "declaration")
         self._values = dict(values)
         self._asked: set[str] = set()
+        self._known: set[str] = set()
 
     def wrong(self, key: str, why: str) -> UserError:
         """The error of a key."""
-        return UserError(f"{self.path}: {self.where}{key}: {why}")
+        return UserError(f"{self.place(key)}: {why}")
+
+    def place(self, key: str) -> str:
+        """Where a key stands, for messages: file, line and name."""
+        return place(self.path, f"{self.where}{key}")
 
     def get(self, key: str, kind: Any, default: Any = None) -> Any:
         """A value; without a default it must be there.
@@ -36,6 +42,9 @@ class Table:
         self._asked.add(key)
         if key not in self._values:
             if default is None:
+                near = difflib.get_close_matches(key, self._values.keys() - self._asked, n=1)
+                if near:
+                    raise self.wrong(near[0], f"unknown key; did you mean {key}?")
                 raise self.wrong(key, "is missing")
             return default
         value = self._values[key]
@@ -101,6 +110,7 @@ class Table:
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
+        self._known.add(key)
         return key in self._values
 
     def over(self, other: Table) -> Table:
@@ -113,5 +123,56 @@ class Table:
         """Refuses keys that nobody asked for."""
         for key in self._values:
             if key not in self._asked:
-                near = difflib.get_close_matches(key, self._asked, n=1)
+                near = difflib.get_close_matches(key, self._asked | self._known, n=1)
                 raise self.wrong(key, "unknown key" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+_NAME = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w-]+)\s*(\.|=|\])?""")
+
+
+def place(path: Path, name: str) -> str:
+    """``FILE:LINE: NAME`` of a dotted key; without a line where the file has nothing of it."""
+    line = line_of(path, name)
+    return f"{path}{f':{line}' if line else ''}: {name}"
+
+
+def line_of(path: Path, name: str) -> int | None:
+    """The line in which a dotted key stands, or else the nearest table around it."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    table, found, length = "", None, 0
+    counts: dict[str, int] = {}
+    for number, text in enumerate(lines, 1):
+        brackets = len(text.lstrip()) - len(text.lstrip().lstrip("["))
+        here = _dotted(text.lstrip().lstrip("["), "]" if brackets else "=")
+        if here is None:
+            continue
+        if brackets == 2:
+            counts[here] = counts.get(here, -1) + 1
+            here = f"{here}[{counts[here]}]"
+        if brackets:
+            table = f"{here}."
+        else:
+            here = table + here
+        # The key itself, a table around it, or else the first thing in it.
+        shorter, longer = sorted((here, name), key=len)
+        if (
+            longer.startswith(shorter)
+            and longer[len(shorter) :][:1] in ("", ".", "[")
+            and len(shorter) > length
+        ):
+            found, length = number, len(shorter)
+    return found
+
+
+def _dotted(text: str, end: str) -> str | None:
+    """The names before ``end``, joined by dots; None: the text begins otherwise."""
+    parts, at = [], 0
+    while match := _NAME.match(text, at):
+        parts.append(match[1].strip("\"'"))
+        at = match.end()
+        if match[2] != ".":
+            return ".".join(parts) if match[2] == end else None
+    return None

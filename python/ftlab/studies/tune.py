@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import math
+import random
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,15 +22,18 @@ from ftlab.progress import Reporter
 from ftlab.studies.cache import Folder
 from ftlab.studies.declaration import study_of
 from ftlab.studies.executor import Executor
-from ftlab.studies.plan import Run, key_of
+from ftlab.studies.plan import Run, declared, key_of
 from ftlab.studies.rows import names_of
 from ftlab.studies.run import run
+from ftlab.studies.toml import place
 from ftlab.studies.tuning import Tuning, violation
 
 MOST_REPEATS = 300
 """Proposals in a row that were all tried before; then the space holds no more."""
 RANDOM_AFTER = 5
 """Of those, before proposals are random: the sampler has settled."""
+CHECKED_WITH = 20
+"""Choices of the other parameters with which a value is tried before it is refused."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,12 @@ class Tuner:
         self._file.set_user_attr("declaration", digest)
 
     def search(self, at_once: int) -> Tuned:
-        """Tries configurations until the budget is used up, ``at_once`` at a time."""
+        """Tries configurations until the budget is used up, ``at_once`` at a time.
+
+        Raises:
+            UserError: a key or a value is one that no configuration takes; says where it stands.
+        """
+        self._check()
         default = self.tried([Trial(0, {})])[0]
         if not default.values:
             self._reporter.note(f"the default configuration: {default.error}")
@@ -128,11 +137,37 @@ class Tuner:
             self._tuning, default, trials, front, knee(front, self._tuning), importance(self._tuning, trials)
         )
 
-    def _sampler(self, random: bool) -> Any:
+    def _check(self) -> None:
+        """Refuses what is misspelt, before anything runs.
+
+        A value may go with some values of other parameters alone, so it is tried with several of them.
+        """
+        draw = random.Random(self._tuning.seed)
+        path = self._tuning.path
+        try:
+            self._config({})
+        except UserError as error:
+            raise UserError(f"{place(path, declared(study_of(path), error))}: {error}") from None
+        for each in self._tuning.parameters:
+            for text in each.ends:
+                first = None
+                for turn in range(CHECKED_WITH):
+                    others = [other for other in self._tuning.parameters if other is not each and turn]
+                    chosen = {other.name: draw.choice(other.ends) for other in others}
+                    try:
+                        self._config({**chosen, each.name: text})
+                        break
+                    except UserError as error:
+                        first = first or error
+                else:
+                    part = "key" if "unknown key" in str(first) else "choices" if each.choices else "range"
+                    raise UserError(f"{place(path, f'parameter.{each.name}.{part}')}: {first}")
+
+    def _sampler(self, settled: bool) -> Any:
         """Seeded anew for each proposal, so that a search goes on as if it had not been stopped."""
         text = f"{self._tuning.seed} {self._asked}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
-        if random:
+        if settled:
             return self._optuna.samplers.RandomSampler(seed=seed)
         return self._optuna.samplers.TPESampler(
             seed=seed,
@@ -231,8 +266,6 @@ class Tuner:
             try:
                 config = self._config(trial.parameters)
             except UserError as error:
-                if trial.number == 0:
-                    raise UserError(f"{self._tuning.path}: {error}") from None
                 errors[trial.number] = str(error)
                 continue
             settings = json.loads(config.json())

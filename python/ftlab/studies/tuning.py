@@ -38,6 +38,12 @@ class Parameter:
         """Whether its values are whole numbers."""
         return float(self.low).is_integer() and float(self.high).is_integer()
 
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Its choices, or the ends of its range, as the configuration writes them."""
+        cast = int if self.whole else float
+        return self.choices or tuple(self.text(cast(value)) for value in (self.low, self.high))
+
     def text(self, value: Any) -> str:
         """A value as the configuration writes it."""
         return f"{to_text(value)}{self.unit}"
@@ -75,7 +81,7 @@ def load_tuning(path: Path) -> Tuning:
     """
     table = Table(path)
     objectives = [
-        Objective(text, Expression(text, f"{path}: {sense}"), sense == "maximize")
+        Objective(text, Expression(text, table.place(sense)), sense == "maximize")
         for sense in ("minimize", "maximize")
         for text in table.texts(sense)
     ]
@@ -86,7 +92,9 @@ def load_tuning(path: Path) -> Tuning:
         set=table.keys_of("set"),
         parameters=tuple(_parameter(name, inner) for name, inner in table.table("parameter").items()),
         objectives=tuple(objectives),
-        constraints=tuple(Expression(text, f"{path}: constraints") for text in table.texts("constraints")),
+        constraints=tuple(
+            Expression(text, table.place("constraints")) for text in table.texts("constraints")
+        ),
         runs=table.get("runs", int, MOST_RUNS if minutes is not None else None),
         minutes=minutes,
         seed=table.get("seed", int, 1),
@@ -109,7 +117,7 @@ def load_tuning(path: Path) -> Tuning:
 def _parameter(name: str, table: Table) -> Parameter:
     key = table.text("key")
     choices = tuple(to_text(value) for value in table.list_of("choices", (str, int, float)))
-    when = Expression(table.text("when"), f"{table.path}: {table.where}when") if table.has("when") else None
+    when = Expression(table.text("when"), table.place("when")) if table.has("when") else None
     low, high, unit, log = 0.0, 0.0, "", table.flag("log")
     if table.has("range"):
         low, high, unit = _bounds(table)
