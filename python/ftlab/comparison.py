@@ -11,6 +11,7 @@ from typing import Any
 
 from ftlab._core import Config, InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
+from ftlab.labels import Labels
 from ftlab.outputs import json_text
 from ftlab.pool import run_all
 from ftlab.progress import Reporter
@@ -80,12 +81,15 @@ class Plan:
             UserError, InternalError: of the first variant (in order) that failed.
         """
 
+        labels = Labels(self.vary, (planned.set for planned in self.variants))
+        shown = {planned.label: labels[position] for position, planned in enumerate(self.variants)}
+
         def work(planned: _Planned) -> Result:
             own = replace(
                 options,
                 collect=options.collect or for_fio,
-                progress=reporter.callback(planned.label),
-                preconditioning=reporter.preconditioning(planned.label),
+                progress=reporter.callback(shown[planned.label]),
+                preconditioning=reporter.preconditioning(shown[planned.label]),
             )
             try:
                 result = run_config(planned.config, own)
@@ -93,7 +97,7 @@ class Plan:
                     result.fio_digest(drop_requests=not options.collect)
             except (UserError, InternalError) as error:
                 raise type(error)(f"{error}\n  in the variant {planned.label}") from error
-            reporter.finish(planned.label)
+            reporter.finish(shown[planned.label])
             return result
 
         results = run_all(work, self.variants, jobs=jobs, stop=reporter.stop)
@@ -112,6 +116,10 @@ class Comparison:
         self.config = config
         self.vary = vary
         self.variants = variants
+
+    def labels(self) -> Labels:
+        """What tables and pictures call the variants."""
+        return Labels(self.vary, (variant.set for variant in self.variants))
 
     def __getitem__(self, which: str | int) -> Result:
         """The result of a variant, by label or position."""
@@ -181,7 +189,7 @@ class Comparison:
         """
         from ftlab.html import of_comparison, write_report
 
-        trace = self.config["workload"].get("trace")
+        trace = None if "workload.trace" in self.vary else self.config["workload"].get("trace")
         source = f", {os.path.basename(trace)}" if trace else ""  # noqa: PTH119
         heading = f"Comparison by {' and '.join(self.vary)}{source}"
         write_report(path, title=title or heading, runs=of_comparison(self), command=command)

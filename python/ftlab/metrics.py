@@ -20,10 +20,12 @@ class Metric:
     """Name in the row."""
     short: str
     """Heading of a column where variants are rows: one word a line."""
-    kind: Literal["time", "share", "count", "factor", "rate"]
+    kind: Literal["time", "share", "count", "factor", "iops", "bandwidth"]
     """How it is printed."""
     better: Literal["low", "high"] | None
     """Which way is better; None: neither, so nothing is marked."""
+    column: str
+    """Its name for programs: that of the result's field, if it is one."""
     get: Callable[[dict[str, Any]], Number]
     """Reads it from a result."""
 
@@ -40,31 +42,43 @@ def _statistic(part: str, op: str, field: str) -> Callable[[dict[str, Any]], Num
 
 
 def _mean(op: str) -> Metric:
-    return Metric("mean latency", op, f"mean {op}", "time", "low", _statistic("latency", op, "mean_ns"))
+    get = _statistic("latency", op, "mean_ns")
+    return Metric("mean latency", op, f"mean {op}", "time", "low", f"latency.{op}.mean_ns", get)
 
 
 def _p99(op: str) -> Metric:
-    return Metric("99th percentile", op, f"p99 {op}", "time", "low", _statistic("latency", op, "99.000000"))
+    field = "99.000000"
+    column, get = f"latency.{op}.percentile_ns.{field}", _statistic("latency", op, field)
+    return Metric("99th percentile", op, f"p99 {op}", "time", "low", column, get)
 
 
 def _part(part: str) -> Metric:
-    return Metric("of which", part, f"mean {part}", "time", "low", _statistic(part, "all", "mean_ns"))
+    get = _statistic(part, "all", "mean_ns")
+    return Metric("of which", part, f"mean {part}", "time", "low", f"{part}.all.mean_ns", get)
+
+
+def _field(
+    section: str, field: str, name: str, short: str, kind: Any, better: Literal["low", "high"] | None
+) -> Metric:
+    return Metric(section, name, short, kind, better, f"{section}.{field}", lambda r: r[section][field])
 
 
 def _translation(what: str) -> Metric:
-    field = f"translation_{what}"
-    return Metric(
-        "mapping", f"translation {what}", f"map {what}", "count", "low", lambda r: r["mapping"][field]
-    )
+    return _field("mapping", f"translation_{what}", f"translation {what}", f"map {what}", "count", "low")
 
 
 def _scheduler(field: str) -> Metric:
-    return Metric("scheduler", field, field, "count", None, lambda r: r["scheduler"][field])
+    return _field("scheduler", field, field, field, "count", None)
 
 
 def _erases(result: dict[str, Any]) -> Number:
     erases: dict[str, int] = result["flash"]["erases"]
     return sum(erases.values())
+
+
+def _iops(result: dict[str, Any]) -> Number:
+    elapsed: int = result["elapsed_ns"]
+    return result["latency"]["all"]["count"] * 1e9 / elapsed if elapsed else None
 
 
 METRICS = (
@@ -76,15 +90,24 @@ METRICS = (
     _p99("read"),
     _p99("write"),
     _p99("all"),
-    Metric("mapping", "hit ratio", "hit ratio", "share", "high", lambda r: r["mapping"]["hit_ratio"]),
+    _field("mapping", "hit_ratio", "hit ratio", "hit ratio", "share", "high"),
     _translation("reads"),
     _translation("programs"),
     _scheduler("prioritized"),
     _scheduler("batches"),
     _scheduler("expired"),
-    Metric("flash", "erases", "erases", "count", "low", _erases),
-    Metric("flash", "WAF", "WAF", "factor", "low", lambda r: r["waf"]["total"]),
-    Metric("flash", "throughput", "through- put", "rate", "high", lambda r: r["throughput_bytes_per_s"]),
+    Metric("flash", "erases", "erases", "count", "low", "flash.erases", _erases),
+    Metric("flash", "WAF", "WAF", "factor", "low", "waf.total", lambda r: r["waf"]["total"]),
+    Metric("throughput", "IOPS", "IOPS", "iops", "high", "iops", _iops),
+    Metric(
+        "throughput",
+        "bandwidth",
+        "BW",
+        "bandwidth",
+        "high",
+        "throughput_bytes_per_s",
+        lambda r: r["throughput_bytes_per_s"],
+    ),
 )
 """Rows of the table, in order."""
 

@@ -14,6 +14,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -216,3 +217,27 @@ def write_stdout(text: str) -> None:
     """Prints ``text``, whole or not at all as far as the system says."""
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def write_report(text: str) -> None:
+    """Prints text for people: on a terminal no word is broken at its edge."""
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "".join(f"{folded(line, width)}\n" for line in text.splitlines())
+    write_stdout(text)
+
+
+def folded(line: str, width: int) -> str:
+    """In lines of at most ``width``; words, names of files among them, are whole."""
+    if len(line) <= width:
+        return line
+    margin = " " * (len(line) - len(line.lstrip()))
+    found = textwrap.wrap(
+        line.lstrip(),
+        max(width, len(margin) + 20),
+        initial_indent=margin,
+        subsequent_indent=f"{margin}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(found)

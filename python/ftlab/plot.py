@@ -1,15 +1,18 @@
-"""The picture of a comparison: mean latency in its wait and access parts."""
+"""The picture of a comparison: mean latency in its wait and access parts, a row of panels for each load."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ftlab.labels import heading
 from ftlab.units import significant, time_unit
 
 if TYPE_CHECKING:
     import altair as alt
 
     from ftlab.comparison import Comparison
+    from ftlab.labels import Labels
 
 SUFFIXES = (".png", ".svg")
 """What `draw` can make."""
@@ -34,11 +37,19 @@ def chart(comparison: Comparison) -> Any:
     """The chart, for a notebook or for changes of one's own."""
     import altair as alt
 
+    labels = comparison.labels()
     ops = [op for op in _OPS if any(_mean(variant.result, op[0]) for variant in comparison.variants)]
-    panels = [_panel(comparison, op, title, first=index == 0) for index, (op, title) in enumerate(ops)]
+    rows: list[Any] = []
+    for group in labels.groups:
+        bars = [(labels.policy(at) or "as set", comparison.variants[at].result) for at in group.members]
+        first = not rows
+        panels = [_panel(bars, op, title, index == 0, first) for index, (op, title) in enumerate(ops)]
+        row = alt.hconcat(*panels, spacing=18)
+        heading = alt.TitleParams(group.load, anchor="start", fontSize=13, offset=8)
+        rows.append(row.properties(title=heading) if group.load else row)
     return (
-        alt.hconcat(*panels, spacing=18)
-        .properties(title=_title(comparison))
+        alt.vconcat(*rows, spacing=24)
+        .properties(title=_title(comparison, labels))
         .configure(font="DejaVu Sans, Arial, sans-serif", background="white")
         .configure_view(stroke=None)
         .configure_axis(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", titleColor="#444")
@@ -46,19 +57,12 @@ def chart(comparison: Comparison) -> Any:
     )
 
 
-def _title(comparison: Comparison) -> alt.TitleParams:
+def _title(comparison: Comparison, labels: Labels) -> alt.TitleParams:
     import altair as alt
 
-    trace = comparison.variants[0].result["trace"]
-    config = comparison.config
-    source = (config["workload"].get("trace") or "synthetic workload").rsplit("/", 1)[-1]
-    cache = config["ftl"]["mapping_cache"]
-    subtitle = f"{source}: {trace['requests']:,} requests on {config['ftl']['kind']}"
-    if "ftl.mapping_cache" not in comparison.vary:
-        subtitle += f", mapping cache {cache}"
     return alt.TitleParams(
-        "Mean latency by " + " and ".join(comparison.vary),
-        subtitle=subtitle,
+        "Mean latency by " + " and ".join(labels.policies or labels.keys),
+        subtitle=heading(comparison),
         anchor="start",
         fontSize=16,
         subtitleFontSize=12,
@@ -72,18 +76,18 @@ def _mean(result: Any, op: str) -> float:
     return mean or 0.0
 
 
-def _panel(comparison: Comparison, op: str, title: str, first: bool) -> Any:
+def _panel(results: Sequence[tuple[str, Any]], op: str, title: str, first: bool, legend: bool) -> Any:
     import altair as alt
 
-    unit = time_unit([_mean(variant.result, op) for variant in comparison.variants], least=1)
-    labels = [variant.label for variant in comparison.variants]
+    unit = time_unit([_mean(result, op) for _, result in results], least=1)
+    labels = [label for label, _ in results]
     parts = [
-        {"variant": variant.label, "part": _WORDS[part], "order": order, "value": (mean or 0) / unit.ns}
-        for variant in comparison.variants
+        {"variant": label, "part": _WORDS[part], "order": order, "value": (mean or 0) / unit.ns}
+        for label, result in results
         for order, part in enumerate(_COLOURS)
-        for mean in [variant.result[part][op]["mean_ns"]]
+        for mean in [result[part][op]["mean_ns"]]
     ]
-    means = [_mean(variant.result, op) / unit.ns for variant in comparison.variants]
+    means = [_mean(result, op) / unit.ns for _, result in results]
     totals = [
         {"variant": label, "value": mean, "text": significant(mean, 3)}
         for label, mean in zip(labels, means, strict=True)
@@ -103,7 +107,7 @@ def _panel(comparison: Comparison, op: str, title: str, first: bool) -> Any:
         "part:N",
         sort=list(_WORDS.values()),
         scale=alt.Scale(domain=list(_WORDS.values()), range=list(_COLOURS.values())),
-        legend=alt.Legend(title=None, orient="bottom", direction="horizontal") if first else None,
+        legend=alt.Legend(title=None, orient="bottom", direction="horizontal") if first and legend else None,
     )
     height = max(60, 26 * len(labels))
     bars = (

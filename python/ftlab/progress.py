@@ -19,6 +19,8 @@ LINE_EVERY_S = 30.0
 LIVE_AFTER_S = 0.3
 """What is over in a blink needs no display."""
 
+_LEAST_NAMES = 12
+
 Callback = Callable[[int], "bool | None"]
 """Called with the requests done so far; False stops the run."""
 
@@ -142,21 +144,25 @@ class Reporter:
         if self._runs:
             counts = f"{self._done / max(now - self._start, 1e-9):,.1f} runs a second"
             counts += f", {self._failures:,} failed" if self._failures else ""
-        counts += self._left(now)
+        left = self._left(now)
         if self._live:
-            self._live.show(self._done, counts, [*self._before, *self._running])
+            self._live.show(self._done, left, counts, [*self._before, *self._running])
         elif not self._quiet and now - self._last_line >= self._every_s:
             self._last_line = now
             tasks = f"{self._done} of {self._tasks} done, " if self._tasks > 1 else ""
-            self._stream.write(f"ftlab: {tasks}{counts}\n")
+            self._stream.write(f"ftlab: {tasks}{counts}{', ' * bool(left)}{left}\n")
             self._stream.flush()
 
     def _left(self, now: float) -> str:
         """An estimate of the time left; empty where there is nothing to go by."""
-        if not self._behind:
+        behind, whole = self._behind, math.fsum(self._expected.values())
+        if not self._expected:
+            # Nobody said what each costs: all the same.
+            behind, whole = self._done, self._tasks
+        if not behind:
             return ""
-        ahead = max(math.fsum(self._expected.values()) - self._behind, 0.0)
-        return f", about {_rough((now - self._start) * ahead / self._behind)} left"
+        ahead = max(whole - behind, 0.0)
+        return f"about {_rough((now - self._start) * ahead / behind)} left"
 
     def _preconditioned(self) -> str:
         """What is said while no request has been served yet; empty afterwards."""
@@ -175,6 +181,27 @@ def _rough(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
+# Columns that spinner and time take, and with several tasks the bar and the slash between their numbers,
+# each with the space behind it.
+_SINGLE = 10
+_SEVERAL = _SINGLE + 21 + 2
+
+
+def fitting(room: int, left: str, counts: str, names: str) -> str:
+    """As much as there is room for: the time left whole, phrase by phrase of the counts, then names, cut."""
+    text = left
+    for phrase in counts.split(", "):
+        longer = f"{text}, {phrase}" if text else phrase
+        if len(longer) > room:
+            return text
+        text = longer
+    rest = room - len(text) - 2
+    if not names or rest < min(len(names), _LEAST_NAMES):
+        return text
+    shown = names if len(names) <= rest else names[: rest - 1] + "\u2026"
+    return f"{text}  {shown}"
+
+
 class _Live:
     """The display on a terminal."""
 
@@ -185,14 +212,18 @@ class _Live:
         self._task: TaskID | None = None
         self._start = time.monotonic()
 
-    def show(self, done: int, counts: str, running: list[str]) -> None:
+    def show(self, done: int, left: str, counts: str, running: list[str]) -> None:
         if self._progress is None and time.monotonic() - self._start < LIVE_AFTER_S:
             return
         if self._progress is None:
             self._progress, self._task = self._open()
         assert self._task is not None
         names = ", ".join(running) if self.tasks > 1 else ""
-        self._progress.update(self._task, completed=done, counts=counts, names=names)
+        room = self._progress.console.width - (
+            _SINGLE if self.tasks == 1 else _SEVERAL + 2 * len(str(self.tasks))
+        )
+        text = fitting(room, left, counts, names)
+        self._progress.update(self._task, completed=done, text=text)
 
     def _open(self) -> tuple[Progress, TaskID]:
         from rich.console import Console
@@ -204,14 +235,15 @@ class _Live:
             TextColumn,
             TimeElapsedColumn,
         )
+        from rich.table import Column
 
         columns = [SpinnerColumn(), TimeElapsedColumn()]
         if self.tasks > 1:
             columns += [BarColumn(bar_width=20), MofNCompleteColumn()]
-        texts = [TextColumn("{task.fields[counts]}"), TextColumn("{task.fields[names]}", style="dim")]
-        progress = Progress(*columns, *texts, console=Console(file=self._stream), transient=True)
+        text = TextColumn("{task.fields[text]}", markup=False, table_column=Column(no_wrap=True))
+        progress = Progress(*columns, text, console=Console(file=self._stream), transient=True)
         progress.start()
-        return progress, progress.add_task("", total=self.tasks, counts="", names="")
+        return progress, progress.add_task("", total=self.tasks, text="")
 
     def close(self) -> None:
         if self._progress is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ftlab.labels import parts
 from ftlab.result import Result
-from ftlab.units import Unit, count, duration, percent, significant, size, time_unit
+from ftlab.units import Unit, bandwidth, count, duration, iops, percent, significant, size, time_unit
 
 PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 """Of the result's percentiles, those the report shows."""
@@ -31,14 +32,7 @@ def render(result: Result) -> str:
 
 
 def _title(data: dict[str, Any]) -> str:
-    config = data["config"]
-    parts = [
-        f"scheduler {config['host']['scheduler']}",
-        f"FTL {config['ftl']['kind']}",
-        f"mapping cache {config['ftl']['mapping_cache']}",
-    ]
-    preset = config.get("preset")
-    return f"{preset or 'configuration'}: {', '.join(parts)}"
+    return f"{data['config'].get('preset') or 'configuration'}: {', '.join(parts([data]))}"
 
 
 def _workload(trace: dict[str, Any]) -> list[str]:
@@ -66,10 +60,12 @@ def _benchmark(data: dict[str, Any]) -> list[str]:
         return []
     values = ", ".join(f"{name} {value}" for name, value in bench["parameters"])
     runs = len(bench["runs"])
-    over = f" (mean of {count(runs)} runs, stddev {size(bench['throughput_stddev'])}/s)" if runs > 1 else ""
+    deviation = bandwidth(bench["throughput_stddev"])
+    over = f" (mean of {count(runs)} runs, standard deviation {deviation})" if runs > 1 else ""
+    moved = bandwidth(bench["throughput_bytes_per_s"])
     lines = [
         f"benchmark: {bench['name']}: {values}",
-        f"    {size(bench['throughput_bytes_per_s'])}/s, {bench['operations_per_s']:,.1f} operations/s{over}",
+        f"    {moved}, {bench['operations_per_s']:,.1f} operations/s{over}",
         f"    {count(bench['operations'])} operations, {size(bench['bytes_read'])} read,"
         f" {size(bench['bytes_written'])} written in {duration(bench['elapsed_ns'])}",
     ]
@@ -109,12 +105,23 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
     values = ", ".join(f"{float(point):g}th={_in(points[point], unit)}" for point in shown)
     title = "reads and writes" if name == "all" else name
     return [
-        f"{title}: {count(latency['count'])} requests",
+        f"{title}: {count(latency['count'])} requests{_rates(data, name)}",
         f"    latency ({unit.name}): {_spread(latency, unit)}",
         f"       wait ({unit.name}): {_spread(data['wait'][name], unit)}",
         f"     access ({unit.name}): {_spread(data['access'][name], unit)}",
         f"    percentiles ({unit.name}): {values}",
     ]
+
+
+def _rates(data: dict[str, Any], name: str) -> str:
+    """Requests and bytes a second, over the whole run."""
+    elapsed, all_bytes = data["elapsed_ns"], data["throughput_bytes_per_s"]
+    if not elapsed or all_bytes is None:
+        return ""
+    read = data["trace"]["bytes_read"] * 1e9 / elapsed
+    # What a read-only device refused is not in the whole.
+    moved = {"read": read, "write": max(all_bytes - read, 0.0), "all": all_bytes}[name]
+    return f", {iops(data['latency'][name]['count'] * 1e9 / elapsed)}, {bandwidth(moved)}"
 
 
 def _spread(part: dict[str, Any], unit: Unit) -> str:
@@ -196,11 +203,7 @@ def _totals(data: dict[str, Any]) -> list[str]:
             f"wear (erases of a block): min={count(wear['min'])}, mean={significant(wear['mean'])},"
             f" max={count(wear['max'])}, stddev={significant(wear['stddev'])}"
         )
-    throughput = data["throughput_bytes_per_s"]
-    lines.append(
-        f"simulated: {duration(data['elapsed_ns'])}, throughput {size(throughput) if throughput else '-'}/s"
-    )
-    return lines
+    return [*lines, f"simulated: {duration(data['elapsed_ns'])}"]
 
 
 def _health(health: dict[str, Any]) -> list[str]:

@@ -1,24 +1,30 @@
-"""A comparison as a table: best value marked, ratio to the first variant.
+"""A comparison as a table: in each group that may be compared, best values and ratios to the first.
 
-Variants are columns where they fit, rows otherwise.
+Variants are columns where they fit, rows otherwise. Nothing is cut but the names of files: a column that
+does not fit is left out and named below.
 """
 
 from __future__ import annotations
 
+import csv
 import io
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from ftlab.labels import FILES, Labels, cut_left, heading
 from ftlab.metrics import METRICS, Metric, Number, best, ratio
-from ftlab.units import Unit, significant, time_unit
+from ftlab.outputs import folded
+from ftlab.units import Unit, fio, significant, time_unit
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
     from ftlab.comparison import Comparison
+
 
 # Columns that carry the story where there is no room for all of them, the first ones first.
 _PREFERRED = (
@@ -30,14 +36,21 @@ _PREFERRED = (
     "mean wait",
     "map reads",
     "WAF",
+    "IOPS",
+    "BW",
     "mean access",
     "map programs",
     "prioritized",
 )
 # Spaces between columns.
 _GAP = 2
-# The column that its ratio to the first variant follows.
+# The column that its ratio follows.
 _WITH_RATIO = "mean all"
+# Width where nobody says how wide it is.
+_WIDTH = 100
+_UNBOUND = 10_000
+# A file's name is not cut below this.
+_LEAST = 12
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,30 @@ class _Line:
     def width(self) -> int:
         return max(len(value) for value in self.values)
 
+    @property
+    def has_ratios(self) -> bool:
+        return any(self.ratios)
+
+    @property
+    def name(self) -> str:
+        return self.metric.name + (f", {self.unit}" if self.unit else "")
+
+    @property
+    def full_name(self) -> str:
+        """Its name outside its group."""
+        return self.metric.short + (f", {self.unit}" if self.unit else "")
+
+
+@dataclass
+class _Shown:
+    """What is printed: variants in the order of their groups."""
+
+    keys: list[str]
+    labels: list[list[str]]
+    lines: list[_Line]
+    ends: set[int]
+    """Positions of the last variant of each group."""
+
 
 def render(comparison: Comparison, width: int) -> str:
     """The table without colours."""
@@ -65,71 +102,129 @@ def render_for(comparison: Comparison, stream: TextIO, width: int | None = None)
     from rich.console import Console
 
     if width is None and not stream.isatty() and "COLUMNS" not in os.environ:
-        width = 100
+        width = _WIDTH
     console = Console(file=stream, width=width, highlight=False)
-    lines = _lines(comparison)
-    labels = [list(variant.set.values()) for variant in comparison.variants]
-    table = _columns(list(comparison.vary), labels, lines, console.width)
+    width = console.width
+    labels = comparison.labels()
+    shown = _shown(comparison, labels)
+    table, left_out = _columns(shown, width), list[_Line]()
     if table is None:
-        table = _rows(list(comparison.vary), labels, lines, console.width)
+        table, left_out = _rows(shown, width)
+    # Rather wider than the terminal than with a number cut.
+    console.width = _UNBOUND
+    console.width = max(width, console.measure(table).maximum)
     with console.capture() as captured:
-        console.print(_heading_line(comparison), style="bold")
+        for line in heading(comparison):
+            console.print(folded(line, width), style="bold", soft_wrap=True)
         console.print(table)
-        if len(comparison) > 1:
-            console.print(f"* best; (x) ratio to {comparison.variants[0].label}", style="dim")
-    return captured.get()
+        for line in _footer(comparison, labels, left_out):
+            console.print(folded(line, width), style="dim", soft_wrap=True)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def _heading_line(comparison: Comparison) -> str:
-    """What was run, of the first variant: the others may differ in the varied keys alone."""
-    config, first = comparison.config, comparison.variants[0].result.to_dict()["trace"]
-    source = config["workload"].get("trace", "generated")
-    parts = [f"{source.rsplit('/', 1)[-1]}: {first['requests']:,} requests"]
-    if first["requests"]:
-        parts.append(f"{first['reads'] / first['requests'] * 100:.0f} % reads")
-    dropped = sum(first["dropped"].values())
-    if dropped:
-        parts.append(f"{dropped:,} dropped")
-    return f"{config.get('preset', 'configuration')} on {', '.join(parts)}"
+def render_as(comparison: Comparison, layout: str) -> str:
+    """All metrics, a row for each variant: ``csv`` and ``json`` as measured, ``markdown`` to read."""
+    if layout == "markdown":
+        return _markdown(comparison)
+    rows = [
+        {**variant.set, **{metric.column: metric.get(variant.result.to_dict()) for metric in METRICS}}
+        for variant in comparison.variants
+    ]
+    if layout == "json":
+        return json.dumps(rows, indent=2) + "\n"
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
-def _lines(comparison: Comparison) -> list[_Line]:
-    results = [variant.result.to_dict() for variant in comparison.variants]
+def _markdown(comparison: Comparison) -> str:
+    shown = _shown(comparison, comparison.labels())
+    header, aligned = list(shown.keys), ["---"] * len(shown.keys)
+    for line in shown.lines:
+        header += [line.full_name, *(["(x)"] if line.metric.short == _WITH_RATIO and line.has_ratios else [])]
+    aligned += ["---:"] * (len(header) - len(aligned))
+    rows = []
+    for position, label in enumerate(shown.labels):
+        cells = list(label)
+        for line in shown.lines:
+            value = line.values[position].strip().removesuffix("*")
+            cells.append(f"**{value}**" if position in line.best else value)
+            if line.metric.short == _WITH_RATIO and line.has_ratios:
+                cells.append(line.ratios[position])
+        rows.append(cells)
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in [header, aligned, *rows]]
+    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
+
+
+def _footer(comparison: Comparison, labels: Labels, left_out: list[_Line]) -> list[str]:
+    """What the marks mean, and what is not shown."""
+    lines = []
+    if labels.policies and len(comparison) > 1:
+        first = labels.policy(labels.groups[0].members[0])
+        among = f", of the same {' and '.join(labels.loads)}" if len(labels.groups) > 1 else ""
+        lines.append(f"* best; (x) ratio to {first}{among}")
+    elif len(comparison) > 1:
+        lines.append(f"nothing is marked as best: variants differ in {' and '.join(labels.loads)} alone")
+    if left_out:
+        names = ", ".join(line.metric.short for line in left_out)
+        lines.append(f"no room for: {names}; a wider terminal or --table csv|markdown|json shows all")
+    return lines
+
+
+def _shown(comparison: Comparison, labels: Labels) -> _Shown:
+    order = [position for group in labels.groups for position in group.members]
+    places = {position: place for place, position in enumerate(order)}
+    groups = [[places[position] for position in group.members] for group in labels.groups]
+    results = [comparison.variants[position].result.to_dict() for position in order]
     table = [(metric, [metric.get(result) for result in results]) for metric in METRICS]
-    units = {group: _unit(table, group) for group in {metric.group for metric, _ in table}}
-    return [
-        _line(metric, values, units[metric.group] or time_unit(values))
+    units = {group: _unit(table, group, groups) for group in {metric.group for metric, _ in table}}
+    lines = [
+        _line(metric, values, units[metric.group] or _time_unit(values, groups), groups)
         for metric, values in table
         # A row of nothing says nothing.
         if any(value for value in values)
     ]
-
-
-def _unit(table: list[tuple[Metric, list[Number]]], group: str) -> Unit | None:
-    """The unit that the times of a group share; None: each row its own, wait and access differ too much."""
-    if group == "of which":
-        return None
-    values = [values for metric, values in table if metric.group == group and metric.kind == "time"]
-    return time_unit([value for row in values for value in row])
-
-
-def _line(metric: Metric, values: list[Number], unit: Unit) -> _Line:
-    texts, name = _texts(metric, values, unit)
-    # What looks the same is the same.
-    shown = {texts[position] for position in best(metric, values)}
-    marked = {position for position, text in enumerate(texts) if text in shown}
-    if len(marked) == len(values):
-        marked = set()
-    stars = ["*" if position in marked else " " for position in range(len(values))]
-    compared = metric.better is not None and metric.kind != "share"
-    ratios = [ratio(value, values[0]) if compared else None for value in values]
-    return _Line(
-        metric,
-        name,
-        [text + star for text, star in zip(texts, stars, strict=True)],
-        ["" if r is None else f"({r:.2f})" for r in ratios],
-        marked,
+    return _Shown(
+        labels.keys,
+        [labels.shown[position] for position in order],
+        lines,
+        {group[-1] for group in groups},
     )
+
+
+def _time_unit(values: Sequence[Number], groups: list[list[int]]) -> Unit:
+    """The unit that suits the group with the shortest times: in it, none is too small to read."""
+    units = [time_unit([values[place] for place in group]) for group in groups]
+    return min(units, key=lambda unit: unit.ns)
+
+
+def _unit(table: list[tuple[Metric, list[Number]]], name: str, groups: list[list[int]]) -> Unit | None:
+    """The unit that the times of a section share; None: each row its own, wait and access differ too much."""
+    if name == "of which":
+        return None
+    values = [values for metric, values in table if metric.group == name and metric.kind == "time"]
+    joined = [max((row[place] or 0 for row in values), default=0) for place in range(len(table[0][1]))]
+    return _time_unit(joined, groups)
+
+
+def _line(metric: Metric, values: list[Number], unit: Unit, groups: list[list[int]]) -> _Line:
+    texts, name = _texts(metric, values, unit)
+    marked: set[int] = set()
+    ratios = [""] * len(values)
+    compared = metric.better is not None and metric.kind != "share"
+    for group in (group for group in groups if len(group) > 1):
+        own = [values[place] for place in group]
+        # What looks the same is the same.
+        looks = {texts[group[position]] for position in best(metric, own)}
+        same = {place for place in group if texts[place] in looks}
+        marked |= same if len(same) < len(group) else set()
+        for place in group if compared else ():
+            share = ratio(values[place], own[0])
+            ratios[place] = "" if share is None else f"({share:.2f})"
+    stars = ["*" if place in marked else " " for place in range(len(values))]
+    return _Line(metric, name, [text + star for text, star in zip(texts, stars, strict=True)], ratios, marked)
 
 
 def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str], str]:
@@ -141,36 +236,36 @@ def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str],
             return each(unit.ns), unit.name
         case "share":
             return ["-" if value is None else f"{value * 100:.2f}" for value in values], "%"
-        case "rate":
-            return each(1e6), "MB/s"
+        case "bandwidth":
+            return each(1 << 20), "MiB/s"
+        case "iops":
+            return ["-" if value is None else fio(value) for value in values], ""
         case "factor":
             return ["-" if value is None else f"{value:.3f}" for value in values], ""
         case "count":
             return ["-" if value is None else f"{value:,}" for value in values], ""
 
 
-def _columns(keys: list[str], labels: list[list[str]], lines: list[_Line], width: int) -> Table | None:
+def _columns(shown: _Shown, width: int) -> Table | None:
     """Variants as columns: ratios beside the values if there is room, else below; None: no room."""
-    name_width = max([len(_row_name(line)) for line in lines] + [len(key) for key in keys])
+    name_width = max([len(line.name) + 2 for line in shown.lines] + [len(key) for key in shown.keys])
     for beside in (True, False):
-        cells = [[_cell(line, position, beside) for line in lines] for position in range(len(labels))]
+        cells = [
+            [_cell(line, position, beside) for line in shown.lines] for position in range(len(shown.labels))
+        ]
         widths = [
             max(len(part) for text in [*label, *column] for part in text.split("\n"))
-            for label, column in zip(labels, cells, strict=True)
+            for label, column in zip(shown.labels, cells, strict=True)
         ]
         if name_width + sum(widths) + _GAP * len(widths) <= width:
-            return _column_table(keys, labels, lines, cells)
+            return _column_table(shown, cells)
     return None
-
-
-def _row_name(line: _Line) -> str:
-    return f"  {line.metric.name}" + (f", {line.unit}" if line.unit else "")
 
 
 def _cell(line: _Line, position: int, beside: bool) -> str:
     value, share = line.values[position], line.ratios[position]
     if beside:
-        return f"{value}{share:>7}"
+        return f"{value}{share:>7}" if line.has_ratios else value
     # Below, only where most eyes go: the table would get long.
     return f"{value}\n{share} " if share and line.metric.kind == "time" else value
 
@@ -182,22 +277,20 @@ def _new_table() -> Table:
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False)
 
 
-def _column_table(
-    keys: list[str], labels: list[list[str]], lines: list[_Line], cells: list[list[str]]
-) -> Table:
+def _column_table(shown: _Shown, cells: list[list[str]]) -> Table:
     from rich.text import Text
 
     table = _new_table()
-    table.add_column(Text("\n".join(keys), style="bold"), no_wrap=True)
-    for label in labels:
+    table.add_column(Text("\n".join(shown.keys), style="bold"), no_wrap=True)
+    for label in shown.labels:
         table.add_column(Text("\n".join(label), style="bold"), justify="right", no_wrap=True)
     group = None
-    for row, line in enumerate(lines):
+    for row, line in enumerate(shown.lines):
         if line.metric.group != group:
             group = line.metric.group
             table.add_row(Text(group, style="bold"))
         texts = [_styled(column[row], position in line.best) for position, column in enumerate(cells)]
-        table.add_row(_row_name(line), *texts)
+        table.add_row(f"  {line.name}", *texts)
     return table
 
 
@@ -207,26 +300,32 @@ def _styled(text: str, is_best: bool) -> Text:
     return Text(text, style="bold green" if is_best else "")
 
 
-def _rows(keys: list[str], labels: list[list[str]], lines: list[_Line], width: int) -> Table:
-    """Variants as rows, with as many metrics as fit."""
+def _rows(shown: _Shown, width: int) -> tuple[Table, list[_Line]]:
+    """Variants as rows, with as many metrics as fit; and those that do not."""
     from rich.text import Text
 
-    chosen = _fitting(keys, labels, lines, width)
+    labels = _narrowed(shown, width)
+    chosen = _fitting(shown, labels, width)
     table = _new_table()
-    for key in keys:
-        table.add_column(Text(key.replace(".", "\n"), style="bold"), no_wrap=True, overflow="ellipsis")
+    for key in shown.keys:
+        table.add_column(Text(key.replace(".", "\n"), style="bold"), no_wrap=True)
     for line in chosen:
         table.add_column(Text("\n".join(_heading(line)), style="bold"), justify="right", no_wrap=True)
-        if line.metric.short == _WITH_RATIO:
+        if _beside(line):
             table.add_column(Text("(x)", style="bold"), justify="right", no_wrap=True)
     for position, label in enumerate(labels):
         cells = [Text(value) for value in label]
         for line in chosen:
             cells.append(_styled(line.values[position], position in line.best))
-            if line.metric.short == _WITH_RATIO:
+            if _beside(line):
                 cells.append(Text(line.ratios[position]))
-        table.add_row(*cells)
-    return table
+        # A line between groups, unless each is a single row.
+        table.add_row(*cells, end_section=position in shown.ends and len(shown.ends) < len(labels))
+    return table, [line for line in shown.lines if line not in chosen]
+
+
+def _beside(line: _Line) -> bool:
+    return line.metric.short == _WITH_RATIO and line.has_ratios
 
 
 def _heading(line: _Line) -> list[str]:
@@ -234,21 +333,42 @@ def _heading(line: _Line) -> list[str]:
     return [*parts, line.unit] if line.unit else parts
 
 
-def _fitting(keys: list[str], labels: Sequence[Sequence[str]], lines: list[_Line], width: int) -> list[_Line]:
-    free = width
-    for column, key in enumerate(keys):
-        parts = [*key.split("."), *(label[column] for label in labels)]
-        free -= max(len(part) for part in parts) + _GAP
+def _needed(line: _Line) -> int:
+    needed = max(line.width, *(len(part) for part in _heading(line))) + _GAP
+    return needed + (max(len(text) for text in line.ratios) + _GAP if _beside(line) else 0)
+
+
+def _key_widths(shown: _Shown, labels: Sequence[Sequence[str]]) -> int:
+    """The width of the columns that name a variant."""
+    columns = ([*key.split("."), *(label[at] for label in labels)] for at, key in enumerate(shown.keys))
+    return sum(max(map(len, column)) + _GAP for column in columns)
+
+
+def _narrowed(shown: _Shown, width: int) -> list[list[str]]:
+    """The labels, names of files cut from the left until the first column of numbers fits beside them."""
+    labels = shown.labels
+    by_name = {line.metric.short: line for line in shown.lines}
+    first = next((by_name[name] for name in _PREFERRED if name in by_name), None)
+    files = [at for at, key in enumerate(shown.keys) if key in FILES]
+    room = width - (_needed(first) if first else 0)
+    longest = max((len(label[at]) for label in labels for at in files), default=0)
+    for length in range(longest, _LEAST - 1, -1):
+        if _key_widths(shown, labels) <= room:
+            break
+        labels = [
+            [cut_left(value, length) if at in files else value for at, value in enumerate(label)]
+            for label in shown.labels
+        ]
+    return labels
+
+
+def _fitting(shown: _Shown, labels: Sequence[Sequence[str]], width: int) -> list[_Line]:
+    free = width - _key_widths(shown, labels)
     chosen: list[_Line] = []
-    by_name = {line.metric.short: line for line in lines}
+    by_name = {line.metric.short: line for line in shown.lines}
     for name in _PREFERRED:
         line = by_name.get(name)
-        if line is None:
-            continue
-        needed = max(line.width, *(len(part) for part in _heading(line))) + _GAP
-        if name == _WITH_RATIO:
-            needed += max(len(text) for text in line.ratios) + _GAP
-        if needed <= free or not chosen:
-            free -= needed
+        if line is not None and (_needed(line) <= free or not chosen):
+            free -= _needed(line)
             chosen.append(line)
-    return [line for line in lines if line in chosen]
+    return [line for line in shown.lines if line in chosen]

@@ -19,6 +19,9 @@ class Unit(NamedTuple):
 
 
 _TIMES = (Unit("ns", 1), Unit("us", 1_000), Unit("ms", 1_000_000), Unit("s", 1_000_000_000))
+_DECIMAL = ("", "k", "M", "G", "T", "P", "E")
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_FIO_DIGITS = 4
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -58,6 +61,36 @@ def size(value: float) -> str:
             break
         value /= 1024
     return f"{value:,.0f} {name}" if value == int(value) else f"{value:,.1f} {name}"
+
+
+def fio(value: float, thousand: int = 1000) -> str:
+    """A number as fio prints it, at most four digits and a prefix: 14.6k, 9.93Mi (of 1024).
+
+    Source: axboe/fio lib/num2str.c with the four significant digits that fio takes by default.
+    """
+    number, rest, prefix = int(value), None, 0
+    while len(str(number)) > _FIO_DIGITS:
+        number, rest = divmod(number, thousand)
+        prefix += 1
+    name = (_BINARY if thousand == 1024 else _DECIMAL)[prefix]
+    if rest is None:
+        return f"{number}{name}"
+    decimals = _FIO_DIGITS - len(str(number)) - 1
+    if decimals < 1:
+        return f"{number + (rest >= thousand // 2)}{name}"
+    # fio itself prints 9.999 as 9.00.
+    return f"{number + rest / thousand:.{decimals}f}{name}"
+
+
+def iops(value: float) -> str:
+    """Requests a second as fio prints them: IOPS=14.6k."""
+    return f"IOPS={fio(value)}"
+
+
+def bandwidth(bytes_per_s: float) -> str:
+    """Bytes a second as fio prints them: BW=9.93MiB/s (10.4MB/s)."""
+    decimal = fio(bytes_per_s)
+    return f"BW={fio(bytes_per_s, 1024)}B/s ({decimal}B/s)"
 
 
 def count(value: int | None) -> str:

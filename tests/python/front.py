@@ -98,6 +98,7 @@ def make_result(scheduler: str, factor: float = 1.0, cache: str = "16KiB") -> di
             "preset": "map-plus",
             "workload": {"trace": "traces/a.csv"},
             "host": {"scheduler": scheduler},
+            "device": {"scheduler": "piq"},
             "ftl": {"kind": "dftl", "mapping_cache": cache},
             "flash": {"channels": 1, "chips_per_channel": 1, "dies_per_chip": 1},
         },

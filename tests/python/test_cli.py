@@ -36,7 +36,7 @@ def without_engines(text: str) -> str:
 def test_run_prints_a_report_and_nothing_else(cli: Cli) -> None:
     done = cli("run", "map-plus", "--trace", "a.csv")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("map-plus: scheduler map+, FTL dftl, mapping cache 16KiB\n")
+    assert done.stdout.startswith("map-plus: scheduler map+, device scheduler noop, FTL dftl")
     for part in ("workload: 8 requests", "read: 4 requests", "write: 3 requests", "where the time went: "):
         assert part in done.stdout
 
@@ -174,6 +174,35 @@ def test_compare_prints_a_table_and_draws(cli: Cli) -> None:
     assert (cli.directory / "c.svg").read_text().startswith("<svg")
     assert json.loads((cli.directory / "c.json").read_text())["variants"][0]["label"] == "noop"
     assert sorted(os.listdir(cli.directory)) == ["a.csv", "c.json", "c.png", "c.svg"]
+
+
+def test_compare_prints_its_table_for_programs(cli: Cli) -> None:
+    arguments = ["compare", "map-plus", *WORK, "--vary", "host.scheduler=noop,map+", "--json", "c.json"]
+    rows = json.loads(cli.ok(*arguments, "--table", "json"))
+    variants = json.loads((cli.directory / "c.json").read_text())["variants"]
+    assert [row["waf.total"] for row in rows] == [each["result"]["waf"]["total"] for each in variants]
+    assert cli.ok(*arguments, "--table", "csv").splitlines()[2].startswith("map+,")
+    assert cli.ok(*arguments, "--table", "markdown").startswith("| host.scheduler | mean read, ")
+    both = cli(*arguments[:-1], "-", "--table", "csv")
+    assert both.returncode == 2
+    assert both.stderr.startswith("error: --table csv and --json - both print to standard output")
+    assert cli(*arguments, "--table", "xml").returncode == 2
+
+
+def test_a_report_on_a_terminal_breaks_no_word(cli: Cli) -> None:
+    line = f"stty cols 50; {sys.executable} -m ftlab run map-plus --trace a.csv"
+    done = subprocess.run(
+        ["script", "-qec", line, "/dev/null"],
+        cwd=cli.directory,
+        env={key: value for key, value in os.environ.items() if key != "COLUMNS"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.replace("\r", "").splitlines()
+    assert max(map(len, lines)) <= 50
+    whole = " ".join(done.stdout.split())
+    assert "scheduler map+, device scheduler noop, FTL dftl, mapping cache 16KiB" in whole
 
 
 def test_trace_head_info_and_round_trip(cli: Cli) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
-from ftlab.progress import Reporter
+from ftlab.progress import Reporter, fitting
 
 
 class Terminal(io.StringIO):
@@ -96,3 +97,36 @@ def test_quiet_reporter_says_nothing_on_a_terminal(monkeypatch: pytest.MonkeyPat
         reporter.callback("a")(1)
         reporter.finish("a")
     assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"),
+    [
+        (80, "about 3 s left, 1,234 requests, 99 a second  noop, amphibian, map+"),
+        (60, "about 3 s left, 1,234 requests, 99 a second  noop, amphibia\u2026"),
+        (50, "about 3 s left, 1,234 requests, 99 a second"),
+        (35, "about 3 s left, 1,234 requests"),
+        (20, "about 3 s left"),
+        (3, "about 3 s left"),
+    ],
+)
+def test_names_go_first_and_the_time_left_stays(room: int, shown: str) -> None:
+    assert fitting(room, "about 3 s left", "1,234 requests, 99 a second", "noop, amphibian, map+") == shown
+
+
+def test_a_narrow_terminal_keeps_bar_count_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ftlab.progress.LIVE_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    name = "a-variant-of-a-very-long-name, with-another-key, and-another-one"
+    with Reporter(tasks=200, stream=stream) as reporter:
+        for number in range(100):
+            reporter.callback(f"{name}-{number}")(10**9)
+            reporter.finish(f"{name}-{number}")
+        reporter.callback(name)(1)
+    last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue()).rstrip().splitlines()[-1].split("\r")[-1]
+    assert len(last) <= 80
+    assert "100/200" in last
+    assert "about 0 s left" in last
+    assert "\u2501" in last

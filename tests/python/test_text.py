@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import json
 import re
+import shutil
 import struct
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from ftlab.comparison import Comparison, Variant
+from ftlab.labels import short_names
 from ftlab.metrics import METRICS, best, ratio
 from ftlab.plot import draw
 from ftlab.result import Result
-from ftlab.table import render, render_for
-from ftlab.units import duration, percent, significant, size, time_unit
+from ftlab.table import render, render_as, render_for
+from ftlab.units import bandwidth, duration, fio, iops, percent, significant, size, time_unit
 
 FACTORS = {"noop": 1.0, "row": 0.97, "amphibian": 0.95, "hp": 0.93, "rb": 0.71, "map": 0.7, "map+": 0.66}
 Make = Callable[..., dict[str, Any]]
@@ -65,7 +71,10 @@ def test_numbers() -> None:
 def test_report_says_it_all_and_ends_in_where_the_time_went(result_of: Make) -> None:
     text = str(Result(result_of("map+")))
     for part in (
-        "map-plus: scheduler map+, FTL dftl, mapping cache 16KiB",
+        "map-plus: scheduler map+, device scheduler piq, FTL dftl, mapping cache 16KiB\n",
+        "read: 1,000 requests, IOPS=2, BW=500KiB/s (512kB/s)\n",
+        "write: 1,000 requests, IOPS=2, BW=4578KiB/s (4688kB/s)\n",
+        "reads and writes: 1,000 requests, IOPS=2, BW=5078KiB/s (5200kB/s)\n",
         "50,000 reads (40.5 %), 73,000 writes, 456 trims and flushes",
         "dropped: 12,034 duplicate\n",
         "50th=1,400, 90th=4,400, 99th=10,200, 99.9th=18,000",
@@ -95,6 +104,38 @@ def test_report_of_an_empty_run_leaves_out_what_is_not_there(result_of: Make) ->
     assert "latency" not in text
     assert "mapping:" not in text
     assert "amplification" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "thousand", "text"),
+    [
+        (0, 1000, "0"),
+        (2541.9, 1000, "2541"),
+        (9999, 1000, "9999"),
+        (10_412_000, 1024, "9.93Mi"),
+        (14_600, 1000, "14.6k"),
+        (118_500, 1000, "119k"),
+        (999_900, 1000, "1000k"),
+        (1_028_505, 1024, "1004Ki"),
+        (59_768_832, 1024, "57.0Mi"),
+        (349_175_808, 1024, "333Mi"),
+        (2 << 40, 1024, "2048Gi"),
+    ],
+)
+def test_numbers_as_fio_prints_them(value: float, thousand: int, text: str) -> None:
+    assert fio(value, thousand) == text
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_rates_are_printed_as_fio_prints_them(tmp_path: Path) -> None:
+    job = "--name=a --ioengine=null --size=64m --rate=3m --bs=7k --runtime=1 --time_based"
+    formats = ["--output-format=normal,json", "--output=out"]
+    subprocess.run(["fio", *job.split(), *formats], cwd=tmp_path, check=True, capture_output=True)
+    text, _, rest = (tmp_path / "out").read_text().partition("{")
+    read = json.loads("{" + rest[: rest.rindex("}") + 1])["jobs"][0]["read"]
+    shown = re.search(r"IOPS=.*?\)", text + rest)
+    assert shown is not None
+    assert shown[0] == f"{iops(read['iops'])}, {bandwidth(read['bw_bytes'])}"
 
 
 def test_best_and_ratio() -> None:
@@ -151,6 +192,116 @@ def test_table_of_many_variants_has_them_as_rows(result_of: Make) -> None:
     assert not any("*" in row for row in rows[:-1])
 
 
+def on_traces(make: Make, traces: dict[str, float]) -> Comparison:
+    """Two schedulers on traces of which each takes so many times as long; the trace varies slowest."""
+    schedulers = {"noop": 1.0, "map+": 0.5}
+    variants = []
+    for trace, times in traces.items():
+        for scheduler, factor in schedulers.items():
+            data = make(scheduler, factor * times)
+            data["config"]["workload"]["trace"] = trace
+            chosen = {"workload.trace": trace, "host.scheduler": scheduler}
+            variants.append(Variant(", ".join(chosen.values()), chosen, Result(data)))
+    vary = {"workload.trace": list(traces), "host.scheduler": list(schedulers)}
+    return Comparison(variants[0].result.to_dict()["config"], vary, variants)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_best_and_base_are_of_each_trace(result_of: Make, width: int) -> None:
+    text = render(on_traces(result_of, {"/data/a.csv": 1.0, "/other/b.csv": 100.0}), width)
+    assert "/data" not in text
+    assert text.startswith("map-plus: device scheduler piq, FTL dftl, mapping cache 16KiB\n  a.csv: 123,456")
+    assert "\n  b.csv: 123,456 requests, 41 % reads, 12,034 dropped\n" in text
+    assert "* best; (x) ratio to noop, of the same workload.trace\n" in text
+    ratios = [float(each) for each in re.findall(r"\((\d+\.\d\d)\)", text)]
+    assert max(ratios) == 1.0
+    reads = next(line for line in text.splitlines() if line.strip().startswith("read, us"))
+    assert re.findall(r"[\d,]+\*", reads) == ["1,000*", "100,000*"]
+
+
+def test_where_only_the_trace_varies_nothing_is_best(result_of: Make) -> None:
+    whole = on_traces(result_of, {"/data/a.csv": 1.0, "/other/b.csv": 100.0})
+    alone = Comparison(whole.config, {"workload.trace": whole.vary["workload.trace"]}, whole.variants[::2])
+    for variant in alone.variants:
+        del variant.set["host.scheduler"]
+    text = render(alone, 100)
+    assert "*" not in text
+    assert "(1.00)" not in text
+    assert "nothing is marked as best: variants differ in workload.trace alone\n" in text
+
+
+def test_a_seed_is_no_policy(result_of: Make) -> None:
+    variants = [
+        Variant(f"{seed}, {name}", {"seed": seed, "host.scheduler": name}, Result(result_of(name, factor)))
+        for seed, times in (("1", 1.0), ("2", 0.1))
+        for name, factor in (("noop", times), ("map+", times / 2))
+    ]
+    whole = Comparison(
+        variants[0].result.to_dict()["config"],
+        {"seed": ["1", "2"], "host.scheduler": ["noop", "map+"]},
+        variants,
+    )
+    line = next(line for line in render(whole, 120).splitlines() if line.strip().startswith("read, us"))
+    assert line.split()[2:] == ["2,000", "(1.00)", "1,000*", "(0.50)", "200.0", "(1.00)", "100.0*", "(0.50)"]
+
+
+def test_names_of_files_are_told_apart_and_cut_from_the_left() -> None:
+    assert short_names(["/x/a.csv", "b.csv"]) == {"/x/a.csv": "a.csv", "b.csv": "b.csv"}
+    assert short_names(["/x/a.csv", "/y/a.csv"]) == {"/x/a.csv": "x/a.csv", "/y/a.csv": "y/a.csv"}
+    assert short_names(["a.csv", "./x/a.csv"]) == {"a.csv": "a.csv", "./x/a.csv": "x/a.csv"}
+    long = ["/t/" + "very-" * 8 + name for name in ("one.csv", "two.csv")]
+    cut = list(short_names(long).values())
+    assert [len(name) for name in cut] == [28, 28]
+    assert cut[0].startswith("\u2026")
+    assert cut[0].endswith("-one.csv")
+    # Where the ends are the same, more is shown.
+    same = ["/t/" + letter + "x" * 40 for letter in "ab"]
+    assert list(short_names(same).values()) == [letter + "x" * 40 for letter in "ab"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 140, 250])
+def test_no_number_is_cut_and_what_has_no_room_is_named(result_of: Make, width: int) -> None:
+    whole = on_traces(result_of, {f"/data/a-rather-long-name-{n}.csv": 1000.0 * n for n in range(1, 4)})
+    text = render(whole, width)
+    table = text.partition("* best")[0].splitlines()
+    # Names of files are all that may be cut.
+    assert all(re.fullmatch(r"\u2026[-.a-z0-9]+", word) for word in text.split() if "\u2026" in word)
+    if width >= 60:
+        assert max(map(len, table)) <= width
+    footer = " ".join(text.partition("no room for: ")[2].split()).partition(";")[0]
+    for metric in METRICS[:8]:
+        shown = footer + " ".join(table)
+        assert metric.short in footer or metric.name in shown, metric.short
+    assert bool(footer) == (width < 150)
+
+
+def test_a_redirected_table_is_100_wide_and_names_the_rest(result_of: Make, monkeypatch: Any) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    text = render_for(comparison(result_of, list(FACTORS), ["8KiB", "16KiB"]), io.StringIO())
+    assert max(map(len, text.splitlines())) <= 100
+    assert "no room for: " in text
+
+
+def test_tables_for_programs_have_every_metric_as_measured(result_of: Make) -> None:
+    whole = on_traces(result_of, {"/data/a.csv": 1.0, "/other/b.csv": 100.0})
+    rows = json.loads(render_as(whole, "json"))
+    assert len(rows) == 4
+    assert rows[1]["workload.trace"] == "/data/a.csv"
+    assert rows[1]["latency.read.mean_ns"] == 1_000_000.0
+    assert rows[1]["iops"] == 2.5
+    assert set(rows[0]) == {"workload.trace", "host.scheduler", *(metric.column for metric in METRICS)}
+    read = list(csv.DictReader(io.StringIO(render_as(whole, "csv"))))
+    assert [row["waf.total"] for row in read] == ["1.07"] * 4
+    assert list(read[0]) == list(rows[0])
+
+
+def test_table_in_markdown(result_of: Make) -> None:
+    lines = render_as(on_traces(result_of, {"a|b.csv": 1.0}), "markdown").splitlines()
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+    assert lines[0].startswith("| workload.trace | host.scheduler | mean read, us |")
+    assert lines[3].startswith("| a\\|b.csv | map+ | **1,000** |")
+
+
 def test_table_without_a_terminal_has_no_colour(result_of: Make) -> None:
     assert "\x1b" not in render_for(comparison(result_of, ["noop", "map+"]), io.StringIO())
 
@@ -177,6 +328,18 @@ def test_picture_is_a_png_of_readable_size(result_of: Make) -> None:
     width, height = struct.unpack(">II", data[16:24])
     assert 1000 < width < 2500
     assert 400 < height < 1500
+
+
+def test_picture_has_panels_for_each_trace_and_a_true_subtitle(result_of: Make) -> None:
+    data = draw(on_traces(result_of, {"/data/a.csv": 1.0, "/other/b.csv": 1000.0}), ".svg")
+    texts = [each.text for each in ElementTree.fromstring(data).iter() if each.tag.endswith("}text")]
+    assert texts.count("Reads") == 2
+    assert "mean latency (ms)" in texts
+    assert "mean latency (s)" in texts
+    assert {"a.csv", "b.csv", "Mean latency by host.scheduler"} <= set(texts)
+    whole = b" ".join(data.split())
+    assert b"device scheduler piq" in whole
+    assert b"/data" not in whole
 
 
 def test_picture_names_variants_parts_and_units(result_of: Make) -> None:

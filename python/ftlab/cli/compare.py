@@ -25,6 +25,12 @@ from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_writ
 @options.json_option
 @options.output_format_option
 @click.option(
+    "--table",
+    "layout",
+    type=click.Choice(["csv", "markdown", "json"]),
+    help="Print all metrics, a row for each variant, in this layout instead of the text.",
+)
+@click.option(
     "--plot",
     "plots",
     multiple=True,
@@ -43,6 +49,7 @@ def compare(
     settings: tuple[str, ...],
     json_path: str | None,
     output_format: str,
+    layout: str | None,
     plots: tuple[str, ...],
     html_path: str | None,
     jobs: int | None,
@@ -53,13 +60,18 @@ def compare(
     """Run variants of a configuration side by side.
 
     CONFIG is a preset's name (see `ftlab presets`) or a TOML file. The table marks the best value of
-    each row and gives the ratio to the first variant.
+    each metric and gives the ratio to the first variant. Where the trace, a generator's key or the seed
+    varies, both are among the variants that have it in common.
     """
     from ftlab.comparison import prepare
 
     overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
     plan = prepare(config, _values(vary), overrides, "--vary")
     options.say_notes(plan)
+    if layout is not None and json_path == "-":
+        raise UserError(
+            f"--table {layout} and --json - both print to standard output; name a file for --json"
+        )
     for_fio = options.check_output_format(output_format, json_path)
     json_output = options.json_output(json_path)
     pictures = [Output("--plot", plot) for plot in plots]
@@ -96,9 +108,9 @@ def compare(
     if json_path == "-":
         write_stdout(text)
     else:
-        from ftlab.table import render_for
+        from ftlab.table import render_as, render_for
 
-        write_stdout(render_for(comparison, sys.stdout))
+        write_stdout(render_as(comparison, layout) if layout else render_for(comparison, sys.stdout))
 
 
 def _values(vary: tuple[str, ...]) -> dict[str, list[str]]:

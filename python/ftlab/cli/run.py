@@ -9,7 +9,14 @@ import click
 from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
-from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_written, write_stdout
+from ftlab.outputs import (
+    Output,
+    check_distinct,
+    json_text,
+    saying_what_is_written,
+    write_report,
+    write_stdout,
+)
 from ftlab.result import Timeline
 from ftlab.units import count, duration
 
@@ -109,7 +116,10 @@ def run(
             json_output.write(text.encode())
         if html:
             result.html(html.name, command=options.command_line())
-    write_stdout(text if json_path == "-" else str(result))
+    if json_path == "-":
+        write_stdout(text)
+    else:
+        write_report(str(result))
 
 
 def _note(output: Output, timeline: Timeline, window: str | None) -> None:

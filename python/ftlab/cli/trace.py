@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ftlab.cli import options
-from ftlab.outputs import Output, check_distinct, write_stdout
+from ftlab.outputs import Output, check_distinct, write_report, write_stdout
 
 _READING = ("format", "dedup", "max_gap", "skip_bad", "speed", "repeat")
 
@@ -36,7 +36,10 @@ def info(file: str, settings: tuple[str, ...], json_path: str | None, **flags: s
     text = json.dumps(found, indent=2) + "\n"
     if output:
         output.write(text.encode())
-    write_stdout(text if json_path == "-" else traces.info_text(found))
+    if json_path == "-":
+        write_stdout(text)
+    else:
+        write_report(traces.info_text(found))
 
 
 @trace.command()

@@ -1,0 +1,163 @@
+"""What variants are called, and which of them may be compared: those that differ in policies alone.
+
+A trace, a generator's keys and the seed are what the policies are compared on. Among variants that
+differ in them nothing is the best, and no ratio means anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from ftlab.units import count
+
+if TYPE_CHECKING:
+    from ftlab.comparison import Comparison
+
+FILES = ("workload.trace", "workload.fio_job")
+"""Keys that hold a file's name."""
+
+LONGEST = 28
+"""Characters of a file's name that are shown, as long as they tell the files apart."""
+
+MOST_SOURCES = 8
+"""Workloads that a heading names."""
+
+
+def is_policy(key: str) -> bool:
+    """Whether a key belongs to what is compared, not to what it is compared on."""
+    return key != "seed" and not key.startswith("workload.")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Variants that differ in policies alone."""
+
+    load: str
+    """What they have in common of what was varied; empty where they are all there is."""
+    members: list[int]
+    """Their positions, in order; the first one is what the others' ratios refer to."""
+
+
+class Labels:
+    """The names of a comparison's variants, as tables and pictures show them."""
+
+    def __init__(self, vary: Mapping[str, Sequence[str]], sets: Iterable[Mapping[str, str]]) -> None:
+        """``vary`` has the values of each key, ``sets`` those of each variant."""
+        self.keys = list(vary)
+        files = {key: short_names(vary[key]) for key in self.keys if key in FILES}
+        self.shown = [[files.get(key, {}).get(value, value) for key, value in own.items()] for own in sets]
+        """The varied values of each variant."""
+        self.groups = self._groups()
+
+    def __getitem__(self, position: int) -> str:
+        """A variant's whole name."""
+        return ", ".join(self.shown[position])
+
+    def policy(self, position: int) -> str:
+        """A variant's name among those of its group; empty where only the load was varied."""
+        return ", ".join(self._chosen(position, is_policy))
+
+    def load(self, position: int) -> str:
+        """The name of a variant's group."""
+        return ", ".join(self._chosen(position, lambda key: not is_policy(key)))
+
+    @property
+    def policies(self) -> list[str]:
+        """The varied keys that are compared."""
+        return [key for key in self.keys if is_policy(key)]
+
+    @property
+    def loads(self) -> list[str]:
+        """The varied keys that they are compared on."""
+        return [key for key in self.keys if not is_policy(key)]
+
+    def _chosen(self, position: int, wanted: Any) -> list[str]:
+        return [value for key, value in zip(self.keys, self.shown[position], strict=True) if wanted(key)]
+
+    def _groups(self) -> list[Group]:
+        members: dict[str, list[int]] = {}
+        for position in range(len(self.shown)):
+            members.setdefault(self.load(position), []).append(position)
+        return [Group(load, positions) for load, positions in members.items()]
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """The shortest ends of paths that tell them apart, by path: no folders where files differ in name.
+
+    Longer ones are cut from the left, where names of traces differ least.
+    """
+    parts = {path: PurePath(path).parts for path in paths}
+    ends = {
+        path: _end(own, [other for other in parts.values() if other != own]) for path, own in parts.items()
+    }
+    for length in range(LONGEST, max(map(len, ends.values()), default=0)):
+        cut = {path: cut_left(end, length) for path, end in ends.items()}
+        if len(set(cut.values())) == len(cut):
+            return cut
+    return ends
+
+
+def _end(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
+    for length in range(1, len(own)):
+        if all(other[-length:] != own[-length:] for other in others):
+            return "/".join(own[-length:])
+    return str(PurePath(*own))
+
+
+def cut_left(text: str, length: int) -> str:
+    """``text`` in so many characters: where it is longer, its end behind an ellipsis."""
+    return text if len(text) <= length else "\u2026" + text[len(text) - max(length, 2) + 1 :]
+
+
+def source(result: Mapping[str, Any]) -> str:
+    """The name of a result's workload, without folders."""
+    workload = result["config"]["workload"]
+    named = (workload.get(key.removeprefix("workload.")) for key in FILES)
+    return next((PurePath(name).name for name in named if name), "generated")
+
+
+def parts(results: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> list[str]:
+    """The chosen parts that results have in common, a phrase each."""
+    first = results[0]["config"]
+    looked_up = any(each["mapping"]["hits"] + each["mapping"]["misses"] for each in results)
+    named = (
+        ("host.scheduler", "scheduler", True),
+        ("device.scheduler", "device scheduler", True),
+        ("ftl.kind", "FTL", True),
+        ("ftl.mapping_cache", "mapping cache", looked_up),
+    )
+    left_out = set(varied)
+    chosen = []
+    for key, name, shown in named:
+        section, _, field = key.partition(".")
+        value = first.get(section, {}).get(field)
+        if shown and value is not None and key not in left_out:
+            chosen.append(f"{name} {value}")
+    return chosen
+
+
+def heading(comparison: Comparison) -> list[str]:
+    """What was run: the parts that all variants share, then each workload with its requests."""
+    results = [variant.result.to_dict() for variant in comparison.variants]
+    name = comparison.config.get("preset") or "configuration"
+    sources = list(dict.fromkeys(_requests(result) for result in results))
+    shared = ", ".join(parts(results, comparison.vary))
+    if len(sources) == 1:
+        return [f"{name} on {sources[0]}", *([shared] if shared else [])]
+    more = len(sources) - MOST_SOURCES
+    listed = [f"  {each}" for each in sources[:MOST_SOURCES]]
+    return [f"{name}: {shared}" if shared else name, *listed, *([f"  and {more} more"] if more > 0 else [])]
+
+
+def _requests(result: Mapping[str, Any]) -> str:
+    trace = result["trace"]
+    said = [f"{source(result)}: {count(trace['requests'])} requests"]
+    if trace["requests"]:
+        said.append(f"{trace['reads'] / trace['requests'] * 100:.0f} % reads")
+    dropped = sum(trace["dropped"].values())
+    if dropped:
+        said.append(f"{count(dropped)} dropped")
+    return ", ".join(said)
