@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends audit docs validation site picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -136,12 +136,11 @@ fuzz-rust: | require-cargo
 fuzz-python: $(VENV)/.built
 	FTLAB_CAMPAIGN=50000 $(BIN)/python -m pytest -q -s tests/python/test_mutated.py
 
-soak: soak-everything soak-calls soak-ends
+soak: soak-everything soak-calls soak-ends soak-live
 
 soak-everything: | require-cargo
 	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture
 	FTLAB_CAMPAIGN=50000 cargo test --locked --package ftlab-core --test forged_states -- --nocapture
-	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture
 
 # 100,000 sequences of calls of the C library.
 soak-calls: | require-cargo
@@ -149,6 +148,11 @@ soak-calls: | require-cargo
 
 soak-ends: $(VENV)/.built
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_ends.py -k half_written
+
+# File systems on the live device (root, /dev/fuse, loop devices), and hostile clients.
+soak-live: $(VENV)/.built
+	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture
+	FTLAB_CAMPAIGN=20 $(BIN)/python -m pytest -q -s tests/python/test_live_files.py
 
 # Licences always; advisories where there is data for them, and it says where there is none.
 audit: $(VENV)/.deps

@@ -151,6 +151,7 @@ class LiveServer:
         config: Config,
         nbd: Sequence[str],
         *,
+        fuse: str | PathLike[str] | None = None,
         control: str | PathLike[str] | None = None,
         speed: float | None = 1.0,
         read_only: bool = False,

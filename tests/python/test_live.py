@@ -4,92 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-PAGE_MAPPED = ["--set", "flash.blocks_per_plane=256"]
-DEVICES: dict[str, list[str]] = {
-    "page": ["map-plus", *PAGE_MAPPED, "--set", "ftl.kind=page"],
-    "dftl": ["map-plus", *PAGE_MAPPED],
-    "msftl": ["msftl", "--set", "flash.blocks_per_plane=64"],
-    "bast": ["coop-bast"],
-    "fast": ["coop-fast"],
-    "vios": ["vios"],
-}
-
-
-def need(*commands: str) -> None:
-    """Skips a test whose client is not installed; where CI runs, it has to be."""
-    for command in commands:
-        if shutil.which(command) is None:
-            assert "CI" not in os.environ, f"{command} is not installed"
-            pytest.skip(f"{command} is not installed (Debian: libnbd-bin, python3-libnbd, qemu-utils, fio)")
-
-
-class Served:
-    """A live device in a process of its own."""
-
-    def __init__(self, process: subprocess.Popen[str], uri: str, path: Path) -> None:
-        self.process = process
-        self.uri = uri
-        self.path = path
-        self.result: dict[str, Any] = {}
-
-    def client(self, *command: str) -> str:
-        """What a client prints, which must succeed."""
-        # nbdsh runs in the system's own Python, where its library is.
-        system = {"PATH": "/usr/bin:/bin"}
-        done = subprocess.run(
-            command,
-            cwd=self.path.parent,
-            env=system,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def shell(self, script: str) -> None:
-        """Runs Python with libnbd's handle `h`, and the address `URI`."""
-        self.client("nbdsh", "-c", f"URI = {self.uri!r}", "-c", script)
-
-
-@contextmanager
-def served(directory: Path, *arguments: str, stop: int = signal.SIGTERM) -> Iterator[Served]:
-    """A device on a Unix socket, stopped at the end; its result is there then."""
-    path, out = directory / "live.sock", directory / "live.json"
-    command = [sys.executable, "-m", "ftlab", "serve", *arguments]
-    with subprocess.Popen(
-        [*command, "--nbd", f"unix:{path}", "--json", str(out)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr
-        first = process.stderr.readline()
-        assert first.startswith("serving "), first + process.stderr.read()
-        device = Served(process, first.removeprefix("serving ").strip(), path)
-        try:
-            yield device
-        finally:
-            process.send_signal(stop)
-            said = process.stderr.read()
-            status = process.wait(timeout=60)
-        assert status == 0, said
-        device.result = json.loads(out.read_text())
-    assert not path.exists()
+from live import DEVICES, need, served
 
 
 def without_times(result: dict[str, Any]) -> dict[str, Any]:

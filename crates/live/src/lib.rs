@@ -5,6 +5,7 @@
 //! - [`engine`]: the simulation with its payload: requests in, replies out.
 //! - [`pace`]: wall time against simulated time.
 //! - [`control`]: commands to a running device.
+//! - [`fuse`]: the device as a file.
 //! - [`outbox`], [`connection`], [`server`]: sockets and threads.
 //!
 //! The protocol knows nothing of FTLs, the engine nothing of sockets.
@@ -13,6 +14,7 @@ pub mod address;
 mod connection;
 pub mod control;
 pub mod engine;
+mod fuse;
 pub mod nbd;
 mod outbox;
 pub mod pace;

@@ -15,6 +15,7 @@ use ftlab_core::sim::{Prepared, RunError};
 use crate::connection::{Connection, prepare};
 use crate::control::{self, Describe};
 use crate::engine::{Engine, Live, Sink};
+use crate::fuse::Mounted;
 use crate::nbd::Export;
 use crate::outbox::Outbox;
 use crate::pace::Time;
@@ -32,6 +33,8 @@ const SPIN: Duration = Duration::from_micros(60);
 pub struct Options {
     /// Where NBD clients connect.
     pub nbd: Vec<Address>,
+    /// Directory for the device as a file.
+    pub fuse: Option<PathBuf>,
     /// The control socket.
     pub control: Option<PathBuf>,
     /// How time passes.
@@ -155,6 +158,7 @@ pub struct Server {
     control: Option<Address>,
     listeners: Vec<JoinHandle<()>>,
     timer: Option<JoinHandle<()>>,
+    mounted: Option<Mounted>,
     connections: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
@@ -199,6 +203,8 @@ impl Server {
             clients: Mutex::default(),
             connections: AtomicU64::new(0),
         });
+        let mount = |directory| Mounted::mount(directory, shared.clone(), describe.clone());
+        let mounted = options.fuse.as_deref().map(mount).transpose()?;
         let connections = Arc::new(Mutex::new(Vec::new()));
         let addresses = bound.iter().map(|listener| listener.address.clone()).collect();
         let listen = |listener: Listener| {
@@ -214,7 +220,7 @@ impl Server {
             let shared = shared.clone();
             spawn(move || shared.keep_time())
         });
-        Ok(Server { shared, addresses, control, listeners, timer, connections })
+        Ok(Server { shared, addresses, control, listeners, timer, mounted, connections })
     }
 
     /// Where it listens.
@@ -252,6 +258,10 @@ impl Server {
         self.look()?;
         let mut engine = self.shared.engine.lock().map_err(|_| LiveError::Broken)?;
         engine.drain()?;
+        // A loop device may still hold the file.
+        let mut answered = Vec::new();
+        engine.take_answered(&mut answered);
+        answered.iter().for_each(|sink| sink.kick());
         engine.end_recording()?;
         Ok(engine.report())
     }
@@ -260,10 +270,10 @@ impl Server {
     fn close(&mut self) {
         let clients = || self.shared.clients.lock().expect("no panic while clients are listed");
         // The clock goes on until requests have completed.
-        if self.listeners.is_empty() {
+        if self.shared.closing.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.shared.closing.store(true, Ordering::Relaxed);
+        self.mounted.take().into_iter().for_each(Mounted::unmount);
         self.addresses.iter().chain(&self.control).for_each(knock);
         let mut threads: Vec<JoinHandle<()>> = self.listeners.drain(..).collect();
         join(&mut threads);

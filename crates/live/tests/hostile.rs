@@ -119,6 +119,7 @@ fn serve(name: &str) -> (Server, PathBuf) {
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));
     let options = Options {
         nbd: vec![Address::Unix(path.clone())],
+        fuse: None,
         control: None,
         time: Time::Free,
         read_only: false,

@@ -51,12 +51,11 @@ fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64
 
 #[pymethods]
 impl LiveServer {
-    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `control`: the control
-    /// socket; `speed`: of simulated time
-    /// against wall time, `None` where a request completes at once; `preconditioning` as in `run`.
+    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory for the
+    /// device as a file; `control`: the control socket; `speed`: of simulated time against wall time, `None` where a request completes at once; `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
-        config, nbd, *, control=None, speed=Some(1.0), read_only=false, record=None, load_state=None, check=false,
+        config, nbd, *, fuse=None, control=None, speed=Some(1.0), read_only=false, record=None, load_state=None, check=false,
         patience_s=30.0, preconditioning=None
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
@@ -64,6 +63,7 @@ impl LiveServer {
         py: Python<'_>,
         config: Py<Config>,
         nbd: Vec<String>,
+        fuse: Option<PathBuf>,
         control: Option<PathBuf>,
         speed: Option<f64>,
         read_only: bool,
@@ -82,6 +82,7 @@ impl LiveServer {
             let nbd: Result<_, String> = nbd.iter().map(|text| Address::parse(text)).collect();
             let options = Options {
                 nbd: nbd.map_err(|why| Fault::User(format!("--nbd {why}")))?,
+                fuse,
                 control,
                 time: speed.map_or(Time::Free, |speed| Time::Real { speed }),
                 read_only,

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,9 +31,13 @@ LOOK_S = 0.1
     "--nbd",
     "addresses",
     multiple=True,
-    required=True,
     metavar="unix:PATH|tcp:HOST:PORT",
     help="Serve NBD clients there; TCP on loopback addresses only. Repeatable.",
+)
+@click.option(
+    "--fuse",
+    metavar="DIR",
+    help="Mount the device there as a file, `disk`, for a loop device; with stats.json and health.json.",
 )
 @options.set_option
 @click.option(
@@ -69,6 +74,7 @@ LOOK_S = 0.1
 def serve(
     config: str,
     addresses: tuple[str, ...],
+    fuse: str | None,
     settings: tuple[str, ...],
     time_: str,
     speed: float | None,
@@ -85,6 +91,8 @@ def serve(
     CONFIG is a preset's name (see `ftlab presets`) or a TOML file. An interrupt, or SIGTERM, ends it
     cleanly: requests under way complete, and the result is reported. A second one ends it at once.
     """
+    if not addresses and not fuse:
+        raise UserError("serve it where? --nbd unix:PATH or --fuse DIR")
     if speed is not None and time_ == "free":
         raise UserError("--speed: under --time free no wall clock is kept; leave one of the two out")
     resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, {})])
@@ -104,6 +112,7 @@ def serve(
             server = _core.LiveServer(
                 resolved,
                 addresses,
+                fuse=fuse,
                 control=control or _beside(addresses),
                 speed=None if time_ == "free" else speed or 1.0,
                 read_only=read_only,
@@ -112,7 +121,7 @@ def serve(
                 check=check,
                 preconditioning=_unless(asked, reporter.preconditioning(config)),
             )
-        _wait(server, asked)
+        _wait(server, asked, fuse)
         run = server.stop()
         assert run is not None
         result = Result.of_run(run)
@@ -132,10 +141,12 @@ def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditio
     return callback
 
 
-def _wait(server: LiveServer, asked: threading.Event) -> None:
+def _wait(server: LiveServer, asked: threading.Event, fuse: str | None) -> None:
     """Says where the device is, and waits until it is to stop."""
     for address in server.addresses():
         _say(f"serving {_uri(address)}")
+    if fuse:
+        _say(f"serving {Path(fuse) / 'disk'}")
     while not asked.wait(LOOK_S):
         if server.look():
             return

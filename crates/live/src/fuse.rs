@@ -1,0 +1,402 @@
+//! The device as a file: `disk`, and beside it `stats.json` and `health.json`.
+//!
+//! `disk` is opened for direct I/O, so that the kernel keeps no page of it and every request comes here.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, SystemTime};
+
+use fuser::{
+    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenAccMode, OpenFlags, ReplyAttr,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, TimeOrNow,
+    WriteFlags,
+};
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::mount::UnmountFlags;
+
+use crate::LiveError;
+use crate::control::Describe;
+use crate::engine::{Asked, Sink};
+use crate::nbd::{self, Command, Flags};
+use crate::server::Shared;
+
+/// How long attributes hold: they never change.
+const FOREVER: Duration = Duration::from_secs(3600);
+/// Requests that the kernel sends at a time without anybody waiting for them: what a loop device keeps under way.
+const MOST_BACKGROUND: u16 = 128;
+/// Bytes of one request that a longer fallocate is made of.
+const PART_BYTES: u64 = 1 << 30;
+/// How long the end waits for an unmount.
+const UNMOUNT: Duration = Duration::from_secs(1);
+/// Where the data of an NBD reply without chunks begins.
+const DATA_AT: usize = 16;
+
+/// What the directory holds, by inode number from 2 on.
+const FILES: [&str; 3] = ["disk", "stats.json", "health.json"];
+const DISK: u64 = 2;
+const HEALTH: u64 = 4;
+
+/// How the kernel is answered.
+enum Answer {
+    Data(ReplyData),
+    Written(ReplyWrite, u32),
+    Done(ReplyEmpty),
+}
+
+/// A request of the kernel, which may be several to the engine.
+struct Pending(Mutex<State>);
+
+struct State {
+    /// Replies to come.
+    left: usize,
+    /// The first error.
+    error: u32,
+    reply: Vec<u8>,
+    answer: Option<Answer>,
+}
+
+impl Sink for Pending {
+    fn put(&self, reply: Vec<u8>, _: usize) {
+        let mut state = self.0.lock().expect("no panic while a reply is put");
+        state.left -= 1;
+        if state.error == 0 {
+            state.error = u32::from_be_bytes(reply[4..8].try_into().expect("four bytes"));
+        }
+        state.reply = reply;
+    }
+
+    fn kick(&self) {
+        let mut state = self.0.lock().expect("no panic while a reply is put");
+        if state.left > 0 {
+            return;
+        }
+        let Some(answer) = state.answer.take() else { return };
+        let error = (state.error != 0).then(|| Errno::from_i32(state.error as i32));
+        match (answer, error) {
+            (Answer::Data(kernel), None) => kernel.data(&state.reply[DATA_AT..]),
+            (Answer::Written(kernel, bytes), None) => kernel.written(bytes),
+            (Answer::Done(kernel), None) => kernel.ok(),
+            (Answer::Data(kernel), Some(error)) => kernel.error(error),
+            (Answer::Written(kernel, _), Some(error)) => kernel.error(error),
+            (Answer::Done(kernel), Some(error)) => kernel.error(error),
+        }
+    }
+}
+
+/// The file system.
+struct Files {
+    shared: Arc<Shared>,
+    describe: Arc<Describe>,
+    /// Texts that are open, by handle, as they were when they were opened.
+    texts: Mutex<HashMap<u64, Arc<[u8]>>>,
+    since: SystemTime,
+}
+
+impl Files {
+    fn attributes(&self, inode: u64) -> FileAttr {
+        let directory = inode == INodeNo::ROOT.0;
+        let size = if inode == DISK { self.shared.export.size } else { 0 };
+        FileAttr {
+            ino: INodeNo(inode),
+            // Texts have the length 0 and are read to their end, as the system's own are in /proc.
+            size,
+            blocks: size.div_ceil(512),
+            atime: self.since,
+            mtime: self.since,
+            ctime: self.since,
+            crtime: self.since,
+            kind: if directory { FileType::Directory } else { FileType::RegularFile },
+            perm: match inode {
+                _ if directory => 0o500,
+                DISK if !self.shared.export.read_only => 0o600,
+                _ => 0o400,
+            },
+            nlink: 1,
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            rdev: 0,
+            blksize: self.shared.export.preferred,
+            flags: 0,
+        }
+    }
+
+    /// Hands a request of the kernel to the engine, in parts if it is a long one.
+    fn ask(
+        &self,
+        (command, flags): (Command, u16),
+        (offset, length): (u64, u64),
+        data: &[u8],
+        answer: Answer,
+    ) {
+        let parts = length.div_ceil(PART_BYTES).max(1);
+        let state = State { left: parts as usize, error: 0, reply: Vec::new(), answer: Some(answer) };
+        let pending = Arc::new(Pending(Mutex::new(state)));
+        let sink: Arc<dyn Sink> = pending.clone();
+        let mut answered = Vec::new();
+        self.shared.with_engine(&mut answered, |engine| {
+            // Whoever is not answered has an error (EIO).
+            if self.shared.stopping.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            engine.catch_up()?;
+            for part in 0..parts {
+                let from = part * PART_BYTES;
+                let request = nbd::Request {
+                    command,
+                    flags: Flags(flags),
+                    cookie: 0,
+                    offset: offset + from,
+                    length: (length - from).min(PART_BYTES) as u32,
+                };
+                engine.ask(&Asked { request, data, structured: false, sink: &sink, charged: 0 });
+            }
+            engine.go()
+        });
+        answered.iter().for_each(|other| other.kick());
+        // What is refused has not gone through the simulation.
+        pending.kick();
+    }
+
+    /// The text of a file but `disk`.
+    fn text(&self, inode: u64) -> Arc<[u8]> {
+        let mut value = self.shared.describe(&*self.describe);
+        if inode == HEALTH {
+            value = value["health"].take();
+        }
+        format!("{value:#}\n").into_bytes().into()
+    }
+
+    fn texts(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<[u8]>>> {
+        self.texts.lock().expect("no panic while texts are listed")
+    }
+}
+
+/// The inode of a name in the directory.
+fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
+    let place = FILES.iter().position(|file| name == *file).filter(|_| parent == INodeNo::ROOT)?;
+    Some(DISK + place as u64)
+}
+
+impl Filesystem for Files {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Older kernels have one or the other, and are slower without.
+        let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
+        let _ = config.set_max_background(MOST_BACKGROUND);
+        Ok(())
+    }
+
+    /// Whoever unmounts the directory ends the device.
+    fn destroy(&mut self) {
+        self.shared.asked_to_stop.store(true, Ordering::Relaxed);
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match inode(parent, name) {
+            Some(inode) => reply.entry(&FOREVER, &self.attributes(inode), Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&FOREVER, &self.attributes(inode.0));
+    }
+
+    /// Times may be set and are not kept; the rest stays as it is.
+    fn setattr(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let attributes = self.attributes(inode.0);
+        let changes = mode.is_some() || uid.is_some() || gid.is_some();
+        if changes || size.is_some_and(|size| size != attributes.size) {
+            return reply.error(Errno::EPERM);
+        }
+        reply.attr(&FOREVER, &attributes);
+    }
+
+    fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        const DIRECT: FopenFlags =
+            FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
+        let writes = flags.acc_mode() != OpenAccMode::O_RDONLY;
+        if inode.0 == DISK {
+            return match writes && self.shared.export.read_only {
+                true => reply.error(Errno::EROFS),
+                false => reply.opened(FileHandle(0), DIRECT),
+            };
+        }
+        if writes {
+            return reply.error(Errno::EACCES);
+        }
+        let text = self.text(inode.0);
+        let mut texts = self.texts();
+        let handle = (1..).find(|handle| !texts.contains_key(handle)).expect("one is free");
+        texts.insert(handle, text);
+        reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.texts().remove(&handle.0);
+        reply.ok();
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        if inode.0 == DISK {
+            let length = u64::from(size).min(self.shared.export.size.saturating_sub(offset));
+            return self.ask((Command::Read, 0), (offset, length), &[], Answer::Data(reply));
+        }
+        let text = self.texts().get(&handle.0).cloned().unwrap_or_default();
+        let from = text.len().min(offset as usize);
+        reply.data(&text[from..text.len().min(from + size as usize)]);
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        flags: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        // O_SYNC has its bit.
+        let durable = flags.0 as u32 & OFlags::DSYNC.bits() != 0;
+        let answer = Answer::Written(reply, data.len() as u32);
+        self.ask((Command::Write, u16::from(durable)), (offset, data.len() as u64), data, answer);
+    }
+
+    fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        match inode.0 {
+            DISK => self.ask((Command::Flush, 0), (0, 0), &[], Answer::Done(reply)),
+            _ => reply.ok(),
+        }
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        const NO_HOLE: u16 = 2;
+        let flags = match FallocateFlags::from_bits_retain(mode as u32) - FallocateFlags::KEEP_SIZE {
+            FallocateFlags::PUNCH_HOLE => 0,
+            FallocateFlags::ZERO_RANGE => NO_HOLE,
+            // All of it is there already.
+            flags if flags.is_empty() && offset.saturating_add(length) <= self.shared.export.size => {
+                return reply.ok();
+            }
+            flags if flags.is_empty() => return reply.error(Errno::ENOSPC),
+            _ => return reply.error(Errno::EOPNOTSUPP),
+        };
+        // A hole may go beyond the end.
+        let length = length.min(self.shared.export.size.saturating_sub(offset));
+        self.ask((Command::WriteZeroes, flags), (offset, length), &[], Answer::Done(reply));
+    }
+
+    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let own = [(INodeNo::ROOT.0, "."), (INodeNo::ROOT.0, "..")];
+        let files = FILES.iter().zip(DISK..).map(|(name, inode)| (inode, *name));
+        for (next, (inode, name)) in (1..).zip(own.into_iter().chain(files)).skip(offset as usize) {
+            if reply.add(INodeNo(inode), next, self.attributes(inode).kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+}
+
+/// A mounted directory.
+pub struct Mounted {
+    directory: PathBuf,
+    session: BackgroundSession,
+}
+
+impl Mounted {
+    /// Mounts the device there.
+    ///
+    /// # Errors
+    /// [`LiveError::User`]: the directory, or the system's refusal.
+    pub fn mount(
+        directory: &Path,
+        shared: Arc<Shared>,
+        describe: Arc<Describe>,
+    ) -> Result<Mounted, LiveError> {
+        let fail = |why: String| LiveError::User(format!("--fuse {}: {why}", directory.display()));
+        match std::fs::metadata(directory) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(fail("it is no directory".into())),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+                return Err(fail("a file system whose process is gone is mounted there; `umount` it".into()));
+            }
+            Err(error) => return Err(fail(error.to_string())),
+        }
+        let mut config = Config::default();
+        config.mount_options =
+            vec![MountOption::FSName("ftlab".into()), MountOption::Subtype("ftlab".into())];
+        config.mount_options.extend(shared.export.read_only.then_some(MountOption::RO));
+        let files = Files { shared, describe, texts: Mutex::default(), since: SystemTime::now() };
+        let mount = || Session::new(files, directory, &config)?.spawn();
+        let session =
+            mount().map_err(|error| fail(format!("cannot mount (is there /dev/fuse?): {error}")))?;
+        Ok(Mounted { directory: directory.canonicalize().unwrap_or(directory.into()), session })
+    }
+
+    /// Takes the directory away from its name. Whoever has `disk` open keeps it until the process ends.
+    pub fn unmount(self) {
+        let (done, waits) = mpsc::channel();
+        std::thread::spawn(move || {
+            let Mounted { directory, session } = self;
+            if session.umount_and_join().is_err() {
+                // It is in use, by a loop device say.
+                let _ = rustix::mount::unmount(&directory, UnmountFlags::DETACH);
+            }
+            let _ = done.send(());
+        });
+        let _ = waits.recv_timeout(UNMOUNT);
+    }
+}

@@ -1,0 +1,145 @@
+"""A live device in a process of its own, and file systems on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE_MAPPED = ["--set", "flash.blocks_per_plane=256"]
+DEVICES: dict[str, list[str]] = {
+    "page": ["map-plus", *PAGE_MAPPED, "--set", "ftl.kind=page"],
+    "dftl": ["map-plus", *PAGE_MAPPED],
+    "msftl": ["msftl", "--set", "flash.blocks_per_plane=64"],
+    "bast": ["coop-bast"],
+    "fast": ["coop-fast"],
+    "vios": ["vios"],
+}
+
+
+def need(*commands: str) -> None:
+    """Skips a test whose client is not installed; where CI runs, it has to be."""
+    for command in commands:
+        if shutil.which(command) is None:
+            lacks(f"{command} is not installed (.ci/run names the packages)")
+
+
+def need_loop() -> None:
+    """Skips a test where no file system can be mounted on the device; where CI runs, one has to be."""
+    if os.geteuid() != 0:
+        lacks("only root may mount a file system")
+    for path in ("/dev/fuse", "/dev/loop-control"):
+        if not Path(path).exists():
+            lacks(f"there is no {path}")
+
+
+def lacks(what: str) -> None:
+    """Skips the test, or fails where CI runs."""
+    assert "CI" not in os.environ, what
+    pytest.skip(what)
+
+
+class Served:
+    """A live device in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], uri: str, path: Path) -> None:
+        self.process = process
+        self.uri = uri
+        self.path = path
+        self.result: dict[str, Any] = {}
+
+    @property
+    def disk(self) -> Path:
+        """The device as a file."""
+        return self.path.with_name("mnt") / "disk"
+
+    def client(self, *command: str) -> str:
+        """What a client prints, which must succeed."""
+        # nbdsh runs in the system's own Python, where its library is.
+        system = {"PATH": "/usr/bin:/bin"}
+        done = subprocess.run(
+            command,
+            cwd=self.path.parent,
+            env=system,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def shell(self, script: str) -> None:
+        """Runs Python with libnbd's handle `h`, and the address `URI`."""
+        self.client("nbdsh", "-c", f"URI = {self.uri!r}", "-c", script)
+
+
+@contextmanager
+def served(
+    directory: Path, *arguments: str, stop: int = signal.SIGTERM, fuse: bool = False
+) -> Iterator[Served]:
+    """A device on a Unix socket, stopped at the end; its result is there then. `fuse`: and as a file."""
+    path, out = directory / "live.sock", directory / "live.json"
+    command = [sys.executable, "-m", "ftlab", "serve", *arguments]
+    mount = directory / "mnt"
+    if fuse:
+        mount.mkdir(exist_ok=True)
+        command += ["--fuse", str(mount)]
+    with subprocess.Popen(
+        [*command, "--nbd", f"unix:{path}", "--json", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr
+        first = process.stderr.readline()
+        assert first.startswith("serving "), first + process.stderr.read()
+        device = Served(process, first.removeprefix("serving ").strip(), path)
+        if fuse:
+            assert process.stderr.readline() == f"serving {device.disk}\n"
+        try:
+            yield device
+        finally:
+            process.send_signal(stop)
+            said = process.stderr.read()
+            status = process.wait(timeout=60)
+        assert status == 0, said
+        device.result = json.loads(out.read_text())
+    assert not path.exists()
+
+
+def root(*command: str | Path) -> str:
+    """What a command prints, which must succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@contextmanager
+def loop(disk: Path) -> Iterator[str]:
+    """A block device over the file."""
+    device = root("losetup", "--direct-io=on", "--find", "--show", disk).strip()
+    try:
+        yield device
+    finally:
+        root("losetup", "--detach", device)
+
+
+@contextmanager
+def mounted(device: str, at: Path) -> Iterator[Path]:
+    """A file system on a block device, mounted for a while."""
+    at.mkdir(exist_ok=True)
+    root("mount", device, at)
+    try:
+        yield at
+    finally:
+        root("umount", at)
