@@ -72,8 +72,27 @@ def _literal(_app: Any, _context: Any, lines: list[str]) -> None:
             lines[number] = re.sub(r"(?<![\w`-])--[a-z][a-z-]*", r"``\g<0>``", line)
 
 
+def _accessible(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """What readers without a mouse or a screen need and Sphinx and the theme leave out."""
+    if body := context.get("body"):
+        # What scrolls takes the focus, so that arrow keys move it.
+        body = re.sub(r"<pre(?= id| class|>)", '<pre tabindex="0"', body)
+        body = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+        # Lines of a signature are no list of terms.
+        context["body"] = re.sub(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>", _lines, body)
+    if tree := context.get("furo_navigation_tree"):
+        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
+def _lines(found: re.Match[str]) -> str:
+    inner = found[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
+    return f'<span class="sig-lines">{inner}</span>'
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
+    # After the theme.
+    app.connect("html-page-context", _accessible, priority=900)
     app.connect("source-read", _redirect)
     for part in ("description", "options"):
         app.connect(f"sphinx-click-process-{part}", _literal)

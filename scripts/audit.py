@@ -46,6 +46,8 @@ CLASSIFIED = {
 STATED = {
     **dict.fromkeys(("partd", "protobuf", "psutil", "vl-convert-python"), "BSD-3-Clause"),
     "perfetto": "Apache-2.0",
+    # The package, and axe in it.
+    "axe-playwright-python": "MIT AND MPL-2.0",
     "tqdm": "MPL-2.0 AND MIT",
 }
 """Of packages whose metadata has a text of their own: read by hand in what they ship."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftlab.labels import heading
+from ftlab.palette import PARTS
 from ftlab.units import significant, time_unit
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ SUFFIXES = (".png", ".svg")
 """What `draw` can make."""
 
 _OPS = (("read", "Reads"), ("write", "Writes"), ("all", "Reads and writes"))
-# Okabe and Ito's orange and blue: told apart by all kinds of colour vision, and in grey.
-_COLOURS = {"wait": "#E69F00", "access": "#0072B2"}
 _WORDS = {"wait": "waiting in the queue", "access": "in the device"}
 
 
@@ -84,7 +83,7 @@ def _panel(results: Sequence[tuple[str, Any]], op: str, title: str, first: bool,
     parts = [
         {"variant": label, "part": _WORDS[part], "order": order, "value": (mean or 0) / unit.ns}
         for label, result in results
-        for order, part in enumerate(_COLOURS)
+        for order, part in enumerate(PARTS)
         for mean in [result[part][op]["mean_ns"]]
     ]
     means = [_mean(result, op) / unit.ns for _, result in results]
@@ -106,7 +105,7 @@ def _panel(results: Sequence[tuple[str, Any]], op: str, title: str, first: bool,
     colour = alt.Color(
         "part:N",
         sort=list(_WORDS.values()),
-        scale=alt.Scale(domain=list(_WORDS.values()), range=list(_COLOURS.values())),
+        scale=alt.Scale(domain=list(_WORDS.values()), range=list(PARTS.values())),
         legend=alt.Legend(title=None, orient="bottom", direction="horizontal") if first and legend else None,
     )
     height = max(60, 26 * len(labels))

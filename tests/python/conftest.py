@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ftlab
+from browser import CHROMIUM
 from front import TRACE, Cli, make_result
 from ftlab import html
 from reports import MEASURED, WORKLOAD, Runs
@@ -40,3 +42,17 @@ def runs() -> Runs:
     """Two schedulers with two caches each, and garbage collected."""
     vary = {"host.scheduler": ["noop", "map+"], "ftl.mapping_cache": ["1KiB", "4KiB"]}
     return html.of_comparison(ftlab.compare("map-plus", vary, set={**WORKLOAD, **MEASURED}))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    if CHROMIUM is None and not os.environ.get("CI"):
+        pytest.skip("no Chromium; on Debian: apt install chromium, elsewhere name it in FTLAB_CHROMIUM")
+    assert CHROMIUM, "CI has Chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()

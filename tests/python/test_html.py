@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +52,44 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
     for control in re.finditer(r"<(select|input)\b", re.sub(r"<script.*?</script>", "", text, flags=re.S)):
         before = text[: text.index(control[0])]
         assert before.count("<label") >= before.count("</label")
+
+
+def test_the_library_is_that_of_the_pictures() -> None:
+    """After another version of vl-convert: `python scripts/vega.py`."""
+    held = (Path(html.__file__).parent / "vega.js.gz").read_bytes()
+    assert gzip.decompress(held).decode() == vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
+
+
+def test_licences_of_what_it_holds_stand_in_it(runs: Runs) -> None:
+    text = parsed(html.render(title="x", runs=runs)).text["pre"]
+    for words in (
+        "vega-embed",
+        "d3-array",
+        "University of Washington Interactive Data Lab",
+        "Redistributions in binary form must reproduce the above copyright notice",
+        "Mike Bostock",
+        "ColorBrewer",
+    ):
+        assert words in text, words
+
+
+def test_a_report_costs_little(runs: Runs) -> None:
+    """Vega was bundled anew for each, in more than two seconds of processor time."""
+    code = (
+        "import json, sys, time\n"
+        "runs = json.load(sys.stdin)\n"
+        "began = time.process_time()\n"
+        "from ftlab import html\n"
+        "html.render(title='x', runs=runs)\n"
+        "print(time.process_time() - began)\n"
+    )
+    plain = json.dumps([(labels, result.to_dict()) for labels, result in runs])
+    call = [sys.executable, "-c", code]
+    spent = [
+        float(subprocess.run(call, input=plain, capture_output=True, text=True, check=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(spent) < 0.3
 
 
 def test_whatever_stands_in_names_is_text(runs: Runs) -> None:

@@ -2,77 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ftlab
+from browser import Page
 from ftlab import html
 from ftlab.html.data import payload
 from reports import HOSTILE, MEASURED, SECTIONS, WORKLOAD, Runs
-
-CHROMIUM = os.environ.get("FTLAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium without a window."""
-    if CHROMIUM is None and not os.environ.get("CI"):
-        pytest.skip("no Chromium; on Debian: apt install chromium, elsewhere name it in FTLAB_CHROMIUM")
-    assert CHROMIUM, "CI has Chromium"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-class Page:
-    """A report in a tab. Whatever the console says, and every request, is a fault."""
-
-    def __init__(self, browser: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
-        self.faults: list[str] = []
-        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.tab = self.context.new_page()
-        self.tab.on("console", lambda message: self.faults.append(f"console: {message.text}"))
-        self.tab.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-        self.tab.on("request", lambda request: self.requested(request.url, path))
-        self.tab.goto(path.as_uri())
-        self.wait()
-
-    def requested(self, url: str, path: Path) -> None:
-        if url != path.as_uri() and not url.startswith("data:"):
-            self.faults.append(f"request: {url}")
-
-    def wait(self) -> None:
-        """Until everything is drawn."""
-        self.tab.wait_for_function("document.documentElement.dataset.drawn", timeout=60_000)
-
-    def choose(self, selector: str, value: str) -> None:
-        self.tab.select_option(selector, value)
-        self.wait()
-
-    def marks(self, section: str) -> str:
-        """What the charts of a section consist of."""
-        drawn: str = self.tab.eval_on_selector_all(
-            f"#{section} .chart svg.marks, #{section} .chart canvas.marks",
-            "found => found.map(one => one.tagName === 'CANVAS' ? one.toDataURL() : one.outerHTML).join()",
-        )
-        return drawn
-
-    def texts(self, selector: str) -> list[str]:
-        found: list[str] = self.tab.eval_on_selector_all(selector, "all => all.map(one => one.textContent)")
-        return found
-
-    def close(self) -> None:
-        self.context.close()
-        assert self.faults == []
-
 
 PREFACE = "<section><h2>Claims</h2><table><tr><td style='color: #333'>holds</td></tr></table></section>"
 
@@ -106,10 +46,9 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
     drawn = {name: page.marks(name) for name in SECTIONS}
     for name in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
         assert drawn[name].count("<path") > 3, name
-    # A panel for each policy.
-    assert drawn["waf-time"].count("<svg") == 2
+    # All policies in one chart; a panel for each.
+    assert drawn["waf-time"].count("<svg") == 1
     assert drawn["wear"].count("data:image/png") == 2
-    assert page.texts("#merges .missing") == ["No merges: only the hybrid FTLs (bast, fast) merge blocks."]
     # Its numbers are the results'.
     means = [result["latency"]["all"]["mean_ns"] for _, result in runs]
     unit = 1e6 if max(means) >= 1e7 else 1e3
@@ -134,7 +73,7 @@ def curve_of(page: Page, name: str) -> tuple[list[dict[str, Any]], float]:
     """The points of a curve of the distribution, and the unit of its times, ns."""
     page.choose("#curve", name)
     (spec,) = page.tab.evaluate("window.ftlabCharts.get('distribution').map(one => one.spec)")
-    unit = spec["encoding"]["x"]["title"].split("(")[1].split(",")[0]
+    unit = spec["layer"][0]["encoding"]["x"]["title"].split("(")[1].split(",")[0]
     return spec["data"]["values"], {"ns": 1.0, "µs": 1e3, "ms": 1e6}[unit]
 
 
@@ -193,6 +132,7 @@ def test_every_axis_has_a_title(browser: Any, report: Path) -> None:
         ("#part", "access", {"distribution"}),
         ("#curve", "cdf", {"distribution"}),
         ("#unit", "units", {"misses"}),
+        ("#cause", "map", {"waf-time"}),
         ("#operations", "erases", {"flash"}),
         ("#op", "write", {"overview", "distribution", "parts", "time"}),
         ("#cases select", "4KiB", {"distribution", "parts", "time", "flash"}),
@@ -207,12 +147,12 @@ def test_a_choice_changes_what_it_is_about(
     browser: Any, report: Path, control: str, value: str, changed: set[str]
 ) -> None:
     page = Page(browser, report)
-    charts = ("overview", "distribution", "parts", "time", "waf", "misses", "flash")
+    charts = ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash")
     before = {name: page.marks(name) for name in charts}
     page.choose(control, value)
     after = {name: page.marks(name) for name in charts}
     assert changed <= {name for name in charts if before[name] != after[name]}
-    if control in ("#metric", "#part", "#curve", "#unit", "#operations"):
+    if control in ("#metric", "#part", "#curve", "#unit", "#operations", "#cause"):
         assert changed == {name for name in charts if before[name] != after[name]}
     page.close()
 
@@ -224,11 +164,12 @@ def test_policies_can_be_hidden_and_found_by_keyboard(browser: Any, report: Path
     page.tab.keyboard.press("Space")
     page.wait()
     assert page.texts("#figures thead th") == ["metric", "map+"]
-    assert page.marks("waf-time").count("<svg") == 1
+    assert page.texts("#waf-time .legend span") == ["map+"]
     page.tab.keyboard.press("Tab")
     page.tab.keyboard.press("Space")
     page.wait()
-    assert page.texts("#overview .missing, #parts .missing") == ["No run is chosen."] * 2
+    assert page.texts("#overview .missing") == ["No run is chosen."]
+    assert page.texts("#contents a") == ["Overview"]
     page.close()
 
 
@@ -294,8 +235,11 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
     page.choose("#merge", "busy_ns")
     assert page.marks("merges") != before
     assert page.marks("distribution").count("<path") > 3
-    assert all("results." in text for name in ("time", "wear") for text in page.texts(f"#{name} .missing"))
-    assert len(page.texts("#time .missing, #wear .missing")) == 2
+    # What is not there does not appear; a line at the end says how to have it.
+    assert {"Latency over time", "Erase counts"}.isdisjoint(page.texts("#contents a"))
+    (absent,) = page.texts("#absent")
+    assert "Latency over time (not measured: run with --html, or set results.series)" in absent
+    assert "Erase counts (not measured: run with --html, or set results.erase_map)" in absent
     page.close()
 
 
@@ -315,10 +259,12 @@ def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> No
     ]
     html.write_report(tmp_path / "x.html", title="empty", runs=runs)
     page = Page(browser, tmp_path / "x.html")
-    missing = "No request of this operation."
-    assert page.texts("#distribution .missing, #parts .missing, #time .missing") == [missing] * 3
-    assert page.texts("#waf .missing, #waf-time .missing") == ["Nothing was written."] * 2
-    assert page.texts("#wear .missing") == ["No block was erased."]
+    (absent,) = page.texts("#absent")
+    for name in ("Latency distribution", "Wait and access", "Latency over time"):
+        assert f"{name} (no request of this operation)" in absent
+    assert "Write amplification over time (nothing was written)" in absent
+    assert "Erase counts (no block was erased)" in absent
+    assert page.tab.is_visible("#figures") and not page.tab.is_visible("#distribution")
     # The first metric that a run has.
     assert page.tab.input_value("#metric") not in ("", "mean")
     page.close()
@@ -366,4 +312,153 @@ def test_a_page_with_very_many_cases_stays_readable(browser: Any, runs: Runs, tm
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
     page.choose("#cases select[data-dimension='workload']", "w7")
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
+    page.close()
+
+
+def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    titles = page.texts("main > section:not([hidden]) > h2")
+    assert page.texts("#contents a") == titles
+    # Of no hybrid FTL, so nothing of merges.
+    assert "Merges" not in titles and "Settings" in titles
+    assert page.texts("#absent") == [
+        "Nothing to show of: Merges (only the hybrid FTLs (bast, fast) merge blocks)."
+    ]
+    page.tab.click("#contents a >> text=Settings")
+    top = page.tab.eval_on_selector("#settings", "one => one.getBoundingClientRect().top")
+    assert 0 <= top < 900
+    page.close()
+
+
+def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
+    """A link with them shows the same, in a new tab and in an open one; the first choices need none."""
+    page = Page(browser, report)
+    assert "#" not in page.tab.url
+    page.choose("#metric", "p99")
+    page.choose("#op", "read")
+    page.choose("#cause", "map")
+    page.choose("#cases select", "4KiB")
+    page.tab.uncheck("#policies input[value='noop']")
+    page.tab.fill("#find", "cache")
+    page.tab.click("#theme")
+    page.wait()
+    address = page.tab.url
+    charts = ("overview", "distribution", "waf-time", "parts")
+    shown = {name: page.marks(name) for name in charts}
+    page.close()
+    again = Page(browser, report, fragment="#" + address.partition("#")[2])
+    assert again.tab.url == address
+    assert {name: plain(again.marks(name)) for name in charts} == {k: plain(v) for k, v in shown.items()}
+    assert again.tab.input_value("#find") == "cache"
+    assert again.tab.evaluate("document.documentElement.dataset.theme") == "dark"
+    # What is no choice here is passed over.
+    again.tab.evaluate("location.hash = '#metric=p50&op=no&colour=no&at.x=y&section=parts'")
+    again.tab.wait_for_function("document.getElementById('metric').value === 'p50'")
+    again.wait()
+    assert (again.tab.input_value("#op"), again.tab.input_value("#cause")) == ("all", "all")
+    assert again.texts("#figures thead th") == ["metric", "noop", "map+"]
+    again.close()
+
+
+def plain(svg: str) -> str:
+    """Without names that Vega counts up."""
+    return re.sub(r"clip\d+", "clip", svg)
+
+
+@pytest.mark.parametrize("section", ["distribution", "waf", "wear"])
+def test_pictures_have_their_legend(browser: Any, report: Path, tmp_path: Path, section: str) -> None:
+    page = Page(browser, report)
+    for kind in ("svg", "png"):
+        with page.tab.expect_download() as download:
+            page.tab.click(f"#{section} .save [data-type={kind}]")
+        assert download.value.suggested_filename == f"{section}.{kind}"
+        download.value.save_as(tmp_path / f"x.{kind}")
+    picture = (tmp_path / "x.svg").read_text()
+    texts = [html_text.strip() for html_text in re.findall(r">([^<>]+)<", picture)]
+    assert page.texts(f"#{section} h2")[0] in texts
+    for entry in [*page.texts(f"#{section} .legend span"), *page.texts(f"#{section} .panels h3")]:
+        assert entry in texts, entry
+    # The case it is of; and a ground of its own.
+    assert "ftl.mapping_cache 1KiB" in texts and 'fill="#ffffff"' in picture
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    page.close()
+
+
+def test_curves_are_told_apart_without_colour(browser: Any, report: Path) -> None:
+    page = Page(browser, report)
+    for section in ("distribution", "time", "waf-time"):
+        dashes = page.tab.eval_on_selector_all(
+            f"#{section} .legend line", "all => all.map(one => one.getAttribute('stroke-dasharray'))"
+        )
+        shapes = page.tab.eval_on_selector_all(
+            f"#{section} .legend path", "all => all.map(one => one.getAttribute('d'))"
+        )
+        assert len({*zip(dashes, shapes, strict=True)}) == len(set(shapes)) == 2
+        # Dashes and markers of the curves are those of the legend.
+        spec = page.tab.evaluate(f"window.ftlabCharts.get('{section}')[0].spec")
+        line, point = spec["layer"]
+        assert point["encoding"]["shape"]["scale"]["range"] == shapes
+        drawn = [" ".join(map(str, dash)) for dash in line["encoding"]["strokeDash"]["scale"]["range"]]
+        assert drawn == dashes
+        marked = [row["policy"] for row in spec["data"]["values"] if row["marked"]]
+        assert set(marked) == {"noop", "map+"}
+    page.close()
+
+
+def test_amplification_over_time_is_that_of_the_series(browser: Any, report: Path, runs: Runs) -> None:
+    page = Page(browser, report)
+    (spec,) = page.tab.evaluate("window.ftlabCharts.get('waf-time').map(one => one.spec)")
+    rows = spec["data"]["values"]
+    for labels, result in runs:
+        if labels["ftl.mapping_cache"] == "1KiB":
+            own = [row for row in rows if row["policy"] == labels["host.scheduler"]]
+            pages = sum(row["value"] * row["host"] for row in own)
+            written = sum(row["host"] for row in own)
+            assert written == sum(result["series"]["host_pages"])
+            assert pages / written == pytest.approx(result["waf"]["total"], rel=0.02)
+    assert spec["layer"][0]["encoding"]["y"]["scale"] == {"zero": False}
+    page.close()
+
+
+def test_a_table_has_one_unit_of_time(browser: Any, report: Path) -> None:
+    """Mean access stood in microseconds among latencies in milliseconds."""
+    page = Page(browser, report)
+    names = page.texts("#figures tbody th")
+    units = {unit for name in names for unit in re.findall(r"\((ns|µs|ms|s)\)$", name)}
+    assert len(units) == 1 and len(names) > 15
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_leave_room(browser: Any, runs: Runs, tmp_path: Path, width: int) -> None:
+    """The title of an axis stood upon long labels; the ends of names were cut off, where they differ."""
+    named = [
+        ({"trace": f"a very long name of a folder, and in it a recording of a phone/{number}.csv"}, result)
+        for number, (_, result) in enumerate(runs)
+    ]
+    html.write_report(tmp_path / "x.html", title="x", runs=named)
+    page = Page(browser, tmp_path / "x.html", width)
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+    for section in ("overview", "parts", "flash"):
+        box = "all => all.map(one => one.getBoundingClientRect().toJSON())"
+        (title,) = page.tab.eval_on_selector_all(
+            f"#{section} .role-axis-title text[transform*='rotate']", box
+        )
+        labels = page.tab.eval_on_selector_all(f"#{section} .role-axis-label text", box)
+        names = page.texts(f"#{section} .role-axis-label text")
+        assert {f"{number}.csv" for number in range(4)} <= {name[-5:] for name in names}
+        for label in labels:
+            apart = label["left"] >= title["right"] or label["bottom"] <= title["top"]
+            assert apart or label["top"] >= title["bottom"], (section, label, title)
+    page.close()
+
+
+def test_of_very_many_runs_some_curves_are_drawn(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    many = [({"ftl.mapping_cache": f"{size}KiB"}, runs[size % 4][1]) for size in range(1, 64)]
+    html.write_report(tmp_path / "x.html", title="many", runs=many)
+    page = Page(browser, tmp_path / "x.html")
+    assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 63
+    curves = page.texts("#distribution .legend span")
+    assert len(curves) == 12 and curves[0] == "1KiB" and curves[-1] == "63KiB"
+    assert "12 of 63 are drawn" in page.texts("#distribution .chart .note")[0]
     page.close()

@@ -1,91 +1,7 @@
 // What each section shows, from the runs of a case: a Vega-Lite specification, panels of them, or a table.
 
-// Okabe and Ito's colours but for yellow: told apart by all kinds of colour vision. A place beyond them
-// takes them again, with another dash.
-const COLOURS = {
-  light: ["#6b6b6b", "#e69f00", "#cc79a7", "#56b4e9", "#009e73", "#d55e00", "#0072b2", "#8a6d1f"],
-  dark: ["#b4b4b4", "#f0b429", "#dd8fbb", "#7cc7f2", "#2dc096", "#f0793a", "#4b9fe0", "#c8a95a"],
-};
-const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
-const CAUSES = {
-  host: "#8a8f98", gc: "#d55e00", wear: "#8a6d1f", map: "#0072b2", "gc-map": "#56b4e9", dir: "#b7dcf5",
-  merge: "#cc79a7", pad: "#009e73",
-};
-const PARTS = { wait: "#e69f00", access: "#0072b2" };
-const MERGES = {
-  full: "#d55e00", partial: "#e69f00", switch: "#0072b2", padded_switch: "#009e73", cooperative: "#cc79a7",
-};
-const PERCENTILES = ["1.000000", "5.000000", "10.000000", "20.000000", "30.000000", "40.000000", "50.000000",
-  "60.000000", "70.000000", "80.000000", "90.000000", "95.000000", "99.000000", "99.500000", "99.900000",
-  "99.950000", "99.990000"];
-const FLASH = { busy_ns: "busy time", reads: "page reads", programs: "page programs", erases: "block erases" };
-const MERGE_FIELDS = { count: "merges", pages_copied: "pages copied", busy_ns: "time" };
-
-const sum = (values) => values.reduce((a, b) => a + b, 0);
-const total = (causes) => sum(Object.values(causes));
-
-// The unit of time in which the largest value has at least two digits.
-function timeUnit(values) {
-  const most = Math.max(0, ...values.filter((v) => v !== null && v !== undefined));
-  if (most >= 1e10) return { name: "s", ns: 1e9 };
-  if (most >= 1e7) return { name: "ms", ns: 1e6 };
-  if (most >= 1e4) return { name: "µs", ns: 1e3 };
-  return { name: "ns", ns: 1 };
-}
-
-function number(value) {
-  if (value === null || value === undefined) return "-";
-  const size = Math.abs(value);
-  if (size === 0 || Number.isInteger(value)) return value.toLocaleString("en-US");
-  if (size < 1) return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
-  const digits = Math.max(0, 4 - String(Math.trunc(size)).length);
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-}
-
-const latency = (part, field) => (run, op) => {
-  const of = run[part][op];
-  if (!of.count) return null;
-  return /^[0-9]/.test(field) ? of.percentile_ns[field] : of[field];
-};
-// name, kind, which way is better (-1 less, 1 more, 0 neither), value, whether it differs by operation.
-const METRICS = {
-  mean: ["mean latency", "time", -1, latency("latency", "mean_ns"), true],
-  wait: ["mean wait", "time", -1, latency("wait", "mean_ns"), true],
-  access: ["mean access", "time", -1, latency("access", "mean_ns"), true],
-  stddev: ["standard deviation of latency", "time", -1, latency("latency", "stddev_ns"), true],
-  p50: ["median latency (50.00th)", "time", -1, latency("latency", "50.000000"), true],
-  p95: ["95.00th percentile of latency", "time", -1, latency("latency", "95.000000"), true],
-  p99: ["99.00th percentile of latency", "time", -1, latency("latency", "99.000000"), true],
-  p999: ["99.90th percentile of latency", "time", -1, latency("latency", "99.900000"), true],
-  p9999: ["99.99th percentile of latency", "time", -1, latency("latency", "99.990000"), true],
-  max: ["greatest latency", "time", -1, latency("latency", "max_ns"), true],
-  throughput: ["throughput", "MB/s", 1, (run) => run.throughput_bytes_per_s / 1e6],
-  waf: ["write amplification", "", -1, (run) => run.waf.total],
-  waf_gc: ["write amplification: garbage collection", "", -1, (run) => run.waf.gc],
-  waf_map: ["write amplification: mappings", "", -1, (run) => run.waf.map],
-  waf_merge: ["write amplification: merges", "", -1, (run) => run.waf.merge],
-  hit: ["mapping-cache hit ratio", "%", 1, (run) => percent(run.mapping.hit_ratio)],
-  treads: ["translation-page reads", "", -1, (run) => run.mapping.translation_reads],
-  tprograms: ["translation-page programs", "", -1, (run) => run.mapping.translation_programs],
-  erases: ["block erases", "", -1, (run) => total(run.flash.erases)],
-  merges: ["merges", "", -1, (run) => sum(Object.values(run.merges).map((kind) => kind.count))],
-  conflicts: ["requests in conflict", "%", -1, (run) => percent(run.conflicts.ratio)],
-  prioritized: ["prioritized requests", "", 0, (run) => run.scheduler.prioritized],
-  expired: ["dispatched by deadline", "", 0, (run) => run.scheduler.expired],
-  wear: ["standard deviation of erase counts", "", -1, (run) => run.wear.stddev],
-  busiest: ["utilization of the busiest chip or bus", "%", 0, (run) => percent(run.bottleneck && run.bottleneck.utilization)],
-  elapsed: ["simulated time", "time", 0, (run) => run.elapsed_ns],
-};
-const percent = (share) => (share === null || share === undefined ? null : share * 100);
-
-function metricOf(name, runs, op) {
-  const [label, kind, better, get, byOp] = METRICS[name];
-  const values = runs.map((run) => get(run, op));
-  const unit = kind === "time" ? timeUnit(values) : { name: kind, ns: 1 };
-  const suffix = byOp ? `, ${{ all: "reads and writes", read: "reads", write: "writes" }[op]}` : "";
-  return { label: label + suffix, better, unit, values: values.map((v) => (v === null ? null : v / unit.ns)) };
-}
-const titled = (label, unit) => (unit ? `${label} (${unit})` : label);
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const { causes: CAUSES, parts: PARTS, merges: MERGES } = DATA.palette;
 
 function theme(dark) {
   const [text, soft, grid] = dark ? ["#e7eaee", "#a8b0ba", "#2c333b"] : ["#1b1f23", "#575f68", "#e6e8eb"];
@@ -104,6 +20,31 @@ const fit = (width, height, rest) => ({
   ...rest,
 });
 
+// Lines told apart by colour, dash and marker. `rows` have a policy each, in the order of their curve.
+function lines(view, rows, encoding, mark = {}) {
+  const own = new Map();
+  rows.forEach((row) => own.set(row.policy, [...(own.get(row.policy) || []), row]));
+  [...own.values()].forEach((curve, at) => {
+    const step = Math.max(1, Math.ceil(curve.length / 9));
+    // Not one upon the other where curves are alike.
+    const first = Math.floor((step * (at % 4)) / 4);
+    curve.forEach((row, index) => { row.marked = index % step === first; });
+  });
+  const line = { mark: { type: "line", strokeWidth: 2, clip: true, ...mark }, encoding: { ...encoding, color: view.colours(), strokeDash: view.dashes() } };
+  const points = {
+    transform: [{ filter: "datum.marked" }], mark: { type: "point", filled: true, size: 45, opacity: 1, clip: true },
+    encoding: { ...encoding, color: view.colours(), shape: view.shapes() },
+  };
+  return { data: { values: rows }, layer: [line, points] };
+}
+
+// An axis of names: of a long one the middle is left out, since names often differ in their ends.
+function names(width) {
+  const most = Math.floor(width / 3 / 7);
+  const label = `length(datum.label) > ${most} ? slice(datum.label, 0, ${Math.floor(most / 2) - 1}) + '…' + slice(datum.label, -${Math.ceil(most / 2)}) : datum.label`;
+  return { labelExpr: label, labelLimit: width / 2, maxExtent: width };
+}
+
 // A bar for each run in each case.
 function overview(view) {
   const { runs, width } = view;
@@ -111,15 +52,15 @@ function overview(view) {
   const values = runs.map((run, at) => ({
     case: view.caseOf(run), policy: view.policyOf(run), value: metric.values[at], text: number(metric.values[at]),
   }));
-  if (values.every((row) => row.value === null)) return { missing: "No run here has this metric." };
+  if (values.every((row) => row.value === null)) return { missing: "no run here has this metric" };
   const cases = [...new Set(values.map((row) => row.case))];
   const single = cases.length === 1;
   const policies = view.shown;
   const height = single ? Math.max(policies.length * 22, 110) : cases.length * (policies.length * 14 + 10);
   const y = single
-    ? { y: { field: "policy", type: "nominal", sort: policies, title: view.colour, axis: { labelLimit: width / 3 } } }
+    ? { y: { field: "policy", type: "nominal", sort: policies, title: view.colour, axis: names(width) } }
     : {
-      y: { field: "case", type: "nominal", sort: cases, title: view.caseName, axis: { labelLimit: width / 3 }, scale: { paddingInner: 0.2 } },
+      y: { field: "case", type: "nominal", sort: cases, title: view.caseName, axis: names(width), scale: { paddingInner: 0.2 } },
       yOffset: { field: "policy", sort: policies },
     };
   const most = Math.max(...metric.values.filter((v) => v !== null));
@@ -132,6 +73,7 @@ function overview(view) {
     { field: "text", title: titled(metric.label, metric.unit.name) },
   ];
   return {
+    legend: single ? [] : policies.map((policy) => [policy, view.colourOf(policy)]),
     spec: fit(width, height + 46, {
       description: `${metric.label} of every run`, data: { values },
       layer: [
@@ -166,7 +108,7 @@ function cumulative(run, part, op) {
 }
 
 function distribution(view) {
-  const { chosen, op, part, curve, width } = view;
+  const { curved: chosen, op, part, curve, width } = view;
   const curves = chosen.map((run) => cumulative(run, part, op));
   const unit = timeUnit(chosen.map((run) => run[part][op].max_ns));
   const least = 1e3; // A logarithmic axis has no zero: what did not wait stands at 1 us.
@@ -180,7 +122,7 @@ function distribution(view) {
       values.push({ time: Math.max(ns, least) / unit.ns, share, policy: name, ns: number(ns / unit.ns) });
     });
   });
-  if (!values.length) return { missing: "No request of this operation." };
+  if (!values.length) return { missing: "no request of this operation" };
   const few = Math.min(...values.map((row) => row.share), 0.01);
   const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th","0.000001":"99.9999th","1":"0.00th"}';
   const y = curve === "cdf"
@@ -191,18 +133,17 @@ function distribution(view) {
       axis: { values: [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001, 0.000001].filter((v) => v >= few), labelExpr: `${names}[toString(datum.value)]` },
     };
   return {
-    key: view.policies,
+    key: chosen.map(view.policyOf),
     spec: fit(width, 380, {
-      description: `${curve.toUpperCase()} of the ${part} by ${view.colour}`, data: { values },
-      mark: { type: "line", interpolate: "linear", strokeWidth: 2, clip: true },
-      encoding: {
+      description: `${curve.toUpperCase()} of the ${part} by ${view.colour}`,
+      ...lines(view, values, {
         x: {
           field: "time", type: "quantitative", title: `${part} (${unit.name}, log)`,
           scale: { type: "log", nice: false }, axis: { format: ",~g", tickCount: Math.max(3, width / 120) },
         },
-        y, color: view.colours(), strokeDash: view.dashes(),
+        y,
         tooltip: [{ field: "policy", title: view.colour }, { field: "ns", title: `${part} (${unit.name})` }, { field: "share", title: y.title, format: ".5~g" }],
-      },
+      }),
     }),
   };
 }
@@ -218,22 +159,28 @@ function percentiles(view) {
 const latencyMax = (part, op) => (run) => (run[part][op].count ? run[part][op].max_ns : null);
 
 // Stacked bars, one for each run.
-function stack(view, rows, colours, what, unit) {
+function stack(view, rows, colours, what, unit, totals = []) {
   const { width } = view;
   if (!rows.some((row) => row.value > 0)) return null;
   const present = Object.keys(colours).filter((name) => rows.some((row) => row.kind === name && row.value > 0));
   const values = rows.filter((row) => present.includes(row.kind)).map((row) => ({ ...row, order: present.indexOf(row.kind), text: number(row.value) }));
+  const y = { field: "policy", type: "nominal", sort: view.policies, title: view.colour, axis: names(width) };
   return {
     legend: present.map((name) => [name.replace("_", " "), colours[name]]),
     spec: fit(width, Math.max(view.policies.length * 24, 110) + 46, {
-      description: `${what} by ${view.colour}`, data: { values }, mark: { type: "bar", size: 18 },
-      encoding: {
-        y: { field: "policy", type: "nominal", sort: view.policies, title: view.colour, axis: { labelLimit: width / 3 } },
-        x: { field: "value", type: "quantitative", stack: "zero", title: titled(what, unit), axis: { tickCount: Math.max(3, width / 110) } },
-        color: { field: "kind", type: "nominal", scale: { domain: present, range: present.map((name) => colours[name]) }, legend: null },
-        order: { field: "order", type: "quantitative" },
-        tooltip: [{ field: "policy", title: view.colour }, { field: "kind", title: "part" }, { field: "text", title: titled(what, unit) }],
-      },
+      description: `${what} by ${view.colour}`,
+      layer: [{
+        data: { values }, mark: { type: "bar", size: 18 },
+        encoding: {
+          y, x: { field: "value", type: "quantitative", stack: "zero", title: titled(what, unit), axis: { tickCount: Math.max(3, width / 110) } },
+          color: { field: "kind", type: "nominal", scale: { domain: present, range: present.map((name) => colours[name]) }, legend: null },
+          order: { field: "order", type: "quantitative" },
+          tooltip: [{ field: "policy", title: view.colour }, { field: "kind", title: "part" }, { field: "text", title: titled(what, unit) }],
+        },
+      }, {
+        data: { values: totals }, mark: { type: "text", align: "left", dx: 4 },
+        encoding: { y, x: { field: "value", type: "quantitative" }, text: { field: "text" } },
+      }].filter((layer) => layer.data.values.length),
     }),
   };
 }
@@ -244,7 +191,7 @@ function parts(view) {
   const rows = chosen.flatMap((run) => Object.keys(PARTS).map((part) => ({
     policy: view.policyOf(run), kind: part, value: run[part][op].mean_ns / unit.ns,
   })));
-  return stack(view, rows, PARTS, "mean latency", unit.name) || { missing: "No request of this operation." };
+  return stack(view, rows, PARTS, "mean latency", unit.name) || { missing: "no request of this operation" };
 }
 
 // Every so many intervals as one, so that a curve keeps to `most` points: the first index of each.
@@ -253,11 +200,14 @@ function intervals(series, most) {
   const step = Math.ceil(count / most);
   return Array.from({ length: Math.ceil(count / step) }, (_, at) => [at * step, Math.min((at + 1) * step, count)]);
 }
-const NO_SERIES = "No run here has it: run with --html, or set results.series.";
+const timeAxis = (width) => ({
+  field: "time", type: "quantitative", title: "simulated time since the first arrival (s)", scale: { nice: false }, axis: { tickCount: Math.max(3, width / 110) },
+});
+const NO_SERIES = "not measured: run with --html, or set results.series";
 
 function overTime(view) {
-  const { chosen, op, width } = view;
-  const having = chosen.filter((run) => run.series);
+  const { curved, op, width } = view;
+  const having = curved.filter((run) => run.series);
   if (!having.length) return { missing: NO_SERIES };
   const ops = op === "all" ? ["read", "write"] : [op];
   const rows = having.flatMap((run) => {
@@ -273,69 +223,70 @@ function overTime(view) {
       return { policy: view.policyOf(run), time: (((from + to) / 2) * series.width_ns) / 1e9, ns: count ? ns / count : null, count };
     });
   }).filter((row) => row.count);
-  if (!rows.length) return { missing: "No request of this operation." };
+  if (!rows.length) return { missing: "no request of this operation" };
   const unit = timeUnit(rows.map((row) => row.ns));
   const values = rows.map((row) => ({ ...row, value: row.ns / unit.ns, text: number(row.ns / unit.ns) }));
   return {
     key: having.map(view.policyOf),
     spec: fit(width, 260, {
-      description: `Mean latency over time by ${view.colour}`, data: { values },
-      mark: { type: "line", strokeWidth: 1.5 },
-      encoding: {
-        x: { field: "time", type: "quantitative", title: "simulated time since the first arrival (s)", axis: { tickCount: Math.max(3, width / 110) } },
+      description: `Mean latency over time by ${view.colour}`,
+      ...lines(view, values, {
+        x: timeAxis(width),
         y: { field: "value", type: "quantitative", title: `mean latency (${unit.name})` },
-        color: view.colours(), strokeDash: view.dashes(),
         tooltip: [{ field: "policy", title: view.colour }, { field: "time", title: "time (s)", format: ".4~g" }, { field: "text", title: `mean latency (${unit.name})` }, { field: "count", title: "requests" }],
-      },
+      }, { strokeWidth: 1.5 }),
     }),
   };
 }
 
+// The host's own page is left out: it would be most of every bar, and hide what differs.
 function waf(view) {
-  const rows = view.chosen.filter((run) => run.waf.total !== null).flatMap((run) => {
+  const having = view.chosen.filter((run) => run.waf.total !== null);
+  const rows = having.flatMap((run) => {
     const programs = total(run.flash.programs);
-    return Object.entries(run.flash.programs).map(([kind, n]) => ({ policy: view.policyOf(run), kind, value: (n / programs) * run.waf.total }));
+    return Object.entries(run.flash.programs).filter(([kind]) => kind !== "host").map(([kind, n]) => ({ policy: view.policyOf(run), kind, value: (n / programs) * run.waf.total }));
   });
-  return stack(view, rows, CAUSES, "pages programmed per page written", "") || { missing: "Nothing was written." };
+  const totals = having.map((run) => {
+    const own = rows.filter((row) => row.policy === view.policyOf(run));
+    return { policy: view.policyOf(run), value: sum(own.map((row) => row.value)), text: `WAF ${number(run.waf.total)}` };
+  });
+  const most = Math.max(...totals.map((row) => row.value));
+  const chart = stack(view, rows, CAUSES, "pages programmed for other causes, per page written", "", totals);
+  if (!chart) return { missing: "nothing was programmed but what the host wrote" };
+  // Room for the text.
+  chart.spec.layer[0].encoding.x.scale = { domain: [0, most * (1 + 90 / (view.width * 0.7))], nice: false };
+  return chart;
 }
 
+// The causes that a chart of amplification over time can show, beside all of them.
+const seriesCauses = (runs) => Object.keys(CAUSES).filter((kind) => kind !== "host" && runs.some((run) => run.series && run.series.programs[kind]));
+
 function wafOverTime(view) {
-  const having = view.chosen.filter((run) => run.series);
+  const having = view.curved.filter((run) => run.series);
   if (!having.length) return { missing: NO_SERIES };
-  const of = (run) => {
+  const cause = seriesCauses(having).includes(view.cause) ? view.cause : "all";
+  const rows = having.flatMap((run) => {
     const { series } = run;
-    return intervals(series, 64).flatMap(([from, to]) => {
+    const programs = cause === "all" ? Object.values(series.programs) : [series.programs[cause] || []];
+    return intervals(series, 96).flatMap(([from, to]) => {
       const host = sum(series.host_pages.slice(from, to));
-      if (!host) return [];
-      let below = 0;
-      return Object.keys(CAUSES).filter((kind) => series.programs[kind]).map((kind) => {
-        const value = (sum(series.programs[kind].slice(from, to)) * series.logical_pages_per_page) / host;
-        below += value;
-        return { kind, from: (from * series.width_ns) / 1e9, to: (to * series.width_ns) / 1e9, value, low: below - value, high: below };
-      });
-    }).filter((row) => row.value);
-  };
-  const rows = having.map(of);
-  const present = Object.keys(CAUSES).filter((name) => rows.some((own) => own.some((row) => row.kind === name)));
-  if (!present.length) return { missing: "Nothing was written." };
-  const highest = Math.max(...rows.flat().map((row) => row.high));
+      const pages = sum(programs.map((values) => sum(values.slice(from, to)))) * series.logical_pages_per_page;
+      const time = (((from + to) / 2) * series.width_ns) / 1e9;
+      return host ? [{ policy: view.policyOf(run), time, value: pages / host, text: number(pages / host), host }] : [];
+    });
+  });
+  if (!rows.length) return { missing: "nothing was written" };
+  const title = cause === "all" ? "write amplification" : `pages programmed (${cause}) per page written`;
   return {
-    legend: present.map((name) => [name, CAUSES[name]]),
-    panels: having.map((run, at) => ({
-      run,
-      spec: (width) => fit(width, 190, {
-        description: `Write amplification over time, ${view.policyOf(run)}`,
-        data: { values: rows[at].map((row) => ({ ...row, text: number(row.value) })) }, mark: { type: "rect" },
-        encoding: {
-          x: { field: "from", type: "quantitative", title: "simulated time (s)", scale: { domain: [0, run.elapsed_ns / 1e9], nice: false, clamp: true }, axis: { tickCount: 4 } },
-          x2: { field: "to" },
-          y2: { field: "high" },
-          y: { field: "low", type: "quantitative", title: "pages per page written", scale: { domain: [0, highest] }, axis: { tickCount: 4 } },
-          color: { field: "kind", type: "nominal", scale: { domain: present, range: present.map((name) => CAUSES[name]) }, legend: null },
-          tooltip: [{ field: "from", title: "from (s)", format: ".4~g" }, { field: "to", title: "to (s)", format: ".4~g" }, { field: "kind", title: "cause" }, { field: "text", title: "pages per page written" }],
-        },
-      }),
-    })),
+    key: having.map(view.policyOf),
+    spec: fit(view.width, 260, {
+      description: `Write amplification over time by ${view.colour}`,
+      ...lines(view, rows, {
+        x: timeAxis(view.width),
+        y: { field: "value", type: "quantitative", title, scale: { zero: false }, axis: { tickCount: 5 } },
+        tooltip: [{ field: "policy", title: view.colour }, { field: "time", title: "time (s)", format: ".4~g" }, { field: "text", title }, { field: "host", title: "pages written" }],
+      }, { strokeWidth: 1.5 }),
+    }),
   };
 }
 
@@ -344,14 +295,14 @@ function merges(view) {
   const all = view.chosen.flatMap((run) => Object.entries(run.merges).map(([kind, merge]) => ({ policy: view.policyOf(run), kind, value: merge[field] })));
   const unit = field === "busy_ns" ? timeUnit(all.map((row) => row.value)) : { name: "", ns: 1 };
   return stack(view, all.map((row) => ({ ...row, value: row.value / unit.ns })), MERGES, MERGE_FIELDS[field], unit.name)
-    || { missing: "No merges: only the hybrid FTLs (bast, fast) merge blocks." };
+    || { missing: "only the hybrid FTLs (bast, fast) merge blocks" };
 }
 
 function flash(view) {
   const field = view.operations;
   const unit = field === "busy_ns" ? timeUnit(view.chosen.map((run) => total(run.flash.busy_ns))) : { name: "", ns: 1 };
   const rows = view.chosen.flatMap((run) => Object.entries(run.flash[field]).map(([kind, n]) => ({ policy: view.policyOf(run), kind, value: n / unit.ns })));
-  return stack(view, rows, CAUSES, FLASH[field], unit.name) || { missing: `No ${FLASH[field]}.` };
+  return stack(view, rows, CAUSES, FLASH[field], unit.name) || { missing: `no ${FLASH[field]}` };
 }
 
 const SIZES = { B: 1, KIB: 2 ** 10, MIB: 2 ** 20, GIB: 2 ** 30, TIB: 2 ** 40, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
@@ -362,9 +313,9 @@ function bytesOf(text) {
 const SIZE_LABEL = "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' : datum.value >= 1048576 ? format(datum.value / 1048576, '~g') + ' MiB' : datum.value >= 1024 ? format(datum.value / 1024, '~g') + ' KiB' : format(datum.value, '~g') + ' B'";
 
 function misses(view) {
-  const having = view.chosen.filter((run) => run.miss_curve && run.miss_curve.lookups);
+  const having = view.curved.filter((run) => run.miss_curve && run.miss_curve.lookups);
   if (!having.length) {
-    return { missing: "No run here has it: an FTL with a mapping cache, run with --html or results.miss_curve, does." };
+    return { missing: "not measured: it takes an FTL with a mapping cache, and --html or results.miss_curve" };
   }
   const values = having.flatMap((run) => {
     const curve = run.miss_curve[view.unit];
@@ -387,7 +338,7 @@ function misses(view) {
       description: `Miss ratio by capacity of the mapping cache and by ${view.colour}`,
       layer: [
         { data: { values }, mark: { type: "line", strokeWidth: 2 }, encoding: { x, y, color: view.colours(), strokeDash: view.dashes(), tooltip } },
-        { data: { values: points }, mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { x, y, color: view.colours(), tooltip } },
+        { data: { values: points }, mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { x, y, color: view.colours(), shape: view.shapes(), tooltip } },
       ].filter((layer) => layer.data.values.length),
     }),
   };
@@ -409,15 +360,15 @@ function cells(map, which) {
 }
 
 function wear(view) {
-  const having = view.chosen.filter((run) => run.erase_map);
-  if (!having.length) return { missing: "No run here has it: run with --html, or set results.erase_map." };
+  const having = view.curved.filter((run) => run.erase_map);
+  if (!having.length) return { missing: "not measured: run with --html, or set results.erase_map" };
   const maps = having.map((run) => cells(run.erase_map, view.cell));
   let [least, most] = [Infinity, 0];
   maps.forEach(({ rows }) => rows.forEach(({ value }) => { least = Math.min(least, value); most = Math.max(most, value); }));
-  if (most === 0) return { missing: "No block was erased." };
-  if (least === most) return { missing: `Every block was erased ${number(most)} times.` };
+  if (most === 0) return { missing: "no block was erased" };
+  if (least === most) return { missing: `every block was erased ${number(most)} times` };
   return {
-    gradient: [number(least), number(most), "erasures of a block"],
+    gradient: `${number(least)} to ${number(most)} erasures of a block`,
     panels: having.map((run, at) => {
       const { rows, columns, lines, wide } = maps[at];
       const per = run.erase_map.blocks_per_cell;
@@ -443,10 +394,12 @@ function wear(view) {
   };
 }
 
+// One unit of time in all rows, and no row of nothing.
 function figures(view) {
+  const unit = timeUnit(view.chosen.map((run) => run.latency[view.op].mean_ns));
   const rows = Object.keys(METRICS).map((name) => {
-    const { label, better, unit, values } = metricOf(name, view.chosen, view.op);
-    return { name: titled(label, unit.name), better, values };
+    const metric = metricOf(name, view.chosen, view.op, unit);
+    return { name: titled(metric.label, metric.unit.name), better: metric.better, values: metric.values };
   });
-  return { table: rows.filter((row) => row.values.some((v) => v !== null)), corner: "metric" };
+  return { table: rows.filter((row) => row.values.some((v) => v)), corner: "metric" };
 }

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, TypeAlias
 
-from ftlab import _core
+from ftlab import palette
 from ftlab.histogram import lower
 
 Labels: TypeAlias = dict[str, str]
@@ -17,10 +16,7 @@ Labels: TypeAlias = dict[str, str]
 Measured: TypeAlias = Mapping[str, Any]
 """A result: `Result`, or the dictionary of its JSON."""
 
-_POLICIES = (
-    *("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc"),
-    *("scheduler", "policy", "ftl", "variant"),
-)
+_POLICIES = (*palette.POLICIES, "scheduler", "policy", "ftl", "variant")
 """What is told apart by colour, the first of these that differs between runs."""
 
 _STUDIES = ("figure", "study")
@@ -59,6 +55,7 @@ def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
         if all(key in values and values[key] == settings[0].get(key) for values in settings)
     }
     return {
+        "palette": palette.for_page(),
         "studies": [_study(name, members) for name, members in _studies(runs, numbers).items()],
         "settings": {"keys": keys, "common": common},
         "results": [
@@ -112,36 +109,12 @@ def _distinct(labels: list[Labels]) -> list[Labels]:
 
 
 def _dimensions(labels: list[Labels]) -> list[dict[str, Any]]:
-    """Names and values of the labels; each value with its place, of which its colour is made.
-
-    A registered policy keeps its place in all reports; others count by their order in this one.
-    """
+    """Names and values of the labels; each value with its place, of which its colour is made."""
     dimensions = []
     for name in labels[0]:
         values = list(dict.fromkeys(given[name] for given in labels))
-        known = _registered(name, values)
-        rest = [value for value in values if value.lower() not in known]
-        order = {name: place for place, name in enumerate([*known, *rest])}
-        places = {value: order.get(value, order.get(value.lower())) for value in values}
-        dimensions.append({"name": name, "values": values, "places": places})
+        dimensions.append({"name": name, "values": values, "places": palette.places(name, values)})
     return dimensions
-
-
-@cache
-def _components() -> dict[str, list[str]]:
-    return {key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()}
-
-
-def _registered(name: str, values: Sequence[str]) -> list[str]:
-    """The registered names that a dimension is about: those of its key, or where a name of its own stands
-    for it, of the policies that all its values are (in papers' capitals, perhaps)."""
-    if name in _components():
-        return _components()[name]
-    for key in _POLICIES:
-        known = _components().get(key, [])
-        if all(value.lower() in known for value in values):
-            return known
-    return []
 
 
 def _colour(dimensions: list[dict[str, Any]]) -> str:

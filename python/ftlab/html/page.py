@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from functools import cache
@@ -11,8 +12,7 @@ from typing import Any
 
 from ftlab._core import __version__
 
-# Vega's own function, made reachable for the script; nothing else of the library becomes a global.
-_LIBRARY = "window.vegaEmbed=vegaEmbed;"
+_SCRIPTS = ("metrics.js", "charts.js", "picture.js", "report.js")
 
 
 def policy(*scripts: str) -> str:
@@ -34,7 +34,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_part("report.html"))
-    library, script = _library(), _alone('"use strict";\n' + _part("charts.js") + _part("report.js"))
+    library, script = _library(), _alone('"use strict";\n' + "".join(map(_part, _SCRIPTS)))
     return template.render(
         title=title,
         command=command,
@@ -46,6 +46,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         library=Markup(library),
         script=Markup(script),
         data=Markup(_script_json(data)),
+        licences=_part("vega.licences.txt"),
         runs=sum(len(study["runs"]) for study in data["studies"]),
         studies=len(data["studies"]),
         labels=[dimension["name"] for dimension in data["studies"][0]["dimensions"]],
@@ -58,10 +59,10 @@ def _part(name: str) -> str:
 
 @cache
 def _library() -> str:
-    import vl_convert
-
+    """Vega, as `scripts/vega.py` took it from vl-convert."""
+    script = gzip.decompress((files("ftlab.html") / "vega.js.gz").read_bytes()).decode()
     # It must not end the element that it stands in.
-    return _alone(vl_convert.javascript_bundle(_LIBRARY).replace("</script", "<\\/script"))
+    return _alone(script.replace("</script", "<\\/script"))
 
 
 def _alone(script: str) -> str:

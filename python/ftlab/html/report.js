@@ -1,27 +1,20 @@
 // The page: what is chosen, and drawing it.
 
 const $ = (id) => document.getElementById(id);
-const DATA = JSON.parse($("data").textContent);
 const MOST_CASES = 30; // Of the overview.
+const MOST_CURVES = 12; // Of a chart.
 const root = document.documentElement;
-
-function h(tag, attributes = {}, ...children) {
-  const svg = tag === "svg" || tag === "line";
-  const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
-  element.append(...children);
-  return element;
-}
 
 // What is chosen. `shown`: of each dimension the values whose runs are drawn, where it is told apart by
 // colour; `at`: the one value, where it is not.
 let STUDY;
 let RUNS = [];
 let DIMENSIONS = new Map();
-const state = {
-  metric: "mean", op: "all", part: "latency", curve: "ccdf", merge: "count", unit: "entries", cell: "max",
-  operations: "busy_ns", colour: "", hidden: new Map(), at: new Map(),
+const DEFAULTS = {
+  metric: "mean", op: "all", part: "latency", curve: "ccdf", cause: "all", merge: "count", unit: "entries",
+  cell: "max", operations: "busy_ns",
 };
+const state = { ...DEFAULTS, colour: "", hidden: new Map(), at: new Map(), section: "", theme: "" };
 
 // Runs are looked at together in studies; what was chosen of a label holds in the next that has it.
 function setStudy(number) {
@@ -38,10 +31,14 @@ const policies = () => DIMENSIONS.get(state.colour).values.filter((value) => !st
 
 function style(value) {
   const place = DIMENSIONS.get(state.colour).places[value];
-  const colours = COLOURS[dark() ? "dark" : "light"];
-  const again = Math.floor(place / colours.length) % DASHES.length;
-  return { colour: colours[place % colours.length], dash: DASHES[again], opacity: [1, 0.6, 0.4, 0.25][again] };
+  const { colours, dashes, shapes } = DATA.palette;
+  const of = colours[dark() ? "dark" : "light"];
+  return {
+    colour: of[place % of.length], dash: dashes[place % dashes.length], shape: shapes[place % shapes.length],
+    opacity: [1, 0.6, 0.4, 0.25][Math.floor(place / of.length) % 4],
+  };
 }
+const swatch = (value) => lineMark(style(value));
 
 // The runs that match the choice of a case, but for one dimension.
 function matching(except) {
@@ -63,6 +60,12 @@ function withinReach() {
   return runs;
 }
 
+// As many of the runs as a chart of curves can show, from the first to the last.
+function spread(runs) {
+  if (runs.length <= MOST_CURVES) return runs;
+  return Array.from({ length: MOST_CURVES }, (_, at) => runs[Math.round((at * (runs.length - 1)) / (MOST_CURVES - 1))]);
+}
+
 // What the charts' functions see of the page.
 function viewOf(section) {
   const shown = policies();
@@ -76,15 +79,18 @@ function viewOf(section) {
     ...state,
     runs,
     chosen,
+    curved: spread(chosen),
     anyCache: matching("ftl.mapping_cache").filter(visible),
     policies: here,
     shown: shown.filter((value) => runs.some((run) => run.labels[state.colour] === value)),
     policyOf: (run) => run.labels[state.colour],
+    colourOf: (value) => style(value).colour,
     caseOf: (run) => cases.map((name) => run.labels[name]).join(", "),
     caseName: cases.join(", "),
     setting: (run, key) => run.settings[key] ?? DATA.settings.common[key] ?? null,
     colours: (of = here) => scale((value) => style(value).colour, of),
     dashes: (of = here) => scale((value) => style(value).dash, of),
+    shapes: (of = here) => scale((value) => style(value).shape, of),
     opacities: (of = here) => scale((value) => style(value).opacity, of),
     width: Math.max(240, section.querySelector(".chart").clientWidth),
   };
@@ -95,25 +101,18 @@ const SECTIONS = {
   figures, settings,
 };
 
-function swatch(value) {
-  const { colour, dash } = style(value);
-  return h("svg", { viewBox: "0 0 26 12", "aria-hidden": "true" },
-    h("line", { x1: 0, x2: 26, y1: 6, y2: 6, stroke: colour, "stroke-width": 4, "stroke-dasharray": dash.join(" ") }));
-}
-
 const drawn = new Map(); // Views by section, to be ended before the next are drawn.
 window.ftlabCharts = drawn; // With their specifications and data, for the console.
 
 async function embed(target, spec, renderer, views) {
   const result = await window.vegaEmbed(target, { config: theme(dark()), ...spec }, {
     // Its expressions are interpreted: made into functions they would need eval, which the policy forbids.
-    mode: "vega-lite", ast: true, renderer: renderer || "svg", actions: { export: true, source: false, compiled: false, editor: false },
-    downloadFileName: target.closest("section").id, tooltip: { theme: dark() ? "dark" : "light" },
+    mode: "vega-lite", ast: true, renderer: renderer || "svg", actions: false, tooltip: { theme: dark() ? "dark" : "light" },
   });
   views.push(result);
 }
 
-function tableOf({ table, corner }, view) {
+function tableOf({ table, corner }, view, label) {
   const head = h("tr", {}, h("th", { scope: "col" }, corner),
     ...view.chosen.map((run) => h("th", { scope: "col" }, view.policyOf(run))));
   const body = table.map(({ name, better, values }) => {
@@ -123,7 +122,7 @@ function tableOf({ table, corner }, view) {
     return h("tr", {}, h("th", { scope: "row" }, name),
       ...values.map((value) => h("td", value === best ? { class: "best" } : {}, number(value))));
   });
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "table" },
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     h("table", {}, h("thead", {}, head), h("tbody", {}, ...body)));
 }
 
@@ -137,48 +136,94 @@ function settings(view) {
   const head = h("tr", {}, h("th", { scope: "col" }, "key"), ...view.chosen.map((run) => h("th", { scope: "col" }, view.policyOf(run))));
   const body = rows.map(({ key, values, differs }) => h("tr", differs ? { class: "differs" } : {},
     h("th", { scope: "row" }, key), ...values.map((value) => h("td", {}, value))));
-  if (!rows.length) return { missing: "No such key." };
-  return { node: h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "settings" },
+  if (!rows.length) return { node: h("p", { class: "missing" }, "No such key.") };
+  return { node: h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All settings" },
     h("table", {}, h("thead", {}, head), h("tbody", {}, ...body))) };
 }
 
-const VIRIDIS = "#440154, #482878, #3e4989, #31688e, #26828e, #1f9e89, #35b779, #6ece58, #b5de2b, #fde725";
+const titleOf = (id) => $(`${id}-title`).textContent;
 
+// What a section shows now: its pieces, its charts and what a picture of them takes.
 async function drawSection(id) {
   const section = $(id);
   const target = section.querySelector(".chart");
   (drawn.get(id) || []).forEach((one) => one.finalize());
   const views = [];
   drawn.set(id, views);
+  // A hidden section has no width.
+  section.hidden = false;
   const view = viewOf(section);
-  const chart = view.chosen.length || id === "overview" && view.runs.length
-    ? SECTIONS[id](view) : { missing: "No run is chosen." };
-  const pieces = [];
-  section.toggleAttribute("data-missing", Boolean(chart.missing));
-  if (chart.key) pieces.push(h("div", { class: "legend" }, ...chart.key.map((value) => h("span", {}, swatch(value), value))));
-  if (chart.missing) pieces.push(h("p", { class: "missing" }, chart.missing));
-  if (chart.legend) {
-    pieces.push(h("div", { class: "legend" }, ...chart.legend.map(([name, colour]) => h("span", {}, h("i", { style: `background:${colour}` }), name))));
+  const none = !view.chosen.length && !(id === "overview" && view.runs.length);
+  const chart = none ? { missing: "" } : SECTIONS[id](view);
+  absent.delete(id);
+  if (chart.missing !== undefined) absent.set(id, chart.missing);
+  section.hidden = chart.missing !== undefined && id !== "overview";
+  contents();
+  const items = [
+    ...(chart.key || []).map((value) => [swatch(value), value]),
+    ...(chart.legend || []).map(([name, colour]) => [square(colour), name]),
+    ...(chart.gradient ? [[gradientMark(), chart.gradient]] : []),
+  ];
+  const pieces = items.length ? [legendOf(items)] : [];
+  if ((chart.key || chart.panels) && view.curved.length < view.chosen.length) {
+    pieces.unshift(h("p", { class: "note" }, `${view.curved.length} of ${view.chosen.length} are drawn, from the first to the last. Tick fewer above to see others.`));
   }
-  if (chart.gradient) {
-    const [least, most, what] = chart.gradient;
-    pieces.push(h("div", { class: "legend" }, h("span", {}, least, h("i", { style: `width:140px;background:linear-gradient(90deg, ${VIRIDIS})` }), `${most} ${what}`)));
-  }
-  if (chart.table) pieces.push(tableOf(chart, view));
+  if (chart.missing !== undefined) pieces.push(h("p", { class: "missing" }, chart.missing || "No run is chosen."));
+  if (chart.table) pieces.push(tableOf(chart, view, titleOf(id)));
   if (chart.node) pieces.push(chart.node);
   const place = h("div", {});
   if (chart.spec) pieces.push(place);
   const panels = (chart.panels || []).map((panel) => [panel, h("div", {})]);
   if (panels.length) {
     pieces.push(h("div", { class: "panels" }, ...panels.map(([panel, inner]) => h("div", {},
-      h("h3", {}, swatch(view.policyOf(panel.run)), view.policyOf(panel.run)), inner))));
+      h("h3", {}, view.policyOf(panel.run)), inner))));
   }
   target.replaceChildren(...pieces);
+  section.querySelector(".save").hidden = !chart.spec && !panels.length;
+  pictures.set(id, { items, names: (chart.panels || []).map((panel) => view.policyOf(panel.run)) });
   if (chart.spec) await embed(place, chart.spec, chart.renderer, views);
   for (const [panel, inner] of panels) {
     if (pending.has(id)) return;
     await embed(inner, panel.spec(Math.max(220, inner.clientWidth)), panel.renderer, views);
   }
+}
+
+const absent = new Map(); // Sections with nothing to show, and why.
+const pictures = new Map(); // Of each section what its picture takes beside the charts.
+
+// The sections that are there, and at the end of the page those that are not.
+function contents() {
+  const there = Object.keys(SECTIONS).filter((id) => !$(id).hidden);
+  $("contents").replaceChildren(h("ul", {}, ...there.map((id) => {
+    const link = h("a", { href: `#${id}` }, titleOf(id));
+    link.onclick = (event) => {
+      event.preventDefault();
+      show(id);
+    };
+    return h("li", {}, link);
+  })));
+  const reasons = [...absent].filter(([, why]) => why).map(([id, why]) => `${titleOf(id)} (${why})`);
+  $("absent").textContent = reasons.length ? `Nothing to show of: ${reasons.join("; ")}.` : "";
+}
+
+function show(id) {
+  state.section = id;
+  remember();
+  $(id).scrollIntoView();
+  $(id).focus({ preventScroll: true });
+}
+
+async function save(id, type) {
+  const dims = others().map((name) => `${name} ${state.at.get(name)}`);
+  const svgs = await Promise.all(drawn.get(id).map((one) => one.view.toSVG()));
+  const { items, names } = pictures.get(id);
+  const styles = getComputedStyle(root);
+  const look = { font: theme(dark()).font };
+  for (const name of ["text", "soft", "panel"]) look[name] = styles.getPropertyValue(`--${name}`);
+  const about = id === "overview" ? "" : dims.join(", ");
+  const picture = composed({ heading: titleOf(id), about, items, charts: svgs.map((svg, at) => [names[at], svg]), look });
+  const blob = type === "svg" ? new Blob([picture.text], { type: "image/svg+xml" }) : await asPng(picture);
+  download(`${id}.${type}`, blob);
 }
 
 // What is to be drawn, in the order of the page; one section at a time. What is chosen anew meanwhile is
@@ -198,6 +243,7 @@ async function draw(ids = Object.keys(SECTIONS)) {
     await drawSection(id);
   }
   busy = false;
+  remember();
   turn += 1;
   root.dataset.drawn = String(turn);
 }
@@ -268,35 +314,96 @@ function setTheme(name) {
   return draw();
 }
 
+// The choices stand in the page's address, so that it can be passed on: those that are not the first ones.
+function remember() {
+  const words = new URLSearchParams();
+  if (STUDY !== DATA.studies[0]) words.set("study", STUDY.name);
+  for (const [name, first] of Object.entries({ ...DEFAULTS, theme: "", colour: STUDY.colour, section: "" })) {
+    if (state[name] !== first) words.set(name, state[name]);
+  }
+  for (const name of others()) {
+    if (state.at.get(name) !== DIMENSIONS.get(name).values[0]) words.set(`at.${name}`, state.at.get(name));
+  }
+  for (const value of state.hidden.get(state.colour) || []) words.append("hide", value);
+  if ($("find").value) words.set("find", $("find").value);
+  if ($("differing").checked) words.set("differing", "1");
+  const hash = String(words);
+  if (hash !== window.location.hash.slice(1)) window.history.replaceState(null, "", hash ? `#${hash}` : window.location.pathname);
+}
+
+function recall() {
+  const hash = window.location.hash.slice(1);
+  const words = new URLSearchParams(hash.includes("=") ? hash : `section=${hash}`);
+  const study = DATA.studies.findIndex((one) => one.name === words.get("study"));
+  setStudy(Math.max(0, study));
+  $("study").value = String(Math.max(0, study));
+  for (const [name, first] of Object.entries(DEFAULTS)) {
+    const value = words.get(name) || first;
+    const box = $(name);
+    const known = name === "metric" ? METRICS[value] : name === "cause" ? CAUSES[value] : [...box.options].some((one) => one.value === value);
+    state[name] = known ? value : first;
+    if (name in REDRAWN) box.value = state[name];
+  }
+  state.theme = ["dark", "light"].includes(words.get("theme")) ? words.get("theme") : "";
+  if (differing().includes(words.get("colour"))) state.colour = words.get("colour");
+  state.at.clear();
+  for (const name of others()) state.at.set(name, words.get(`at.${name}`));
+  state.hidden.clear();
+  state.hidden.set(state.colour, new Set(words.getAll("hide").filter((value) => DIMENSIONS.get(state.colour).values.includes(value))));
+  state.section = words.get("section") in SECTIONS ? words.get("section") : "";
+  $("find").value = words.get("find") || "";
+  $("differing").checked = words.get("differing") === "1";
+  metrics();
+  causes();
+}
+
 const REDRAWN = { op: undefined, part: ["distribution", "percentiles"], curve: ["distribution"],
   merge: ["merges"], unit: ["misses"], cell: ["wear"], operations: ["flash"] };
 for (const [name, ids] of Object.entries(REDRAWN)) {
-  const box = $(name);
-  box.value = state[name];
-  box.onchange = () => {
-    state[name] = box.value;
+  $(name).onchange = () => {
+    state[name] = $(name).value;
     draw(ids);
   };
 }
-setStudy(0);
-metrics();
+function causes() {
+  const there = seriesCauses(RUNS);
+  if (!there.includes(state.cause)) state.cause = "all";
+  select($("cause"), [["all", "all causes"], ...there.map((cause) => [cause, cause])], state.cause, (value) => {
+    state.cause = value;
+    draw(["waf-time"]);
+  });
+}
 $("study-label").style.display = DATA.studies.length < 2 ? "none" : "";
 select($("study"), DATA.studies.map((study, at) => [at, study.name]), 0, (value) => {
   setStudy(value);
   metrics();
+  causes();
   controls();
   draw();
 });
+for (const section of document.querySelectorAll("main > section")) {
+  for (const button of section.querySelectorAll(".save button")) button.onclick = () => save(section.id, button.dataset.type);
+}
 $("find").oninput = () => draw(["settings"]);
 $("differing").onchange = () => draw(["settings"]);
 $("controls").onsubmit = (event) => event.preventDefault();
-$("theme").onclick = () => setTheme(dark() ? "light" : "dark");
 const prefers = window.matchMedia("(prefers-color-scheme: dark)");
-prefers.onchange = () => setTheme(prefers.matches ? "dark" : "light");
+const preferred = () => state.theme || (prefers.matches ? "dark" : "light");
+$("theme").onclick = () => {
+  state.theme = dark() ? "light" : "dark";
+  setTheme(state.theme);
+};
+prefers.onchange = () => setTheme(preferred());
 let width = window.innerWidth;
 let timer;
 window.onresize = () => {
   clearTimeout(timer);
   if (window.innerWidth !== width) timer = setTimeout(() => { width = window.innerWidth; draw(); }, 150);
 };
-setTheme(prefers.matches ? "dark" : "light");
+function begin() {
+  recall();
+  setTheme(preferred()).then(() => state.section && !$(state.section).hidden && show(state.section));
+}
+// Another address in the same tab: `remember` makes no such event.
+window.onhashchange = begin;
+begin();

@@ -1,0 +1,114 @@
+"""Colours, dashes and markers of every picture and page: the same policy looks the same in all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from ftlab import _core
+
+# Okabe and Ito's colours but for yellow, then some of Tol's: told apart by all kinds of colour vision.
+COLOURS = {
+    "light": (
+        *("#6b6b6b", "#e69f00", "#cc79a7", "#56b4e9", "#009e73", "#d55e00", "#0072b2", "#8a6d1f"),
+        *("#882255", "#44aa99", "#332288", "#999933"),
+    ),
+    "dark": (
+        *("#b4b4b4", "#f0b429", "#dd8fbb", "#7cc7f2", "#2dc096", "#f0793a", "#4b9fe0", "#c8a95a"),
+        *("#c75d8d", "#7fd6c8", "#9a8cf0", "#c4c46a"),
+    ),
+}
+"""A colour for each place, on white and on black; the places beyond them begin anew."""
+
+DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2))
+"""Dashes of lines, pixels."""
+
+SHAPES = (
+    "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z",
+    "M-.9,-.9H.9V.9H-.9Z",
+    "M0,-1.1L1.1,.9H-1.1Z",
+    "M0,-1.3L1.1,0L0,1.3L-1.1,0Z",
+    "M0,1.1L1.1,-.9H-1.1Z",
+    "M-.4,-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
+    "M-1.2,-.8L-.8,-1.2L0,-.4L.8,-1.2L1.2,-.8L.4,0L1.2,.8L.8,1.2L0,.4L-.8,1.2L-1.2,.8L-.4,0Z",
+)
+"""Markers of lines, as paths within a square from -1 to 1; with the dashes and colours they repeat late."""
+
+CAUSES = {
+    "host": "#8a8f98",
+    "gc": "#d55e00",
+    "wear": "#8a6d1f",
+    "map": "#0072b2",
+    "gc-map": "#56b4e9",
+    "dir": "#b7dcf5",
+    "merge": "#cc79a7",
+    "pad": "#009e73",
+}
+"""What flash operations were for."""
+
+PARTS = {"wait": "#e69f00", "access": "#0072b2"}
+"""The parts of a latency."""
+
+MERGES = {
+    "full": "#d55e00",
+    "partial": "#e69f00",
+    "switch": "#0072b2",
+    "padded_switch": "#009e73",
+    "cooperative": "#cc79a7",
+}
+"""Kinds of merges."""
+
+POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
+"""Keys of policies, those first that a picture is more likely about."""
+
+
+@cache
+def _registered() -> dict[str, list[str]]:
+    return {key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()}
+
+
+def places(name: str, values: Iterable[str]) -> dict[str, int]:
+    """The place of each value, of which its colour, dash and marker are made.
+
+    A registered policy has its place in the registry, in papers' capitals too; other values have those that
+    follow, in their order. ``name`` is the key whose values they are; under any other name they are those of
+    the first policy that has them all.
+    """
+    values = list(dict.fromkeys(values))
+    registered = _registered()
+    keys = [name] if name in registered else [key for key in POLICIES if key in registered]
+    known: Sequence[str] = next(
+        (registered[key] for key in keys if all(value.lower() in registered[key] for value in values)),
+        registered.get(name, ()),
+    )
+    rest = [value for value in values if value.lower() not in known]
+    order = {each: place for place, each in enumerate([*known, *rest])}
+    return {value: order[value] if value in order else order[value.lower()] for value in values}
+
+
+def colour(place: int, theme: str = "light") -> str:
+    """The colour of a place."""
+    return COLOURS[theme][place % len(COLOURS[theme])]
+
+
+def dash(place: int) -> tuple[int, ...]:
+    """The dash of a place."""
+    return DASHES[place % len(DASHES)]
+
+
+def shape(place: int) -> str:
+    """The marker of a place."""
+    return SHAPES[place % len(SHAPES)]
+
+
+def for_page() -> dict[str, object]:
+    """All of it, for the script of a page."""
+    return {
+        "colours": COLOURS,
+        "dashes": DASHES,
+        "shapes": SHAPES,
+        "causes": CAUSES,
+        "parts": PARTS,
+        "merges": MERGES,
+    }

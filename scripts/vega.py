@@ -1,0 +1,68 @@
+"""The charting library of the HTML reports, and its licences: ``python scripts/vega.py``.
+
+It stands in the package as a file: to bundle it takes seconds of processor time, which each report would
+spend anew. It is what vl-convert bundles, which draws the other pictures; a test compares the two. After
+another version of vl-convert run this script again. The licences come from the npm packages of the versions
+inside it, so that takes npm and its registry.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+import vl_convert
+
+HTML = Path(__file__).resolve().parents[1] / "python" / "ftlab" / "html"
+GLOBAL = "window.vegaEmbed=vegaEmbed;"
+"""What the report's script calls; nothing else of the library becomes a global."""
+
+NOT_BUNDLED = ("yargs", "commander", "iconv-lite", "rw", "vega-typings", "@types/geojson", "@types/estree")
+"""Dependencies of their command lines, and types."""
+
+
+def bundle() -> str:
+    """The library as one script."""
+    script: str = vl_convert.javascript_bundle(GLOBAL)
+    return script
+
+
+def licences(modules: Path) -> str:
+    """Which packages are inside, and the text of each licence, said once."""
+    texts: dict[str, list[str]] = {}
+    waiting, seen = ["vega-embed", "vega", "vega-lite", "lodash.debounce"], set(NOT_BUNDLED)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        package = json.loads((modules / name / "package.json").read_text())
+        waiting += package.get("dependencies", {})
+        (text, *_) = sorted((modules / name).glob("LICEN[CS]E*"))
+        texts.setdefault("\n".join(map(str.rstrip, text.read_text().strip().splitlines())), []).append(name)
+    ordered = sorted((sorted(names), text) for text, names in texts.items())
+    return "\n\n".join(f"--- {', '.join(names)} ---\n\n{text}" for names, text in ordered) + "\n"
+
+
+def main() -> None:
+    """Writes both files."""
+    # Without a date, so that the same library gives the same file.
+    (HTML / "vega.js.gz").write_bytes(gzip.compress(bundle().encode(), 9, mtime=0))
+    wanted = {
+        "vega": vl_convert.get_vega_version(),
+        "vega-embed": vl_convert.get_vega_embed_version(),
+        "vega-lite": f"^{vl_convert.get_vegalite_versions()[-1]}",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        packages = [f"{name}@{version}" for name, version in wanted.items()]
+        call = ["npm", "install", "--ignore-scripts", "--prefix", folder, *packages, "lodash.debounce"]
+        subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+        text = licences(Path(folder) / "node_modules")
+    (HTML / "vega.licences.txt").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
