@@ -41,6 +41,7 @@ series = "cache"
 mark = "lines"
 value = "half"
 x = "cache"
+series = "scheduler"
 """
 
 TUNING = """config = "map-plus"

@@ -24,8 +24,8 @@ import campaign
 from ftlab import traces
 from ftlab._core import UserError
 from ftlab.fitting.targets import read_targets
-from ftlab.reproduce import claims, papers, study
-from ftlab.studies import cache
+from ftlab.reproduce import claims, papers
+from ftlab.studies import cache, cells
 from ftlab.studies.declaration import load_traces
 from ftlab.studies.expression import Expression
 from ftlab.studies.series import Series
@@ -174,10 +174,10 @@ def read_declaration(data: bytes, folder: Path) -> None:
             continue
         axes = tuple(axis.name for axis in figure.axes)
         labels = [(axis.labels or ["x"])[0] for axis in figure.axes]
-        rows = (study.Row(tuple(labels), {value.name: 1.5 for value in figure.values}),)
-        studies[figure.id] = study.Study(figure, axes, rows, (), ())
+        rows = (cells.Row(tuple(labels), {value.name: 1.5 for value in figure.values}),)
+        studies[figure.id] = cells.Study(figure, axes, rows, (), ())
         for panel in figure.panels:
-            study.bars(studies[figure.id], panel)
+            cells.bars(studies[figure.id], panel)
         for value in figure.values:
             value.get.number(NAMES)
     claims.judge(paper, studies)

@@ -20,9 +20,9 @@ import pytest
 from front import Cli, wait_until_busy
 from ftlab._core import UserError
 from ftlab.progress import Reporter
-from ftlab.reproduce import claims, command, papers, study
+from ftlab.reproduce import claims, command, papers
 from ftlab.reproduce.papers import Claim
-from ftlab.studies import declaration, expression
+from ftlab.studies import cells, declaration, expression
 from ftlab.studies.plan import Planner
 from ftlab.studies.series import Series
 
@@ -633,13 +633,13 @@ def test_every_figure_and_table_is_declared_and_resolves(name: str) -> None:
     assert paper.claims
 
 
-def all_ones(figure: declaration.Figure) -> study.Study:
+def all_ones(figure: declaration.Figure) -> cells.Study:
     """A figure of which every cell was measured, each value as one."""
     extra = declaration.EXTRA_AXES[figure.what]
     labels = itertools.product(*(axis.labels for axis in figure.axes), *(["1", "2"] for _ in extra))
     values = {value.name: 1.0 for value in figure.values}
     axes = (*(axis.name for axis in figure.axes), *extra)
-    return study.Study(figure, axes, tuple(study.Row(each, values) for each in labels), (), ())
+    return cells.Study(figure, axes, tuple(cells.Row(each, values) for each in labels), (), ())
 
 
 def test_the_verdicts_in_the_docs_are_of_all_claims() -> None:
@@ -649,8 +649,8 @@ def test_the_verdicts_in_the_docs_are_of_all_claims() -> None:
     )
     every = {paper.short: paper for paper in (papers.load_paper(ROOT, name) for name in REQUIRED)}
     assert {short for short, *_ in found} == set(every)
-    for short, cells, signs, counted, near, numbers in found:
-        holds, sign, direction, fails, constructed = map(int, cells.split("|"))
+    for short, verdicts, signs, counted, near, numbers in found:
+        holds, sign, direction, fails, constructed = map(int, verdicts.split("|"))
         of = every[short].claims
         assert holds + sign + direction + fails + constructed == len(of), short
         assert constructed <= sum(bool(each.construction) for each in of), short
@@ -744,6 +744,6 @@ def test_an_estimate_of_the_time_left() -> None:
 def test_points_over_time_and_percentiles() -> None:
     first = {"from_ns": 0, "width_ns": 10, "count": [1, 2], "mean": [3.0, 4.0], "max": [5, 6]}
     second = {"from_ns": 0, "width_ns": 10, "count": [], "mean": [], "max": []}
-    points = study._points([first, second])
+    points = cells._points([first, second])
     assert [point["time_ns"] for point in points] == [5, 15]
     assert [point["mean"] + point["mean_2"] for point in points] == [3, 4]

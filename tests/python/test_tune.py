@@ -20,7 +20,8 @@ from front import Cli
 from ftlab._core import UserError
 from ftlab.progress import Reporter
 from ftlab.studies.executor import Threads
-from ftlab.studies.tune import Trial, Tuned, Tuner, importance, knee, pareto
+from ftlab.studies.front import Trial, Tuned, importance, knee, pareto
+from ftlab.studies.tune import Tuner
 from ftlab.studies.tuning import load_tuning
 
 SPACE = """

@@ -26,12 +26,15 @@ def tune(file: str, out: str, dask: str | None, jobs: int | None) -> None:
     DIR/best.toml         the configuration found, for `ftlab run`
     DIR/front.csv         the Pareto front
     DIR/trials.csv        everything that was tried
+    DIR/index.html        the front, how it was found, what the parameters account for
 
     The same command goes on where it was stopped; with --jobs 1 the same seed gives the same trials.
     """
     from ftlab.progress import Reporter
+    from ftlab.studies import tuned_page
     from ftlab.studies.alone import alone
-    from ftlab.studies.tune import Tuner, place_of_default, render, to_csv
+    from ftlab.studies.front import place_of_default, render, to_csv
+    from ftlab.studies.tune import Tuner
     from ftlab.studies.tuning import load_tuning
 
     tuning = load_tuning(Path(file))
@@ -40,6 +43,7 @@ def tune(file: str, out: str, dask: str | None, jobs: int | None) -> None:
         tuned = Tuner(tuning, folder, executor, reporter).search(executor.jobs)
     Output("--out", folder / "trials.csv").write(to_csv(tuned, tuned.trials).encode())
     Output("--out", folder / "front.csv").write(to_csv(tuned, tuned.front).encode())
+    tuned_page.write(tuned, folder, options.command_line())
     write_stdout(render(tuned))
     failed = [trial for trial in tuned.trials if not trial.values]
     if failed:

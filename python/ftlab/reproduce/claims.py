@@ -11,7 +11,7 @@ from typing import Any
 
 from ftlab._core import UserError
 from ftlab.reproduce.papers import Claim, Paper
-from ftlab.reproduce.study import Study, text
+from ftlab.studies.cells import Study, text
 from ftlab.studies.declaration import RECORDED
 from ftlab.studies.expression import Expression
 

@@ -11,12 +11,13 @@ from typing import Any
 from ftlab._core import UserError
 from ftlab.outputs import Output
 from ftlab.progress import Reporter
-from ftlab.reproduce import claims, figures, page, papers, study
+from ftlab.reproduce import claims, page, papers, study
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper
-from ftlab.reproduce.study import Study
+from ftlab.studies import cells, figures
 from ftlab.studies.cache import Cache
 from ftlab.studies.cache import default as default_cache
+from ftlab.studies.cells import Study
 from ftlab.studies.declaration import load_traces
 from ftlab.studies.executor import Threads
 from ftlab.studies.plan import Planner, Run, together
@@ -85,7 +86,7 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
         if not selected[paper.name]:
             continue
         studies = {
-            figure.id: study.measured(
+            figure.id: cells.measured(
                 figure,
                 by_figure.get((paper.name, figure.id), []),
                 results,

@@ -14,7 +14,7 @@ from ftlab.html.page import policy
 from ftlab.reproduce import claims as judging
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper, Published
-from ftlab.reproduce.study import Study, bars
+from ftlab.studies.cells import Study, bars
 from ftlab.studies.declaration import RECORDED, Figure
 from ftlab.units import significant
 

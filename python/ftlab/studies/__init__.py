@@ -10,6 +10,8 @@ one of your own, and ``ftlab tune`` chooses its runs as it goes.
 - `executor`, `cluster`: where runs are done: threads of this process, or Dask
 - `measure`: what is measured of one configuration
 - `sweep`, `rows`, `replications`, `fleet`: a study's tables
-- `tuning`, `tune`: a search
+- `cells`, `figures`: its panels, drawn
+- `tuning`, `tune`, `front`: a search, and what it came to
+- `page`, `tuned_page`, `pages`: both to look at
 - `split`: a trace of many volumes as one for each
 """

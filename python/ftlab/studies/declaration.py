@@ -230,6 +230,17 @@ def _check_panel(table: Table, figure: Figure, panel: Panel, name: str) -> None:
         for each in given:
             if each not in known:
                 raise table.wrong(name, f"no {kind} {each!r}{listed(each, known)}")
+    if figure.paper or panel.mark == "table" or panel.x not in axes:
+        return
+    said = {
+        panel.x,
+        panel.series,
+        panel.facet,
+        *(axis for axis, of in panel.where.items() if isinstance(of, str)),
+    }
+    for axis in figure.axes:
+        if len(axis.choices) > 1 and axis.name not in said and axis.key != "seed":
+            raise table.wrong(name, f"of which {axis.name}? Name it as series or facet, or choose with where")
 
 
 def _base(table: Table) -> dict[str, str]:

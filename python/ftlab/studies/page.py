@@ -1,124 +1,182 @@
-"""A sweep to look at: its summary with intervals drawn, and under it the report of its runs."""
+"""A sweep to look at: means with their intervals, a line for each run, tables; and a report of few runs."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+from ftlab import _core
 from ftlab.html import write_report
 from ftlab.outputs import Output
+from ftlab.studies import cells, figures, pages
+from ftlab.studies.axes import Axis
 from ftlab.studies.cache import Cache
 from ftlab.studies.declaration import Figure
 from ftlab.studies.plan import Run
-from ftlab.studies.replications import Estimate, Line
+from ftlab.studies.replications import Line, seeds, shown
+from ftlab.units import quantity
 
-MOST_RUNS = 200
-"""That the report holds; of more the page has the summary alone."""
+MOST_REPORTED = 200
+"""Runs that the report holds; it is made of no more."""
 
-MOST_DRAWN = 60
-"""Variants with an interval in the picture."""
+MOST_RUNS = 5_000
+"""That a page holds; of more it has the means alone, and of those so many."""
 
-_STYLE = (
-    "<style>.sweep{overflow-x:auto;margin:1em 0}.sweep table{border-collapse:collapse}"
-    ".sweep td,.sweep th{padding:.2em .7em;text-align:right;white-space:nowrap}"
-    ".sweep .picture{background:#fff;display:inline-block;padding:6px}</style>"
+SECTIONS = (
+    (
+        "means",
+        "Means",
+        "Over the replications, with 95 % confidence intervals (Student's t). Of one replication there is"
+        " no interval.",
+    ),
+    (
+        "lines",
+        "Runs",
+        "A line for each run, through what was varied and what was measured; point at one to see which.",
+    ),
+    (
+        "variants",
+        "Variants",
+        "Means and intervals; in brackets the paired difference from the base variant, where there is one.",
+    ),
+    ("runs", "All runs", "A click on a heading sorts."),
 )
+CHOICES = (("value", "Value"), ("kind", "Show"), ("x", "Along"), ("colour", "Colour by"))
 
 
 def write(
-    figure: Figure, runs: Sequence[Run], lines: Sequence[Line], cache: Cache, out: Path, said: str
+    figure: Figure,
+    runs: Sequence[Run],
+    rows: Sequence[Mapping[str, Any]],
+    lines: Sequence[Line],
+    out: Path,
+    said: str,
+    *,
+    picture: str = "",
+    report: bool = False,
 ) -> None:
-    """Writes ``index.html``; nothing where no run came out, or runs are measured otherwise.
+    """Writes ``index.html``; nothing where no run came out.
+
+    ``rows`` are those of the table with their ``labels``; ``report``: `write_report_of` has made one.
 
     Raises:
         UserError: it cannot be written.
     """
-    if figure.measure != "run" or not lines:
+    if not lines:
         return
-    preface = f"{_STYLE}{_pictures(lines)}{_table(figure, lines)}"
-    target = Output("--out", out / "index.html")
-    if len(runs) > MOST_RUNS:
-        target.write(_summary(figure.title, preface, len(runs), said).encode())
-        return
-    names = [axis.name for axis in figure.axes]
-    results = [(dict(zip(names, run.labels, strict=True)), cache.get(run.key)) for run in runs]
-    found = [(labels, result) for labels, result in results if result is not None]
-    write_report(target.name, title=figure.title, runs=found, preface=preface, command=said)
-
-
-def _summary(title: str, body: str, runs: int, said: str) -> str:
-    """A page without scripts, in the colours that the reader prefers."""
-    style = "body{font-family:system-ui,sans-serif;margin:1.2em}:root{color-scheme:light dark}"
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{style}</style></head><body>"
-        f"<h1>{html.escape(title)}</h1><p>{runs:,} runs, each a row of runs.parquet. Made by"
-        f" <code>{html.escape(said)}</code></p>{body}</body></html>\n"
+    page = pages.Page(
+        title=figure.title,
+        script="study.js",
+        said=f"{len(runs):,} runs, each a row of runs.parquet",
+        sections=SECTIONS,
+        choices=CHOICES,
+        command=said,
+        lines=[figure.about] if figure.about else [],
+        picture=picture,
+        report="report.html" if report else "",
     )
+    Output("--out", out / "index.html").write(pages.render(page, _data(figure, rows, lines)).encode())
 
 
-def _pictures(lines: Sequence[Line]) -> str:
-    """A mean with its interval for each variant, a panel for each value."""
-    if not any(line.estimate.half is not None for line in lines):
+def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
+    """Draws the study's panels: ``figure.svg`` and ``figure.png``; the former as text, empty without panels.
+
+    Raises:
+        UserError: they cannot be written.
+    """
+    table = cells.of_rows(figure, rows)
+    if not figures.drawn(table):
         return ""
-    import altair as alt
-    import vl_convert
-
-    values = list(dict.fromkeys(line.value for line in lines))
-    panels = []
-    for value in values:
-        own = [line for line in lines if line.value == value][:MOST_DRAWN]
-        data = [
-            {
-                "variant": ", ".join(line.labels.values()) or value,
-                "mean": line.estimate.mean,
-                "low": line.estimate.low,
-                "high": line.estimate.high,
-            }
-            for line in own
-        ]
-        order = [str(each["variant"]) for each in data]
-        y = alt.Y("variant:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
-        scale = alt.Scale(zero=False)
-        title = f"{value} ({own[0].unit})" if own[0].unit else value
-        base = alt.Chart(alt.InlineData(values=data)).encode(y=y)
-        rules = base.mark_rule(color="#0072B2", strokeWidth=2).encode(
-            x=alt.X("low:Q", scale=scale, title=title), x2="high:Q"
-        )
-        points = base.mark_point(filled=True, color="#0072B2", size=40, opacity=1).encode(x="mean:Q")
-        panels.append((rules + points).properties(width=320, height=alt.Step(16)))
-    chart = alt.concat(*panels, columns=2).properties(title="Mean and 95 % confidence interval")
-    return (
-        f'<div class="sweep"><div class="picture">{vl_convert.vegalite_to_svg(chart.to_dict())}</div></div>'
-    )
+    picture = figures.svg(table)
+    Output("--out", out / "figure.svg").write(picture.encode())
+    Output("--out", out / "figure.png").write(figures.png(picture))
+    return picture
 
 
-def _table(figure: Figure, lines: Sequence[Line]) -> str:
-    values = list(dict.fromkeys(line.value for line in lines))
-    variants: dict[tuple[str, ...], dict[str, Line]] = {}
-    for line in lines:
-        variants.setdefault(tuple(line.labels.values()), {})[line.value] = line
-    axes = list(lines[0].labels) if lines else []
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in (*axes, *values))
-    rows = []
-    for labels, cells in variants.items():
-        texts = [html.escape(label) for label in labels]
-        texts += [_cell(cells[value]) if value in cells else "" for value in values]
-        rows.append("<tr>" + "".join(f"<td>{text}</td>" for text in texts) + "</tr>")
-    base = html.escape(", ".join(f"{axis} = {label}" for axis, label in figure.base.items()))
-    said = f" Differences from {base} in brackets." if base else ""
-    return (
-        f'<div class="sweep"><p>Means with 95 % confidence intervals.{said}</p>'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+def write_report_of(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path, said: str) -> bool:
+    """Writes ``report.html``, all that few runs measured; whether there is one.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    target = out / "report.html"
+    names = [axis.name for axis in figure.axes]
+    found = []
+    if figure.measure == "run" and len(runs) <= MOST_REPORTED:
+        results = [(dict(zip(names, run.labels, strict=True)), cache.get(run.key)) for run in runs]
+        found = [(labels, result) for labels, result in results if result is not None]
+    if not found:
+        target.unlink(missing_ok=True)
+        return False
+    write_report(target, title=figure.title, runs=found, command=said)
+    return True
 
 
-def _cell(line: Line) -> str:
-    text = _text(line.estimate)
-    return f"{text} ({_text(line.difference)})" if line.difference else text
+def _data(figure: Figure, rows: Sequence[Mapping[str, Any]], lines: Sequence[Line]) -> dict[str, Any]:
+    over = seeds(figure)
+    values = shown(figure, rows)
+    titles = {value.name: value.title for value in figure.values}
+    places = {axis.name: {label: at for at, label in enumerate(axis.labels)} for axis in figure.axes}
+    numbers = {name: at for at, name in enumerate(values)}
+    kept = rows if len(rows) <= MOST_RUNS else ()
+    return {
+        "axes": [_axis(axis, axis.name in over) for axis in figure.axes],
+        "values": [
+            {"name": name, "title": titles.get(name) or _short(name), "unit": unit}
+            for name, unit in values.items()
+        ],
+        "base": dict(figure.base),
+        "count": len(rows),
+        "means": [
+            [
+                [places[axis][label] for axis, label in line.labels.items()],
+                numbers[line.value],
+                line.estimate.count,
+                line.estimate.mean,
+                line.estimate.half,
+                line.difference.mean if line.difference else None,
+                line.difference.half if line.difference else None,
+            ]
+            for line in lines[: MOST_RUNS * len(values)]
+        ],
+        "runs": [
+            [
+                row["run"],
+                [places[axis][label] for axis, label in row["labels"].items()],
+                [row.get(name) for name in values],
+                row.get("seconds"),
+            ]
+            for row in kept
+        ],
+    }
 
 
-def _text(found: Estimate) -> str:
-    return f"{found.mean:.4g}" + ("" if found.half is None else f" &#177;{found.half:.2g}")
+def _axis(axis: Axis, seed: bool) -> dict[str, Any]:
+    labels = axis.labels
+    known = _components().get(axis.key or "", [])
+    # A policy has the same colour wherever it is drawn.
+    registered = all(label.lower() in known for label in labels)
+    return {
+        "name": axis.name,
+        "title": axis.title,
+        "labels": labels,
+        "places": {
+            label: known.index(label.lower()) if registered else at for at, label in enumerate(labels)
+        },
+        "ordered": len(labels) > 1 and all(quantity(label) is not None for label in labels),
+        "seed": seed,
+    }
+
+
+@cache
+def _components() -> dict[str, list[str]]:
+    return {key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()}
+
+
+def _short(name: str) -> str:
+    """A result's field as a heading: latency.all p99."""
+    head, _, percent = name.partition(".percentile_ns.")
+    return f"{head} p{float(percent):g}" if percent else name.removesuffix("_ns")

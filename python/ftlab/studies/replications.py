@@ -61,6 +61,13 @@ def seeds(figure: Figure) -> list[str]:
     return [axis.name for axis in figure.axes if axis.key == "seed"]
 
 
+def shown(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The values that are summarised, and their units."""
+    there = {name for row in rows[:1] for name in row}
+    declared = {value.name: value.unit for value in figure.values}
+    return declared or {name: "ns" if "_ns" in name else "" for name in VALUES if name in there}
+
+
 def estimate(values: Sequence[float]) -> Estimate:
     """The mean of some values and its confidence interval, by Student's t."""
     mean = math.fsum(values) / len(values)
@@ -74,10 +81,7 @@ def lines(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
     """All values of all variants, in the order of the rows; each has its labels by axis under ``labels``."""
     over = seeds(figure)
     axes = [axis.name for axis in figure.axes if axis.name not in over]
-    shown = {value.name: value.unit for value in figure.values}
-    if not shown:
-        there = {name for row in rows[:1] for name in row}
-        shown = {name: "ns" if "_ns" in name else "" for name in VALUES if name in there}
+    units = shown(figure, rows)
     found = []
     groups: dict[tuple[str, ...], dict[tuple[str, ...], Mapping[str, Any]]] = {}
     for row in rows:
@@ -87,7 +91,7 @@ def lines(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
         at = dict(zip(axes, group, strict=True))
         base = tuple(figure.base.get(axis, at[axis]) for axis in axes)
         beside = groups.get(base, {}) if figure.base and base != group else {}
-        for name, unit in shown.items():
+        for name, unit in units.items():
             values = _known(members, name)
             if values:
                 differences = [

@@ -92,22 +92,26 @@ def sweep(
 
         done = run(runs, cache, reporter, executor, rows.add, failed)
         frame = rows.join()
-        lines = replications.lines(figure, list(_labelled(frame, runs, figure)))
+        labelled = list(_labelled(frame, runs, figure))
+        lines = replications.lines(figure, labelled)
         Output("--out", out / "summary.csv").write(replications.to_csv(figure, lines).encode())
         if figure.aggregate:
             # Also those that were just run.
             fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
-        page.write(figure, runs, lines, Folder(out / "json", say=reporter.note), out, command)
+        report = page.write_report_of(figure, runs, Folder(out / "json", say=reporter.note), out, command)
+        picture = page.draw(figure, labelled, out)
+        page.write(figure, runs, labelled, lines, out, command, picture=picture, report=report)
         first = rows.first_failure() if rows.failures else ""
         return Outcome(done, rows.failures, first, lines)
 
 
 def _labelled(frame: pl.DataFrame, runs: Sequence[Run], figure: Figure) -> Iterator[Mapping[str, Any]]:
-    """The rows with what is summarised, and the labels of each."""
+    """The rows with what is summarised, how long they took, and the labels of each."""
     names = [axis.name for axis in figure.axes]
     wanted = [value.name for value in figure.values] or replications.VALUES
     there = [name for name in wanted if name in frame.columns]
-    for row in frame.select("run", *there).iter_rows(named=True):
+    took = [name for name in ("seconds",) if name in frame.columns]
+    for row in frame.select("run", *there, *took).iter_rows(named=True):
         labels = dict(zip(names, runs[row["run"] - 1].labels, strict=True))
         yield {**row, "labels": labels}
 

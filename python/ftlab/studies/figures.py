@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ftlab.reproduce.study import MEAN, Bar, Study, bars
+from ftlab.studies.cells import MEAN, Bar, Study, bars
 from ftlab.studies.declaration import RECORDED, Figure, Panel
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def _title(figure: Figure) -> alt.TitleParams:
     import altair as alt
 
     return alt.TitleParams(
-        figure.place.split(",")[0] + _variant(figure),
-        subtitle=figure.title,
+        figure.place.split(",")[0] + _variant(figure) if figure.paper else figure.title,
+        subtitle=figure.title if figure.paper else figure.place,
         anchor="start",
         fontSize=14,
         subtitleFontSize=12,
@@ -119,8 +119,21 @@ def _panel(study: Study, panel: Panel) -> tuple[Any, int]:
     if panel.mark == "stack":
         return _stack(study, panel, cells)
     if panel.mark == "bars":
-        return _bars(study, panel, _with_once(study, panel, cells))
-    return _lines(study, panel, cells)
+        return _faceted(study, panel, cells, *_bars(study, panel, _with_once(study, panel, cells)))
+    return _faceted(study, panel, cells, *_lines(study, panel, cells))
+
+
+def _faceted(study: Study, panel: Panel, cells: Sequence[Bar], chart: Any, width: int) -> tuple[Any, int]:
+    """A chart for each label of the panel's facet, side by side."""
+    import altair as alt
+
+    if not panel.facet:
+        return chart, width
+    facets = _order(study, cells, panel.facet)
+    header = alt.Header(title=None, labelOrient="bottom", labelPadding=4)
+    return chart.encode(column=alt.Column(f"{panel.facet}:N", sort=facets, header=header, spacing=12)), (
+        len(facets) * width
+    )
 
 
 def _data(cells: Sequence[Bar], study: Study) -> Any:

@@ -1,0 +1,202 @@
+"""A study's values by its labels, and what of them a panel draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab._core import UserError
+from ftlab.studies.declaration import EXTRA_AXES, Figure, Panel
+from ftlab.studies.plan import Labels, Run
+from ftlab.studies.series import Number, Series
+
+MEAN = "mean"
+"""Label of the mean over an axis."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of a figure."""
+
+    labels: Labels
+    values: Mapping[str, Number]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A measured figure."""
+
+    figure: Figure
+    axes: tuple[str, ...]
+    rows: tuple[Row, ...]
+    runs: tuple[Run, ...]
+    absent: tuple[str, ...]
+    """Recorded traces that were not there."""
+
+    def series(self, value: str, where: Mapping[str, Any] | None = None) -> Any:
+        """A value over the axes that ``where`` leaves open."""
+        cells = {row.labels: row.values[value] for row in self.rows}
+        return Series(self.axes, cells).select(where or {})
+
+    def names(self) -> dict[str, Callable[..., Any]]:
+        """What an expression calls: each value, by its name."""
+
+        def bound(value: str) -> Callable[..., Any]:
+            return lambda **where: self.series(value, where)
+
+        return {value.name: bound(value.name) for value in self.figure.values}
+
+    def labels(self, axis: str) -> list[str]:
+        """The labels of an axis that were measured, in the order they are drawn."""
+        place = self.axes.index(axis)
+        return list(dict.fromkeys(row.labels[place] for row in self.rows))
+
+
+def measured(
+    figure: Figure, runs: Sequence[Run], results: Mapping[str, dict[str, Any]], absent: Iterable[str]
+) -> Study:
+    """The table of a figure from its runs' results.
+
+    Raises:
+        UserError: an expression of the figure does not fit the results.
+    """
+    own = tuple(axis.name for axis in figure.axes)
+    extra = EXTRA_AXES[figure.what]
+    rows = []
+    for each in runs:
+        for label, names in _cells(figure, results[each.key]):
+            values = {value.name: value.get.number(names) for value in figure.values}
+            rows.append(Row((*each.labels, *label), values))
+    return Study(figure, (*own, *extra), tuple(rows), tuple(runs), tuple(absent))
+
+
+def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+    if figure.what == "requests":
+        yield from _requests(figure, result)
+    elif figure.what == "points":
+        assert figure.points is not None
+        for number, point in enumerate(_points(figure.points(result)), start=1):
+            yield (str(number),), {**result, **point}
+    else:
+        yield (), result
+
+
+def _points(found: Any) -> list[dict[str, Any]]:
+    """What an expression found in a result, as points: a list of them, or courses over time (time_ns, and
+    count, mean and max of the first, mean_2 of the second, which is 0 where there is none).
+    """
+    if isinstance(found, list) and not any("width_ns" in each for each in found):
+        return found
+    courses = [found] if isinstance(found, Mapping) else found
+    first = courses[0]
+    points = []
+    for at in range(len(first["mean"])):
+        middle = first["from_ns"] + (at + 0.5) * first["width_ns"]
+        point = {"time_ns": middle, **{name: first[name][at] for name in ("count", "mean", "max")}}
+        for number, other in enumerate(courses[1:], start=2):
+            if other["mean"] and other["width_ns"] != first["width_ns"]:
+                raise UserError("courses over time of different widths")
+            point[f"mean_{number}"] = other["mean"][at] if at < len(other["mean"]) else 0.0
+        points.append(point)
+    return points
+
+
+def _requests(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+    columns = {name: values[figure.skip :] for name, values in result["requests"].items()}
+    order = sorted(range(len(columns["id"])), key=lambda at: (columns["dispatch_ns"][at], columns["id"][at]))
+    place = {at: number for number, at in enumerate(order, start=1)}
+    for at in range(len(columns["id"])):
+        names = {name: values[at] for name, values in columns.items()}
+        names["wait_ns"] = names["dispatch_ns"] - names["arrival_ns"]
+        names["access_ns"] = names["complete_ns"] - names["dispatch_ns"]
+        names["latency_ns"] = names["complete_ns"] - names["arrival_ns"]
+        names["turn"] = place[at]
+        yield (str(at + 1),), {**result, **names}
+
+
+def relative(panel: Panel, value: Number, baseline: Number) -> Number:
+    """A value against its baseline, as the panel has it."""
+    if value is None or not baseline:
+        return None
+    share = value / baseline
+    return {"ratio": share, "change": (share - 1) * 100, "reduction": (1 - share) * 100}[panel.relative]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What is drawn of one cell."""
+
+    labels: Mapping[str, str]
+    value: str
+    number: Number
+
+
+def bars(study: Study, panel: Panel) -> list[Bar]:
+    """The panel's cells, normalised as it says, the mean over x last."""
+    found = []
+    for name in panel.values:
+        table = {row.labels: row.values[name] for row in study.rows}
+        for labels, number in table.items():
+            at = dict(zip(study.axes, labels, strict=True))
+            if any(_off(at[axis], wanted) for axis, wanted in panel.where.items()):
+                continue
+            shown = number
+            if panel.normalise:
+                # A stack's parts are normalised to the baseline's whole.
+                base = tuple({**at, **panel.normalise}[axis] for axis in study.axes)
+                parts = panel.values if panel.mark == "stack" else (name,)
+                wholes = [_cell(study, base, part) for part in parts]
+                shown = relative(panel, number, sum(each or 0.0 for each in wholes))
+            found.append(Bar(at, name, shown))
+    return [*found, *_means(study, panel, found)] if panel.mean else found
+
+
+def _cell(study: Study, labels: Labels, value: str) -> Number:
+    return next((row.values[value] for row in study.rows if row.labels == labels), None)
+
+
+def _off(label: str, wanted: Any) -> bool:
+    return label != wanted if isinstance(wanted, str) else label not in wanted
+
+
+def _means(study: Study, panel: Panel, found: Sequence[Bar]) -> list[Bar]:
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    over = panel.facet or panel.x if panel.mark == "stack" else panel.x
+    for bar in found:
+        rest = {axis: label for axis, label in bar.labels.items() if axis != over}
+        if bar.number is not None:
+            groups.setdefault((bar.value, tuple(rest.items())), []).append(bar.number)
+    means = []
+    for (value, rest), numbers in groups.items():
+        labels = {**dict(rest), over: MEAN}
+        ordered = {axis: labels[axis] for axis in study.axes}
+        means.append(Bar(ordered, value, math.fsum(numbers) / len(numbers)))
+    return means
+
+
+def text(number: Number) -> str:
+    """A number as the CSV has it: ten digits, the same on every machine."""
+    return "" if number is None else f"{number:.10g}"
+
+
+def of_rows(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> Study:
+    """The table of a sweep from its rows, each with its ``labels``: means over the replications.
+
+    Seeds that a panel names are no replications.
+    """
+    named = {each for panel in figure.panels for each in (panel.x, panel.series, panel.facet, *panel.where)}
+    axes = tuple(axis.name for axis in figure.axes if axis.key != "seed" or axis.name in named)
+    groups: dict[Labels, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row["labels"][axis] for axis in axes), []).append(row)
+    means = []
+    for labels, members in groups.items():
+        known = {
+            value.name: [row[value.name] for row in members if row.get(value.name) is not None]
+            for value in figure.values
+        }
+        values = {name: math.fsum(each) / len(each) if each else None for name, each in known.items()}
+        means.append(Row(labels, values))
+    return Study(figure, axes, tuple(means), (), ())

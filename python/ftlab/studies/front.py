@@ -1,0 +1,190 @@
+"""What a search came to: its Pareto front, the best of it, what parameters account for; as text and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ftlab._core import Config
+from ftlab.configs import to_text
+from ftlab.studies.tuning import Tuning
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A configuration that was tried."""
+
+    number: int
+    """From 1; 0 is the default."""
+    parameters: Mapping[str, str]
+    """By name, as they were set; those that do not apply are absent."""
+    values: tuple[float, ...] = ()
+    """Of the objectives; empty: the run failed."""
+    violation: float = 0.0
+    error: str = ""
+    config: Config | None = field(default=None, compare=False)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it came out and all constraints hold."""
+        return bool(self.values) and self.violation == 0
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search came to."""
+
+    tuning: Tuning
+    default: Trial
+    trials: Sequence[Trial]
+    front: Sequence[Trial]
+    best: Trial | None
+    importance: Mapping[str, Sequence[float]]
+    """Of each parameter, for each objective."""
+
+
+def _costs(trial: Trial, tuning: Tuning) -> list[float]:
+    """The objectives, the less the better."""
+    pairs = zip(trial.values, tuning.objectives, strict=True)
+    return [-value if each.maximize else value for value, each in pairs]
+
+
+def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
+    """The feasible trials that no other is better than in one objective and as good in the rest."""
+    known = [(trial, _costs(trial, tuning)) for trial in trials if trial.feasible]
+    front = [
+        (trial, costs)
+        for trial, costs in known
+        if not any(
+            other != costs and all(a <= b for a, b in zip(other, costs, strict=True)) for _, other in known
+        )
+    ]
+    # Equal ones once, the first.
+    once: dict[tuple[float, ...], Trial] = {}
+    for trial, costs in front:
+        once.setdefault(tuple(costs), trial)
+    return [once[costs] for costs in sorted(once)]
+
+
+def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
+    """Of a front the trial nearest to the best of all objectives, each scaled to the front's width."""
+    if not front:
+        return None
+    table = [_costs(trial, tuning) for trial in front]
+    spans = [(min(column), max(column) - min(column)) for column in zip(*table, strict=True)]
+
+    def distance(costs: Sequence[float]) -> float:
+        pairs = zip(costs, spans, strict=True)
+        return math.hypot(*((cost - least) / span if span else 0.0 for cost, (least, span) in pairs))
+
+    return front[min(range(len(front)), key=lambda at: distance(table[at]))]
+
+
+def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
+    """Of each parameter the share of an objective's variance that lies between its values.
+
+    Ranges count by quarters; where a parameter does not apply is a value too.
+    """
+    known = [trial for trial in trials if trial.values]
+    found: dict[str, list[float]] = {}
+    for each in tuning.parameters:
+        groups: dict[str, list[Trial]] = {}
+        if each.choices:
+            for trial in known:
+                groups.setdefault(trial.parameters.get(each.name, ""), []).append(trial)
+        else:
+            groups[""] = [trial for trial in known if each.name not in trial.parameters]
+            there = [trial for trial in known if each.name in trial.parameters]
+            there.sort(key=lambda trial: float(trial.parameters[each.name].removesuffix(each.unit)))
+            for at, trial in enumerate(there):
+                groups.setdefault(str(at * 4 // len(there)), []).append(trial)
+        found[each.name] = [_between(groups, at) for at in range(len(tuning.objectives))]
+    return found
+
+
+def _between(groups: Mapping[str, Sequence[Trial]], at: int) -> float:
+    numbers = [[trial.values[at] for trial in group] for group in groups.values() if group]
+    every = list(itertools.chain.from_iterable(numbers))
+    if len(every) < 2:
+        return 0.0
+    mean = math.fsum(every) / len(every)
+    total = math.fsum((value - mean) ** 2 for value in every)
+    between = math.fsum(len(group) * (math.fsum(group) / len(group) - mean) ** 2 for group in numbers)
+    return between / total if total else 0.0
+
+
+def to_csv(tuned: Tuned, trials: Sequence[Trial]) -> str:
+    """Trials, one a row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = [each.name for each in tuned.tuning.parameters]
+    objectives = [each.text for each in tuned.tuning.objectives]
+    writer.writerow(["trial", *names, *objectives, "feasible", "front", "error"])
+    front = {trial.number for trial in tuned.front}
+    for trial in trials:
+        values = [f"{value:.10g}" for value in trial.values] or [""] * len(objectives)
+        flags = [str(flag).lower() for flag in (trial.feasible, trial.number in front)]
+        parameters = [trial.parameters.get(name, "") for name in names]
+        writer.writerow([trial.number, *parameters, *values, *flags, trial.error])
+    return out.getvalue()
+
+
+def default_parameters(tuned: Tuned) -> dict[str, str]:
+    """The parameters as the default configuration has them."""
+    if tuned.default.config is None:
+        return {}
+    found = {}
+    for each in tuned.tuning.parameters:
+        value: Any = json.loads(tuned.default.config.json())
+        for name in each.key.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None and not isinstance(value, dict):
+            found[each.name] = to_text(value)
+    return found
+
+
+def render(tuned: Tuned, width: int = 100) -> str:
+    """The front, the default beside it, and what the parameters account for."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    names = [each.name for each in tuned.tuning.parameters]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for name in ("trial", *names, *(each.text for each in tuned.tuning.objectives), ""):
+        table.add_column(name, justify="left" if name in names else "right")
+    for trial in [*tuned.front, tuned.default]:
+        values = [f"{value:.6g}" for value in trial.values] or ["-"] * len(tuned.tuning.objectives)
+        mark = "" if trial.feasible else "not allowed" if trial.values else "failed"
+        mark = "best" if trial is tuned.best else mark
+        number = "default" if trial is tuned.default else str(trial.number)
+        chosen = default_parameters(tuned) if trial is tuned.default else trial.parameters
+        table.add_row(number, *(chosen.get(name, "-") for name in names), *values, mark)
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    lines = [captured.get()]
+    for name, shares in tuned.importance.items():
+        lines.append(f"{name} accounts for {', '.join(f'{share:.0%}' for share in shares)}\n")
+    return "".join(lines)
+
+
+def place_of_default(tuned: Tuned) -> str:
+    """Where the default stands among the trials, a sentence."""
+    if not tuned.default.values:
+        return "the default configuration failed"
+    mine = _costs(tuned.default, tuned.tuning)
+    better = sum(
+        trial.feasible
+        and _costs(trial, tuned.tuning) != mine
+        and all(a <= b for a, b in zip(_costs(trial, tuned.tuning), mine, strict=True))
+        for trial in tuned.trials
+    )
+    allowed = "" if tuned.default.feasible else "; it is not within the constraints"
+    return f"{better} of {len(tuned.trials)} trials are better than the default in every respect{allowed}"

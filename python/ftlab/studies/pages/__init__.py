@@ -1,0 +1,69 @@
+"""Pages of studies and searches: one HTML file each, drawn by its own script, nothing fetched.
+
+`study.js` draws a sweep and `tuning.js` a search, both with what `draw.js` and `rows.js` hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ftlab._core import __version__
+from ftlab.html.page import _alone, _script_json, policy
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands on a page beside its data."""
+
+    title: str
+    script: str
+    """Of this folder; it draws the sections."""
+    said: str
+    """A line under the title."""
+    sections: Sequence[tuple[str, str, str]]
+    """Of each its id, heading and note."""
+    choices: Sequence[tuple[str, str]]
+    """Of each its id and name; the script fills them."""
+    command: str = ""
+    lines: Sequence[str] = ()
+    """More under the title."""
+    picture: str = ""
+    """SVG, as it is."""
+    report: str = ""
+    """A page with more of the runs, beside this one."""
+
+
+def render(page: Page, data: dict[str, Any]) -> str:
+    """The whole file; everything but the picture is escaped here."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    script = _alone('"use strict";\n' + _part("draw.js") + _part("rows.js") + _part(page.script))
+    return environment.from_string(_part("page.html")).render(
+        title=page.title,
+        said=page.said,
+        version=__version__,
+        command=page.command,
+        lines=page.lines,
+        sections=page.sections,
+        choices=page.choices,
+        report=page.report,
+        picture=Markup(page.picture),
+        style=Markup(_part("page.css")),
+        # Markup: an escaped quote would be part of the policy.
+        policy=Markup(policy(script)),
+        script=Markup(script),
+        data=Markup(_script_json(data)),
+    )
+
+
+@cache
+def _part(name: str) -> str:
+    return (files("ftlab.studies.pages") / name).read_text(encoding="utf-8")
