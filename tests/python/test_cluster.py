@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from campaign import long
 from front import TRACE, Cli
 from ftlab._core import UserError
 from ftlab.studies import cluster
 from test_sweep import FILES, SLOW, STUDY, same, table
+from test_tune import RANGES
 
 
 @contextmanager
@@ -98,11 +101,12 @@ def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
     assert errors[0] == errors[1]
 
 
-def hiding(folder: Path) -> Path:
+def hiding(folder: Path, more: str = "") -> Path:
     """A preload of a worker: it sees no trace but those that were sent to it."""
     path = folder / "hiding.py"
     path.write_text(
         "import ftlab.studies.cluster as c\n"
+        f"{more}"
         "of = c.__dict__.setdefault('of_test', c._hash)\n"
         "def hidden(path, changed):\n"
         "    if 'ftlab-traces' not in str(path):\n"
@@ -111,6 +115,117 @@ def hiding(folder: Path) -> Path:
         "c._hash = hidden\n"
     )
     return path
+
+
+ONE_TRACE = """
+config = "map-plus"
+[set]
+"workload.trace" = "a.csv"
+[axis.seed]
+key = "seed"
+range = [1, 8, 1]
+"""
+
+
+def test_a_trace_is_sent_once_to_each_worker(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (cli.directory / "study.toml").write_text(ONE_TRACE)
+    elsewhere = tmp_path_factory.mktemp("worker")
+    counting = (
+        "import os\n"
+        "of_receive = c.__dict__.setdefault('of_receive', c.receive)\n"
+        "def receive(trace, place, piece, dask_worker=None):\n"
+        f"    with open({str(elsewhere / 'sent')!r}, 'a') as file:\n"
+        "        file.write(f'{os.getpid()} {trace.sha256} {place}\\n')\n"
+        "    return of_receive(trace, place, piece, dask_worker=dask_worker)\n"
+        "c.receive = receive\n"
+    )
+    with workers(elsewhere, 2, "--preload", str(hiding(elsewhere, counting))) as (address, running):
+        while_there = cli.ok("sweep", "study.toml", "--out", "dask", "--dask", address)
+        # Another command finds it there.
+        again = cli.ok("sweep", "study.toml", "--out", "again", "--dask", address)
+        pids = {process.pid for process in running}
+    assert "8 runs" in while_there and "8 runs" in again
+    sent = (elsewhere / "sent").read_text().splitlines()
+    assert sent and len(sent) == len(set(sent)), "no piece twice to one worker"
+    assert {int(line.split()[0]) for line in sent} <= pids
+
+
+def test_a_trace_that_a_worker_has_no_room_for(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (cli.directory / "study.toml").write_text(ONE_TRACE)
+    elsewhere = tmp_path_factory.mktemp("worker")
+    full = "import shutil\nshutil.disk_usage = lambda path: shutil._ntuple_diskusage(100, 90, 10)\n"
+    with workers(elsewhere, 1, "--preload", str(hiding(elsewhere, full))) as (address, _):
+        done = cli("sweep", "study.toml", "--out", "dask", "--dask", address)
+    assert done.returncode == 1
+    assert "error: 8 of 8 runs failed; the first: 1: " in done.stderr
+    size = (cli.directory / "a.csv").stat().st_size
+    assert f"a.csv: {size} B are more than the 10 B free on worker tcp://" in done.stderr
+    assert table(cli.directory / "dask", "failures").height == 8
+
+
+def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
+    """Kills the client at random moments; nothing finished is run again, and the rows come out the same."""
+    cli.ok("sweep", "study.toml", "--out", "whole")
+    folder = cli.directory / "out" / "json"
+    command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", *where]
+    draw, stamps = random.Random(16), dict[str, int]()
+    for kill in range(kills):
+        with subprocess.Popen(
+            command, cwd=cli.directory, stdout=subprocess.DEVNULL, start_new_session=True
+        ) as client:
+            left = (len(table(cli.directory / "whole")) - len(stamps)) // (kills - kill)
+            wanted = len(stamps) + draw.randint(0, max(left - 1, 0))
+            while client.poll() is None and len(list(folder.glob("*.json"))) < wanted:
+                time.sleep(0.005)
+            time.sleep(draw.random() * 0.1)
+            client.send_signal(signal.SIGKILL)
+        # Processes of its own end with it.
+        for _ in range(400):
+            if not (left_behind := of_session(client.pid)):
+                break
+            time.sleep(0.05)
+        assert not left_behind
+        now = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+        assert stamps.items() <= now.items(), "a finished run was done again"
+        stamps = now
+    total = table(cli.directory / "whole").height
+    printed = cli.ok("sweep", "study.toml", "--out", "out", *where)
+    assert f"{total - len(stamps)} runs, {len(stamps)} more were there" in printed
+    assert same(table(cli.directory / "out")) == same(table(cli.directory / "whole"))
+
+
+def of_session(session: int) -> list[int]:
+    """The processes of a session that still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_a_client_killed_at_any_moment_goes_on(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(SLOW)
+    with workers(cli.directory, 2) as (address, running):
+        killed_again_and_again(cli, 20 if long() else 6, "--dask", address)
+        assert all(process.poll() is None for process in running)
+
+
+def test_processes_here_end_with_a_client_that_is_killed(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(SLOW)
+    killed_again_and_again(cli, 3, "--dask", "local", "--jobs", "2")
+
+
+def test_a_search_on_one_worker_is_that_on_one_thread(cli: Cli) -> None:
+    (cli.directory / "tune.toml").write_text(RANGES)
+    cli.ok("tune", "tune.toml", "--out", "threads", "--jobs", "1")
+    with workers(cli.directory, 1) as (address, _):
+        cli.ok("tune", "tune.toml", "--out", "dask", "--dask", address)
+    texts = [(cli.directory / name / "trials.csv").read_text() for name in ("threads", "dask")]
+    assert texts[0] == texts[1]
+    cli.ok("tune", "tune.toml", "--out", "local", "--dask", "local", "--jobs", "2")
+    assert (cli.directory / "local" / "trials.csv").read_text().count("\n") == 17
 
 
 def test_another_engine_is_refused_before_anything_runs(cli: Cli) -> None:

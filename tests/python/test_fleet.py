@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,13 @@ import pytest
 
 from front import Cli
 from ftlab._core import UserError
+from ftlab.configs import Override, load
 from ftlab.histogram import Histogram
 from ftlab.studies import split
+from ftlab.studies.measure import measure
 from ftlab.traces import trace_config
+
+ROOT = Path(__file__).parents[2]
 
 STUDY = """
 config = "map-plus"
@@ -109,6 +116,38 @@ def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
     assert worst.height == 6
     values = frame.filter(pl.col("scheduler") == "noop")["latency.all.percentile_ns.99.000000"].to_list()
     assert worst["latency.all.percentile_ns.99"].to_list()[:3] == sorted(values, reverse=True)[:3]
+
+
+def test_two_hundred_volumes_of_the_shipped_models(tmp_path: Path) -> None:
+    """Split, run and taken as one, on two cores within 1 GiB; the fleet's bins are those of all requests."""
+    made = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "fleet.py"), str(tmp_path), "--requests", "40000"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    peaks = [int(peak) for peak in re.findall(r"([0-9]+) MiB at most", made.stdout)]
+    assert len(peaks) == 2 and max(peaks) < 1024, made.stdout
+    (fleet,) = json.loads((tmp_path / "out" / "fleets.json").read_text())
+    frame = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert fleet["volumes"] == frame.height == 200
+    latencies: dict[str, list[int]] = {"read": [], "write": []}
+    keys = {"flash.blocks_per_plane": "1024", "workload.out_of_range": "compact"}
+    for name in frame["workload.trace"]:
+        own = {**keys, "workload.trace": str(tmp_path / name)}
+        config = load("map-plus", [Override(key, key, value) for key, value in own.items()])
+        requests = measure("run", config, collect=True)["requests"]
+        for op, arrival, complete in zip(
+            requests["op"], requests["arrival_ns"], requests["complete_ns"], strict=True
+        ):
+            latencies["read" if op == "R" else "write"].append(complete - arrival)
+    everything = latencies["read"] + latencies["write"]
+    assert len(everything) == fleet["trace"]["requests"] == fleet["latency"]["all"]["count"]
+    for op, values in {**latencies, "all": everything}.items():
+        bins = fleet["latency"][op]["histogram"]["bins"]
+        assert bins == [list(each) for each in Histogram(values).bins], op
+        assert fleet["latency"][op]["max_ns"] == max(values)
+        assert fleet["latency"][op]["percentile_ns"]["99.000000"] == Histogram(values).percentile(99)
 
 
 def test_a_target_that_cannot_be_written(cli: Cli) -> None:

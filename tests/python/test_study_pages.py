@@ -11,10 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
+from browser import Page
 from front import Cli
+from ftlab.studies import cells
 from ftlab.studies import page as sweep_page
+from ftlab.studies.declaration import load_study
 from reports import HOSTILE, data_of, parsed
-from test_html_browser import Page, browser  # noqa: F401
+from test_accessibility import findings
 from test_tune import RANGES
 
 STUDY = """
@@ -118,16 +121,24 @@ def test_what_is_drawn_is_what_the_table_holds(made: Made) -> None:
 
 def test_panels_of_a_study_are_drawn(made: Made) -> None:
     picture = (made[0] / "figure.svg").read_text()
-    assert picture.count("20ms") == picture.count("5ms") == 1
+    assert {"5ms", "20ms", "2KiB", "4KiB", "16KiB", "noop", "map+"} <= set(
+        re.findall(r">([^<>]+)</text>", picture)
+    )
     assert "Caches &amp; schedulers" in picture and "mean latency (ns)" in picture
     assert picture in (made[0] / "index.html").read_text()
     assert (made[0] / "figure.png").read_bytes().startswith(b"\x89PNG")
     # Each point is a mean over the seeds.
+    figure = load_study(made[0].parent / "study.toml")
     frame = pl.read_parquet(made[0] / "runs.parquet")
+    names = [axis.name for axis in figure.axes]
+    rows = [
+        {**row, "labels": {name: str(row[name]) for name in names}} for row in frame.iter_rows(named=True)
+    ]
+    table = cells.of_rows(figure, rows)
+    assert table.axes == ("scheduler", "cache", "deadline") and len(table.rows) == 12
     chosen = (pl.col("scheduler") == "map+") & (pl.col("cache") == "4KiB") & (pl.col("deadline") == "5ms")
-    mean = frame.filter(chosen)["mean"].mean()
-    shown = [float(each.replace(",", "")) for each in re.findall(r"mean latency \(ns\): ([0-9,.]+)", picture)]
-    assert any(each == pytest.approx(mean, rel=1e-6) for each in shown), (mean, shown)
+    (row,) = (row for row in table.rows if row.labels == ("map+", "4KiB", "5ms"))
+    assert row.values["mean"] == pytest.approx(frame.filter(chosen)["mean"].mean())
 
 
 def test_a_page_of_too_many_runs_has_their_means(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +154,7 @@ def test_a_page_of_too_many_runs_has_their_means(cli: Cli, monkeypatch: pytest.M
     assert not Path("out/report.html").exists()
 
 
-def test_a_sweep_in_a_browser(browser: Any, made: Made) -> None:  # noqa: F811
+def test_a_sweep_in_a_browser(browser: Any, made: Made) -> None:
     page = Page(browser, made[0] / "index.html")
     # Small multiples: a panel for each deadline, in each a point with its interval for each variant.
     assert page.texts("#means figcaption") == ["deadline = 5ms", "deadline = 20ms"]
@@ -165,7 +176,7 @@ def test_a_sweep_in_a_browser(browser: Any, made: Made) -> None:  # noqa: F811
     page.close()
 
 
-def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:  # noqa: F811
+def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:
     page = Page(browser, made[0] / "index.html")
     frame = pl.read_parquet(made[0] / "runs.parquet")
     page.tab.fill("#filter", "scheduler=map+ 4KiB")
@@ -197,7 +208,7 @@ def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:  # noqa:
     page.close()
 
 
-def test_a_search_in_a_browser(browser: Any, made: Made) -> None:  # noqa: F811
+def test_a_search_in_a_browser(browser: Any, made: Made) -> None:
     page = Page(browser, made[1] / "index.html")
     trials = pl.read_csv(made[1] / "trials.csv")
     front = pl.read_csv(made[1] / "front.csv")
@@ -226,13 +237,14 @@ def test_a_search_in_a_browser(browser: Any, made: Made) -> None:  # noqa: F811
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_they_fit_and_follow_the_scheme(
-    browser: Any,  # noqa: F811
+    browser: Any,
     made: Made,
     width: int,
     scheme: str,
     which: int,
 ) -> None:
     page = Page(browser, made[which] / "index.html", width, scheme)
+    assert findings(page.tab) == []
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
     assert page.tab.evaluate("document.documentElement.dataset.theme") == scheme
     before = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -243,7 +255,7 @@ def test_they_fit_and_follow_the_scheme(
     page.close()
 
 
-def test_names_are_text(browser: Any, cli: Cli) -> None:  # noqa: F811
+def test_names_are_text(browser: Any, cli: Cli) -> None:
     label = json.dumps(HOSTILE)
     (cli.directory / "study.toml").write_text(
         f'title = {label}\nconfig = "map-plus"\n[set]\n"workload.synthetic.requests" = 50\n'

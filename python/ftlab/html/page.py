@@ -34,7 +34,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_part("report.html"))
-    library, script = _library(), _alone('"use strict";\n' + "".join(map(_part, _SCRIPTS)))
+    library, script = _library(), alone('"use strict";\n' + "".join(map(_part, _SCRIPTS)))
     return template.render(
         title=title,
         command=command,
@@ -45,7 +45,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         policy=Markup(policy(library, script)),
         library=Markup(library),
         script=Markup(script),
-        data=Markup(_script_json(data)),
+        data=Markup(script_json(data)),
         licences=_part("vega.licences.txt"),
         runs=sum(len(study["runs"]) for study in data["studies"]),
         studies=len(data["studies"]),
@@ -62,15 +62,15 @@ def _library() -> str:
     """Vega, as `scripts/vega.py` took it from vl-convert."""
     script = gzip.decompress((files("ftlab.html") / "vega.js.gz").read_bytes()).decode()
     # It must not end the element that it stands in.
-    return _alone(script.replace("</script", "<\\/script"))
+    return alone(script.replace("</script", "<\\/script"))
 
 
-def _alone(script: str) -> str:
+def alone(script: str) -> str:
     """A script whose names are no globals."""
     return f"\n(() => {{\n{script}\n}})();\n"
 
 
-def _script_json(data: dict[str, Any]) -> str:
+def script_json(data: dict[str, Any]) -> str:
     """JSON that no HTML parser takes for the end of its element, nor for a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":

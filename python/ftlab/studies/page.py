@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ftlab import _core
+from ftlab import palette
 from ftlab.html import write_report
 from ftlab.outputs import Output
 from ftlab.studies import cells, figures, pages
@@ -156,24 +154,15 @@ def _data(figure: Figure, rows: Sequence[Mapping[str, Any]], lines: Sequence[Lin
 
 def _axis(axis: Axis, seed: bool) -> dict[str, Any]:
     labels = axis.labels
-    known = _components().get(axis.key or "", [])
-    # A policy has the same colour wherever it is drawn.
-    registered = all(label.lower() in known for label in labels)
     return {
         "name": axis.name,
         "title": axis.title,
         "labels": labels,
-        "places": {
-            label: known.index(label.lower()) if registered else at for at, label in enumerate(labels)
-        },
+        # A policy has the same colour wherever it is drawn.
+        "places": palette.places(axis.key or axis.name, labels),
         "ordered": len(labels) > 1 and all(quantity(label) is not None for label in labels),
         "seed": seed,
     }
-
-
-@cache
-def _components() -> dict[str, list[str]]:
-    return {key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()}
 
 
 def _short(name: str) -> str:

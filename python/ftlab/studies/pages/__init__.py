@@ -11,8 +11,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from ftlab import palette
 from ftlab._core import __version__
-from ftlab.html.page import _alone, _script_json, policy
+from ftlab.html.page import alone, policy, script_json
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def render(page: Page, data: dict[str, Any]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    script = _alone('"use strict";\n' + _part("draw.js") + _part("rows.js") + _part(page.script))
+    script = alone('"use strict";\n' + _part("draw.js") + _part("rows.js") + _part(page.script))
     return environment.from_string(_part("page.html")).render(
         title=page.title,
         said=page.said,
@@ -56,12 +57,22 @@ def render(page: Page, data: dict[str, Any]) -> str:
         choices=page.choices,
         report=page.report,
         picture=Markup(page.picture),
-        style=Markup(_part("page.css")),
+        style=Markup(_colours() + _part("page.css")),
         # Markup: an escaped quote would be part of the policy.
         policy=Markup(policy(script)),
         script=Markup(script),
-        data=Markup(_script_json(data)),
+        data=Markup(script_json({**data, "colours": len(palette.COLOURS["light"])})),
     )
+
+
+def _colours() -> str:
+    """The palette's colours as classes, `c0` and on, in both themes."""
+    rules = []
+    for place, (light, dark) in enumerate(
+        zip(palette.COLOURS["light"], palette.COLOURS["dark"], strict=True)
+    ):
+        rules.append(f".c{place} {{ --c: {light}; }} [data-theme=dark] .c{place} {{ --c: {dark}; }}\n")
+    return "".join(rules)
 
 
 @cache

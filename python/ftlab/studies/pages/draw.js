@@ -115,7 +115,7 @@ const GLYPHS = {
 const point = (x, y, kind, said, glyph = "dot") =>
   svg("path", { class: `point ${kind}`, d: GLYPHS[glyph], transform: `translate(${x} ${y})`, "data-said": said });
 const line = (places, kind) => svg("path", { class: `line ${kind}`, d: `M${places.map((each) => each.join(",")).join("L")}` });
-const colour = (place) => `c${place % 8} d${Math.floor(place / 8) % 3}`;
+const colour = (place) => `c${place % DATA.colours} d${Math.floor(place / DATA.colours) % 3}`;
 
 function legend(entries) {
   return h("div", { class: "legend" }, ...entries.map(([name, kind, glyph]) => h("span", {},

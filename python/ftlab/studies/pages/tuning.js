@@ -112,7 +112,7 @@ function drawTrials() {
     ["trial", (trial) => trial.number, (trial) => (trial.number ? number(trial.number) : "default"), true],
     ...PARAMETERS.map((each) => [nameOf(each), (trial) => valueOf(trial, each.name), (trial) => textOf(trial, each.name), !each.values]),
     ...OBJECTIVES.map((each, at) => [title(at), (trial) => trial.values?.[at] ?? null, (trial) => (trial.values ? number(within(trial.values[at], at)) : "-"), true]),
-    ["", order, (trial) => (trial.best ? "best" : trial.front ? "front" : trial.error || (trial.feasible ? "" : "not allowed")), false],
+    ["is", order, (trial) => (trial.best ? "best" : trial.front ? "front" : trial.error || (trial.feasible ? "" : "not allowed")), false],
   ];
   const kindOf = (trial) => (trial.best ? "best" : trial.number === 0 ? "default" : "");
   table("table", columns, TRIALS.filter((trial) => trial.front || trial.number === 0), kindOf);
