@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -20,6 +21,20 @@ COLOURS = {
     ),
 }
 """A colour for each place, on white and on black; the places beyond them begin anew."""
+
+NEUTRAL = {
+    "light": {
+        **{"back": "#fcfcfb", "panel": "#ffffff", "bar": "#f3f4f6", "mark": "#fff3cd", "line": "#d9dde2"},
+        **{"grid": "#e6e8eb", "text": "#1b1f23", "soft": "#575f68", "focus": "#0b62b8"},
+        **{"good": "#00704e", "fair": "#855800", "bad": "#b03808"},
+    },
+    "dark": {
+        **{"back": "#14171b", "panel": "#1b1f24", "bar": "#20262c", "mark": "#4a3c0e", "line": "#39414b"},
+        **{"grid": "#2c333b", "text": "#e7eaee", "soft": "#a8b0ba", "focus": "#7ab8ff"},
+        **{"good": "#3ecf9d", "fair": "#e0a83a", "bad": "#ff8a5c"},
+    },
+}
+"""Grounds, lines and text of pages, and how good something is."""
 
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2))
 """Dashes of lines, pixels."""
@@ -63,6 +78,10 @@ POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
 """Keys of policies, those first that a picture is more likely about."""
 
 
+_SAID = {"baseline": "noop"}
+"""What papers call policies, where no word of it is the policy's name."""
+
+
 @cache
 def _registered() -> dict[str, list[str]]:
     return {key: [part["name"] for part in parts] for key, parts in json.loads(_core.components()).items()}
@@ -71,20 +90,35 @@ def _registered() -> dict[str, list[str]]:
 def places(name: str, values: Iterable[str]) -> dict[str, int]:
     """The place of each value, of which its colour, dash and marker are made.
 
-    A registered policy has its place in the registry, in papers' capitals too; other values have those that
-    follow, in their order. ``name`` is the key whose values they are; under any other name they are those of
-    the first policy that has them all.
+    A policy has its place in the registry, under the names of papers too (``MAP+``, ``Base-DFTL``); other
+    values have those that follow, in their order. ``name`` is the key whose values they are; under any other
+    name they are those of the first policy that has them all.
     """
     values = list(dict.fromkeys(values))
     registered = _registered()
     keys = [name] if name in registered else [key for key in POLICIES if key in registered]
-    known: Sequence[str] = next(
-        (registered[key] for key in keys if all(value.lower() in registered[key] for value in values)),
-        registered.get(name, ()),
-    )
-    rest = [value for value in values if value.lower() not in known]
-    order = {each: place for place, each in enumerate([*known, *rest])}
-    return {value: order[value] if value in order else order[value.lower()] for value in values}
+    found = {key: {value: _policy(value, registered[key]) for value in values} for key in keys}
+    key = next((key for key in keys if all(found[key].values())), name)
+    known, policies = registered.get(key, []), found.get(key, {})
+    placed: dict[str, int] = {}
+    free = len(known)
+    for value in values:
+        policy = policies.get(value)
+        place = known.index(policy) if policy else free
+        if place in placed.values() or not policy:
+            place, free = free, free + 1
+        placed[value] = place
+    return placed
+
+
+def _policy(said: str, known: Sequence[str]) -> str | None:
+    """The policy that a value names, exactly or by one word of it."""
+    lower = said.lower()
+    lower = _SAID.get(lower, lower)
+    if lower in known:
+        return lower
+    words = [word for word in re.split(r"[^a-z0-9+]+", lower) if word in known]
+    return words[0] if len(words) == 1 else None
 
 
 def colour(place: int, theme: str = "light") -> str:
@@ -112,3 +146,31 @@ def for_page() -> dict[str, object]:
         "parts": PARTS,
         "merges": MERGES,
     }
+
+
+def css() -> str:
+    """All colours as variables of a page that follows the reader's scheme, or its ``data-theme``."""
+
+    def variables(theme: str) -> str:
+        places = {f"c{place}": value for place, value in enumerate(COLOURS[theme])}
+        return " ".join(f"--{name}: {value};" for name, value in {**NEUTRAL[theme], **places}.items())
+
+    dark = f"{variables('dark')} color-scheme: dark;"
+    return (
+        f":root {{ {variables('light')} color-scheme: light; }}\n"
+        f'@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{ {dark} }} }}\n'
+        f':root[data-theme="dark"] {{ {dark} }}\n'
+    )
+
+
+def themed(svg: str) -> str:
+    """A picture in colours of this palette, for a page with `css`: its ground is the page's."""
+    names = {value: f"c{place}" for place, value in enumerate(COLOURS["light"])}
+    names |= {NEUTRAL["light"][name]: name for name in ("text", "soft", "grid", "line", "panel")}
+
+    def variable(found: re.Match[str]) -> str:
+        name = names.get(found[2].lower())
+        return f'{found[1]}="var(--{name})"' if name else found[0]
+
+    svg = svg.replace('fill="white"', 'fill="none"', 1)
+    return re.sub(r'\b(fill|stroke)="(#[0-9a-fA-F]{6})"', variable, svg)

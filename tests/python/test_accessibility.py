@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from axe_playwright_python.sync_playwright import Axe
 from browser import Page
 from ftlab import html
 from reports import Runs
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def findings(tab: Any) -> list[str]:
@@ -46,6 +50,41 @@ def test_a_report(browser: Any, runs: Runs, tmp_path: Path, width: int, scheme: 
     page.tab.click("footer summary")
     assert findings(page.tab) == []
     page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("figure", ["fig9", "fig2"])
+def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int, scheme: str) -> None:
+    """With runs to look into below it, and without."""
+    tab = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
+    tab.goto((reproduced / figure / "index.html").as_uri())
+    if figure == "fig9":
+        tab.wait_for_function("document.documentElement.dataset.drawn", timeout=60_000)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+    def style(selector: str, name: str) -> str:
+        found: str = tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
+        return found
+
+    # Pictures take part: their text is the page's, and so is their ground.
+    assert style("figure svg .role-title-text text", "fill") == style("h1", "color")
+    assert style("figure svg > rect", "fill") == "none"
+    assert style("body", "backgroundColor") == (
+        "rgb(20, 23, 27)" if scheme == "dark" else "rgb(252, 252, 251)"
+    )
+    assert findings(tab) == []
+    tab.context.close()
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two figures, each with a page of its own."""
+    folder = tmp_path_factory.mktemp("reproduced")
+    for figure in ("fig9", "fig2"):
+        command = ["reproduce", "coop", figure, "--root", str(ROOT), "--cache", "cache", "--out", figure]
+        subprocess.run([sys.executable, "-m", "ftlab", *command], cwd=folder, check=True, capture_output=True)
+    return folder
 
 
 @pytest.mark.skipif("FTLAB_SITE" not in os.environ, reason="no site: make site, then FTLAB_SITE=out/site")

@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
+import ftlab
 from front import Cli, wait_until_busy
+from ftlab import palette
 from ftlab._core import UserError
 from ftlab.progress import Reporter
 from ftlab.reproduce import claims, command, papers
@@ -34,6 +36,8 @@ short = "Tiny"
 citation = "A. Author, 2026."
 required = ["fig1", "table1"]
 figures = ["fig1", "table1", "fig1-recorded"]
+[words]
+"MAP+" = "the one <that> gains"
 """
 
 FIGURE = """
@@ -181,6 +185,62 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "mine" in page and "not here" in page
     assert "because &lt;b&gt;, 0.0 writes It is small. <small>(2026-11-22)" in page
     assert "The colour of the box." in page
+    # Each file is a link; abbreviations are explained; verdicts are in full words.
+    for name in ("fig1.csv", "fig1.svg", "fig1.png", "table1.csv"):
+        assert f'<a href="tiny/{name}">{name}</a>' in page
+    assert "<dt>MAP+</dt><dd>the one &lt;that&gt; gains</dd>" in page
+    assert 'data-of="published">holds</td>' in page
+    assert re.search(r'data-of="measured">(holds|does not hold|\d+ of \d+)</td>', page)
+
+
+def test_a_policy_has_its_colour_in_every_figure_and_on_the_page(tiny: Path) -> None:
+    """MAP and MAP+ swapped theirs between two figures of a page."""
+    folder = tiny / "papers" / "tiny"
+    more = FIGURE.replace('["NOOP", "MAP+"]', '["HP", "MAP", "MAP+"]').replace(
+        '["noop", "map+"]', '["hp", "map", "map+"]'
+    )
+    (folder / "fig2.toml").write_text(more.replace('scheduler = "NOOP"', 'scheduler = "HP"'))
+    (folder / "paper.toml").write_text(PAPER.replace('"table1", "fig1-rec', '"table1", "fig2", "fig1-rec'))
+    outcome = run(tiny, "fig1", "fig2")
+    registered = [part["name"] for part in ftlab.components()["host.scheduler"]]
+    wanted = [palette.colour(registered.index(name)) for name in ("hp", "map", "map+")]
+    for figure, names in (("fig1", ["noop", "map+"]), ("fig2", ["hp", "map", "map+"])):
+        picture = (tiny.parent / "out" / "tiny" / f"{figure}.svg").read_text()
+        for name in names:
+            assert palette.colour(registered.index(name)) in picture, (figure, name)
+        assert ("#d55e00" in picture) == ("map" in names)
+    page = outcome.index.read_text()
+    for colour in wanted:
+        assert f'fill="var(--c{palette.COLOURS["light"].index(colour)})"' in page
+
+
+def test_places_of_policies() -> None:
+    registered = [part["name"] for part in ftlab.components()["ftl.kind"]]
+    places = palette.places("ftl", ["Base-DFTL", "minipage-FTL", "MSFTL-2KiB", "MSFTL-1KiB"])
+    assert places["Base-DFTL"] == registered.index("dftl") and places["minipage-FTL"] == registered.index(
+        "minipage"
+    )
+    # Two of one policy: the second has a place of its own.
+    assert places["MSFTL-2KiB"] == registered.index("msftl") and places["MSFTL-1KiB"] == len(registered)
+    assert palette.places("host.deadline", ["0ms", "10ms"]) == {"0ms": 0, "10ms": 1}
+    assert palette.places("host.scheduler", ["mine", "noop"])["noop"] == 0
+
+
+def test_abbreviations_are_those_of_the_figures() -> None:
+    """Every short name of a workload is explained, and nothing that no figure shows."""
+    for name in papers.names(ROOT):
+        paper = papers.load_paper(ROOT, name)
+        labels: set[str] = set()
+        titles = {value.title for figure in paper.figures for value in figure.values}
+        for figure in paper.figures:
+            labels |= {label for axis in figure.axes for label in axis.labels}
+            for axis in figure.axes:
+                if axis.name == "workload" and figure.kind != declaration.RECORDED:
+                    short = [label for label in axis.labels if len(label) <= 3]
+                    assert [label for label in short if label not in paper.words] == [], figure.id
+        for words in paper.words:
+            for word in words.split(", "):
+                assert word in labels | titles, (name, word)
 
 
 def test_the_same_bytes_again_from_the_cache_and_anew(tiny: Path) -> None:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from ftlab import palette
 from ftlab._core import __version__
 
 _SCRIPTS = ("metrics.js", "charts.js", "picture.js", "report.js")
@@ -23,6 +24,11 @@ def policy(*scripts: str) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"
     )
+
+
+def style() -> str:
+    """The style sheet of every page: the palette's colours, and what they are put on."""
+    return palette.css() + _part("report.css")
 
 
 def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str:
@@ -40,7 +46,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         command=command,
         version=__version__,
         preface=Markup(preface),
-        style=Markup(_part("report.css")),
+        style=Markup(style()),
         # Markup: an escaped quote would be part of the policy.
         policy=Markup(policy(library, script)),
         library=Markup(library),

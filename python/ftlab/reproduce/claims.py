@@ -151,7 +151,7 @@ def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
             if claim.published is None:
                 found = claim.measure(names)
                 counted = claim.measure.counted(names)
-                return f"{counted[0]} of {counted[1]}" if counted else ("yes" if found else "no")
+                return f"{counted[0]} of {counted[1]}" if counted else (HOLDS if found else FAILS)
             measured = claim.measure.number(names)
             return "" if measured is None else number(claim, measured)
         except UserError:
@@ -170,7 +170,7 @@ def number(claim: Claim, value: float) -> str:
 
 def published_text(claim: Claim) -> str:
     """What the paper states."""
-    return "so" if claim.published is None else number(claim, claim.published)
+    return HOLDS if claim.published is None else number(claim, claim.published)
 
 
 def measured_text(judged: Judged) -> str:
@@ -180,7 +180,7 @@ def measured_text(judged: Judged) -> str:
     elif judged.counted:
         found = f"{judged.counted[0]} of {judged.counted[1]}"
     else:
-        found = "not so" if judged.verdict == FAILS else "so"
+        found = FAILS if judged.verdict == FAILS else HOLDS
     return found + (f" ({judged.spread[0]:+.1f} to {judged.spread[1]:+.1f})" if judged.spread else "")
 
 

@@ -9,8 +9,10 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
-from ftlab.html.page import policy
+from ftlab import palette
+from ftlab.html.page import policy, style
 from ftlab.reproduce import claims as judging
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper, Published
@@ -23,14 +25,29 @@ MOST_ROWS = 40
 
 STYLE = """
 .repro table { border-collapse: collapse; margin: .5em 0 1em; font-size: .92em; display: table; width: auto; }
-.repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid #8884; white-space: normal; }
+.repro td, .repro th { padding: .18em .6em; border-bottom: 1px solid var(--grid); white-space: normal; }
 .repro td, .repro th { text-align: left; vertical-align: top; }
 .repro td.n, .repro th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.repro .wide { overflow-x: auto; }
 .repro .holds, .repro .direction, .repro .fails, .repro .constructed { white-space: nowrap; }
-.repro .holds { color: #00805a; } .repro .direction { color: #9a6700; } .repro .fails { color: #c0400a; }
+.repro .holds { color: var(--good); } .repro .direction { color: var(--fair); }
+.repro .fails { color: var(--bad); } .repro .claims td:nth-child(2) { min-width: 7em; }
 .repro figure { margin: 1em 0; overflow-x: auto; } .repro figure svg { max-width: 100%; height: auto; }
-.repro .reason { font-size: .92em; opacity: .8; padding-left: 2em; }
-.repro .note { max-width: 60em; opacity: .8; } .repro section { margin-bottom: 2em; }
+.repro .reason { font-size: .92em; color: var(--soft); padding-left: 2em; }
+.repro .note { max-width: 60em; } .repro section { margin-bottom: 2em; }
+.repro dl { display: grid; grid-template-columns: max-content 1fr; gap: .1em 1em; font-size: .92em; }
+.repro dt { font-weight: 600; } .repro dd { margin: 0; }
+@media (max-width: 620px) {
+  .repro figure svg { max-width: none !important; }
+  .repro .claims :is(tbody, tr, td) { display: block; }
+  .repro .claims tr:has(th) { display: none; }
+  .repro .claims tr { border-bottom: 1px solid var(--line); padding: .3em 0; }
+  .repro .claims td, .repro .claims td.n { border: 0; text-align: left; padding: .05em 0; }
+  .repro .claims td { white-space: normal !important; }
+  .repro .claims td:empty { display: none; }
+  .repro .claims td[data-of]::before { content: attr(data-of) ": "; color: var(--soft); }
+  .repro .reason { padding-left: 1em; }
+}
 """
 _CLASS = {
     judging.HOLDS: "holds",
@@ -56,7 +73,7 @@ class Part:
 
 def preface(parts: Sequence[Part], *, quick: bool) -> str:
     """The page's body: verdicts, claims, figures."""
-    pieces = [f"<style>{STYLE}</style>", '<div class="repro">', _mode(quick), _summary(parts)]
+    pieces = [f"<style>{STYLE}</style>", '<div class="repro themed">', _mode(quick), _summary(parts)]
     for part in parts:
         pieces += [_paper(part), *(_figure(part, figure) for figure in _chosen(part))]
     return "\n".join([*pieces, "</div>"])
@@ -105,7 +122,7 @@ def _summary(parts: Sequence[Part]) -> str:
             + "".join(f'<td class="n">{cell}</td>' for cell in cells)
             + f"<td>{links}</td></tr>"
         )
-    return f'<h2>Verdicts</h2><table id="verdicts">{"".join(rows)}</table>'
+    return "<h2>Verdicts</h2>" + _wide(f'<table id="verdicts">{"".join(rows)}</table>')
 
 
 def label(figure: Figure) -> str:
@@ -128,6 +145,9 @@ def _paper(part: Part) -> str:
         pieces.append(f'<p class="note">{_text(paper.about)}</p>')
     if part.left_out:
         pieces.append(f'<p class="note">Not asked for: {_text(", ".join(part.left_out))}.</p>')
+    if paper.words:
+        terms = "".join(f"<dt>{_text(name)}</dt><dd>{_text(what)}</dd>" for name, what in paper.words.items())
+        pieces.append(f"<details open><summary>Abbreviations</summary><dl>{terms}</dl></details>")
     if part.judged:
         rows = [
             "<tr><th>claim</th><th>place</th><th>figure</th><th class='n'>published</th>"
@@ -154,10 +174,10 @@ def _claim(part: Part, each: Judged, previous: str) -> str:
     cells = [
         f"<td>{_text(claim.text)}</td><td>{_text(claim.place)}</td>",
         f'<td><a href="#{_id(part, figure.id)}">{_text(label(figure))}</a></td>',
-        f'<td class="n">{_text(judging.published_text(claim))}</td>',
-        f'<td class="n">{_text(judging.measured_text(each))}</td>',
-        f'<td class="{_CLASS[each.verdict]}">{_text(verdict)}</td>',
-        f'<td class="n">{_text(each.recorded)}</td>',
+        f'<td class="n" data-of="published">{_text(judging.published_text(claim))}</td>',
+        f'<td class="n" data-of="measured">{_text(judging.measured_text(each))}</td>',
+        f'<td class="{_CLASS[each.verdict]}" data-of="verdict">{_text(verdict)}</td>',
+        f'<td class="n" data-of="recorded traces">{_text(each.recorded)}</td>',
     ]
     row = f'<tr id="{_id(part, f"claim-{claim.id}")}">{"".join(cells)}</tr>'
     if not each.reason or each.reason == previous:
@@ -178,11 +198,15 @@ def _figure(part: Part, figure: Figure) -> str:
         gone = f"Recorded traces that are not here, and are left out: {', '.join(study.absent)}."
         pieces.append(f'<p class="note absent">{_text(gone)} Name their directory with --traces.</p>')
     if figure.id in part.pictures:
-        pieces.append(f"<figure>{part.pictures[figure.id]}</figure>")
+        pieces.append(f'<figure tabindex="0">{_picture(figure, part.pictures[figure.id])}</figure>')
     pieces += [_table(study, number) for number, panel in enumerate(figure.panels) if panel.mark == "table"]
     pieces.append(_published(study, part.paper.numbers))
     if study.rows:
-        pieces.append(f'<p class="note">All measured values: {_text(name)}.csv</p>')
+        files = ["csv", *(["svg", "png"] if figure.id in part.pictures else [])]
+        links = ", ".join(
+            f'<a href="{_text(quote(name))}.{kind}">{_text(figure.id)}.{kind}</a>' for kind in files
+        )
+        pieces.append(f'<p class="note">All measured values: {links}</p>')
     return "\n".join([*pieces, "</section>"])
 
 
@@ -207,7 +231,18 @@ def _table(study: Study, panel_number: int) -> str:
         for labels, row in lines.items()
     )
     heading = f"<p>{_text(panel.title)}</p>" if panel.title else ""
-    return _folded(f"{heading}<table><tr>{head}</tr>{body}</table>", len(lines))
+    return _folded(heading + _wide(f"<table><tr>{head}</tr>{body}</table>"), len(lines))
+
+
+def _wide(table: str) -> str:
+    """A table that scrolls where the page is narrow."""
+    return f'<div class="wide" tabindex="0">{table}</div>'
+
+
+def _picture(figure: Figure, svg: str) -> str:
+    """In the page's colours, and named for those who do not see it."""
+    named = f'<svg role="img" aria-label="{_text(label(figure) + ": " + figure.title)}" '
+    return palette.themed(svg).replace("<svg ", named, 1)
 
 
 def _folded(table: str, rows: int) -> str:
@@ -234,7 +269,7 @@ def _published(study: Study, numbers: Iterable[Published]) -> str:
         return ""
     head = "<tr><th>of</th><th>value</th><th class='n'>published</th><th class='n'>measured</th>"
     head += "<th class='n'>difference</th><th>unit</th><th>place</th></tr>"
-    return _folded(f'<table class="published">{head}{"".join(rows)}</table>', len(rows))
+    return _folded(_wide(f'<table class="published">{head}{"".join(rows)}</table>'), len(rows))
 
 
 def _id(part: Part, name: str) -> str:
@@ -246,11 +281,11 @@ def _text(value: str) -> str:
 
 
 def standalone(title: str, body: str) -> str:
-    """A document of its own around a body."""
+    """A document of its own around a body, in the report's style and the reader's colours."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}"><title>{_text(title)}</title>'
-        "<style>body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; "
-        "max-width: 1200px; padding: 0 1em; }"
-        f"</style></head><body><h1>{_text(title)}</h1>\n{body}\n</body></html>\n"
+        f"<style>{style()}</style></head><body><main><h1>{_text(title)}</h1>\n"
+        f'<div id="preface">{body}</div>\n</main></body></html>\n'
     )

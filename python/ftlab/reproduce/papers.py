@@ -79,6 +79,8 @@ class Paper:
     short: str
     citation: str
     about: str
+    words: dict[str, str]
+    """What abbreviations of its figures stand for."""
     required: tuple[str, ...]
     """Figures and tables that the specification asks for."""
     shared_device: bool
@@ -132,6 +134,7 @@ def load_paper(base: Path, name: str) -> Paper:
         short=main.text("short"),
         citation=main.text("citation"),
         about=main.text("about", ""),
+        words=main.keys_of("words"),
         required=tuple(main.texts("required")),
         shared_device=main.flag("shared_device"),
         figures=figures,

@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ftlab import palette
+from ftlab.studies import looks
 from ftlab.studies.cells import MEAN, Bar, Study, bars
 from ftlab.studies.declaration import RECORDED, Figure, Panel
 
 if TYPE_CHECKING:
     import altair as alt
 
-# Okabe and Ito's colours, told apart by all kinds of colour vision, grey first for what is compared against;
-# then some of Tol's, for figures with a line for each of many workloads.
-COLOURS = (
-    *("#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#F0E442", "#000000"),
-    *("#882255", "#44AA99", "#332288", "#661100", "#999933"),
-)
+TEXT, SOFT, GRID = (palette.NEUTRAL["light"][name] for name in ("text", "soft", "grid"))
 FONT = "DejaVu Sans, Arial, sans-serif"
 BAR = 11
 """Width of a bar, pixels."""
@@ -68,13 +65,16 @@ def specification(study: Study) -> dict[str, Any]:
             labelFontSize=11,
             titleFontSize=11,
             titleFontWeight="normal",
-            titleColor="#444",
-            gridColor="#e6e6e6",
+            titleColor=SOFT,
+            labelColor=SOFT,
+            domainColor=SOFT,
+            tickColor=SOFT,
+            gridColor=GRID,
         )
         .configure_legend(
-            labelFontSize=11, titleFontSize=11, symbolType="square", labelLimit=0, orient="bottom"
+            labelFontSize=11, titleFontSize=11, labelColor=TEXT, symbolType="square", labelLimit=0
         )
-        .configure_header(labelFontSize=11, labelOrient="bottom", titleFontSize=11)
+        .configure_header(labelFontSize=11, labelColor=TEXT, labelOrient="bottom", titleFontSize=11)
     )
     loaded: dict[str, Any] = json.loads(chart.to_json())
     return loaded
@@ -85,7 +85,7 @@ def _one_legend_each(panels: Sequence[Panel]) -> list[Panel]:
     kept, seen = [], set()
     for panel in panels:
         if panel.mark != "table":
-            colours = (_by(panel), panel.values if _by(panel) == "_value" else (), panel.once)
+            colours = (looks.by(panel), panel.values if looks.by(panel) == "_value" else (), panel.once)
             kept.append(replace(panel, legend=colours not in seen))
             seen.add(colours)
     return kept
@@ -100,7 +100,8 @@ def _title(figure: Figure) -> alt.TitleParams:
         anchor="start",
         fontSize=14,
         subtitleFontSize=12,
-        subtitleColor="#555",
+        color=TEXT,
+        subtitleColor=SOFT,
         offset=10,
     )
 
@@ -131,9 +132,14 @@ def _faceted(study: Study, panel: Panel, cells: Sequence[Bar], chart: Any, width
         return chart, width
     facets = _order(study, cells, panel.facet)
     header = alt.Header(title=None, labelOrient="bottom", labelPadding=4)
-    return chart.encode(column=alt.Column(f"{panel.facet}:N", sort=facets, header=header, spacing=12)), (
-        len(facets) * width
-    )
+    column = alt.Column(f"{panel.facet}:N", sort=facets, header=header, spacing=12)
+    if isinstance(chart, alt.LayerChart):
+        # The heading is that of all facets.
+        chart.title = alt.Undefined
+        column = alt.Column(f"{panel.facet}:N", sort=facets, header=header)
+        faceted = chart.facet(column=column, spacing=12).properties(title=_heading(panel))
+        return faceted, len(facets) * width
+    return chart.encode(column=column), len(facets) * width
 
 
 def _data(cells: Sequence[Bar], study: Study) -> Any:
@@ -189,24 +195,10 @@ def _unit_title(figure: Figure, panel: Panel) -> str:
     return f"{value.title} ({value.unit})" if value.unit else value.title
 
 
-def _colour(panel: Panel, order: Sequence[str], field: str) -> alt.Color:
-    import altair as alt
-
-    colours = COLOURS[: len(order)] if len(order) > 1 else COLOURS[4:5]
-    return alt.Color(
-        f"{field}:N",
-        sort=list(order),
-        scale=alt.Scale(domain=list(order), range=list(colours)),
-        legend=alt.Legend(title=None, direction="horizontal", columns=6)
-        if panel.legend and len(order) > 1
-        else None,
-    )
-
-
 def _heading(panel: Panel) -> Any:
     import altair as alt
 
-    return alt.TitleParams(panel.title, anchor="start", fontSize=12, fontWeight="normal", color="#222")
+    return alt.TitleParams(panel.title, anchor="start", fontSize=12, fontWeight="normal", color=TEXT)
 
 
 def _axis_title(study: Study, panel: Panel) -> str | None:
@@ -216,13 +208,8 @@ def _axis_title(study: Study, panel: Panel) -> str | None:
     return axis.title if axis and axis.title != axis.name else None
 
 
-def _by(panel: Panel) -> str | None:
-    """What colours tell apart: a series, or the values if there are several."""
-    return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
-
-
 def _by_order(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[str]:
-    if _by(panel) == "_value":
+    if looks.by(panel) == "_value":
         return [study.figure.value(name).title for name in panel.values]
     once = [study.figure.value(name).title for name in panel.once]
     return [*once, *_order(study, cells, panel.series)] if panel.series else []
@@ -232,21 +219,26 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
     import altair as alt
 
     order, series = _order(study, cells, panel.x), _by_order(study, panel, cells)
-    by = _by(panel)
+    by = looks.by(panel)
     chart = alt.Chart(_data(cells, study)).mark_bar()
-    angle = -40 if max(map(len, order), default=0) > 5 else 0
+    width = max(120, int(len(order) * (max(len(series), 1) * BAR * 1.35 + 4)))
+    angle = _angle(order, width)
     labels = alt.Axis(title=_axis_title(study, panel), labelAngle=angle, ticks=False, labelLimit=160)
     scale = alt.Scale(paddingInner=0.25, paddingOuter=0.1)
     x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=scale)
     encoded = chart.encode(x=x, y=_y(study, panel))
     if by:
         encoded = encoded.encode(
-            xOffset=alt.XOffset(f"{by}:N", sort=series), color=_colour(panel, series, by)
+            xOffset=alt.XOffset(f"{by}:N", sort=series), color=looks.colour(study, panel, series, by, width)
         )
     else:
-        encoded = encoded.encode(color=alt.value(COLOURS[4]))
-    width = max(120, int(len(order) * (max(len(series), 1) * BAR * 1.35 + 4)))
+        encoded = encoded.encode(color=alt.value(looks.ALONE))
     return encoded.properties(width=width, height=HEIGHT, title=_heading(panel)), width + 60
+
+
+def _angle(labels: Sequence[str], width: int) -> int:
+    """That of the labels of an axis, so that none reaches into the next."""
+    return -40 if looks.LETTER * max(map(len, labels), default=0) > width / max(len(labels), 1) else 0
 
 
 def _stack(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
@@ -259,20 +251,21 @@ def _stack(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
     for row in data.values:
         row["_rank"] = rank[row["_value"]]
     axis = alt.Axis(title=_axis_title(study, panel), labelAngle=-90, ticks=False, labelLimit=120)
+    facets = _order(study, cells, panel.facet) if panel.facet else [""]
+    # The facets' names stand side by side.
+    width = max(len(order) * (BAR + 4), int(looks.LETTER * max(map(len, facets))), 24 if panel.facet else 90)
     chart = (
         alt.Chart(data)
         .mark_bar()
         .encode(
             x=alt.X(f"{panel.x}:N", sort=order, axis=axis, scale=alt.Scale(paddingInner=0.2)),
             y=_y(study, panel, stack=True),
-            color=_colour(panel, parts, "_value"),
+            color=looks.colour(study, panel, parts, "_value", max(width * len(facets), looks.WIDTH)),
             order=alt.Order("_rank:Q"),
         )
     )
-    width = max(int(len(order) * (BAR + 4)), 24)
     if not panel.facet:
         return chart.properties(width=width, height=HEIGHT, title=_heading(panel)), width + 60
-    facets = _order(study, cells, panel.facet)
     header = alt.Header(title=None, labelOrient="bottom", labelPadding=4)
     column = alt.Column(f"{panel.facet}:N", sort=facets, header=header, spacing=6)
     chart = chart.encode(column=column).properties(width=width, height=HEIGHT, title=_heading(panel))
@@ -283,7 +276,7 @@ def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
     import altair as alt
 
     series = _by_order(study, panel, cells)
-    by = _by(panel)
+    by = looks.by(panel)
     order = _order(study, cells, panel.x)
     data = _data(cells, study)
     if panel.quantitative:
@@ -292,12 +285,23 @@ def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
         scale = alt.Scale(type="log", base=2) if panel.log[0] else alt.Scale(zero=False)
         x = alt.X("_x:Q", scale=scale, axis=alt.Axis(title=_axis_title(study, panel), grid=False))
     else:
-        labels = alt.Axis(title=_axis_title(study, panel), labelAngle=0, grid=False)
+        labels = alt.Axis(title=_axis_title(study, panel), labelAngle=_angle(order, looks.WIDTH), grid=False)
         x = alt.X(f"{panel.x}:N", sort=order, axis=labels, scale=alt.Scale(padding=0.3))
-    chart = alt.Chart(data).mark_line(point=alt.OverlayMarkDef(size=24), strokeWidth=1.6)
-    encoded = chart.encode(x=x, y=_y(study, panel))
-    encoded = encoded.encode(color=_colour(panel, series, by) if by else alt.value(COLOURS[4]))
-    return encoded.properties(width=340, height=HEIGHT, title=_heading(panel)), 400
+    chart = alt.Chart()
+    placed: dict[str, Any] = {"x": x, "y": _y(study, panel)}
+    if by is None:
+        placed["color"] = alt.value(looks.ALONE)
+        layers = [chart.mark_line(strokeWidth=1.6).encode(**placed)]
+        layers.append(chart.mark_point(size=24, filled=True).encode(**placed))
+    else:
+        told = looks.lines(study, panel, series, by)
+        placed["color"] = looks.colour(study, panel, series, by)
+        layers = [chart.mark_line(strokeWidth=1.6).encode(**placed, strokeDash=told["strokeDash"])]
+        marks = chart.mark_point(size=34, filled=True, opacity=1)
+        layers.append(marks.encode(**placed, shape=told["shape"]))
+    return alt.layer(*layers, data=data).properties(
+        width=looks.WIDTH, height=HEIGHT, title=_heading(panel)
+    ), looks.WIDTH + 60
 
 
 def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
@@ -324,8 +328,10 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
         marked = chart.mark_line(
             strokeWidth=1.5, interpolate="step-after" if panel.mark == "steps" else "linear"
         )
-    encoded = marked.encode(x=x, y=_y(study, panel), color=_colour(panel, series, "_by"))
-    return encoded.properties(width=340, height=HEIGHT, title=_heading(panel)), 400
+    encoded = marked.encode(x=x, y=_y(study, panel), color=looks.colour(study, panel, series, "_by"))
+    if panel.mark != "points" and len(series) > 1:
+        encoded = encoded.encode(strokeDash=looks.lines(study, panel, series, "_by")["strokeDash"])
+    return encoded.properties(width=looks.WIDTH, height=HEIGHT, title=_heading(panel)), looks.WIDTH + 60
 
 
 def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

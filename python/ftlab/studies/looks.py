@@ -1,0 +1,92 @@
+"""How the series of a figure look: colour, dash, marker and legend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ftlab import palette
+from ftlab.studies.cells import Study
+from ftlab.studies.declaration import Panel
+
+if TYPE_CHECKING:
+    import altair as alt
+
+ALONE = palette.colour(6)
+"""The colour where nothing is told apart."""
+
+_VALUES = {
+    **palette.CAUSES,
+    **palette.MERGES,
+    **palette.PARTS,
+    **{"user": palette.CAUSES["host"], "mapping": palette.CAUSES["map"]},
+}
+"""Colours of values that are causes, merges or parts of a latency, by their names in the declarations."""
+
+LETTER = 6.5
+"""Width of a letter of a label at most, on average, pixels."""
+WIDTH = 340
+"""Of a panel of lines, pixels."""
+
+
+def by(panel: Panel) -> str | None:
+    """What colours tell apart: a series, or the values if there are several."""
+    return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
+
+
+def _places(study: Study, panel: Panel, order: Sequence[str]) -> list[int]:
+    """Of each label its place: a policy has its own, whichever panel or figure it stands in."""
+    if by(panel) == "_value" or not panel.series:
+        return list(range(len(order)))
+    axis = study.figure.axis(panel.series)
+    labels = axis.labels if axis else study.labels(panel.series)
+    places = palette.places((axis and axis.key) or panel.series, labels)
+    return [places.get(label, number) for number, label in enumerate(order)]
+
+
+def _colours(study: Study, panel: Panel, order: Sequence[str]) -> list[str]:
+    named = {study.figure.value(name).title: _VALUES[name] for name in panel.values if name in _VALUES}
+    if by(panel) == "_value" and all(label in named for label in order):
+        return [named[label] for label in order]
+    # What is drawn once is the user's own data, beside what policies make of it.
+    once = {study.figure.value(name).title for name in panel.once}
+    places = zip(order, _places(study, panel, order), strict=True)
+    return [palette.CAUSES["host"] if label in once else palette.colour(place) for label, place in places]
+
+
+def colour(study: Study, panel: Panel, order: Sequence[str], field: str, width: int = WIDTH) -> alt.Color:
+    """The colours of the labels of ``field``, and the legend of a panel so wide."""
+    import altair as alt
+
+    colours = _colours(study, panel, order) if len(order) > 1 else [ALONE]
+    return alt.Color(
+        f"{field}:N",
+        sort=list(order),
+        scale=alt.Scale(domain=list(order), range=colours),
+        legend=_legend(panel, order, width),
+    )
+
+
+def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None:
+    """Above the panel, where the eye meets it first; the panels after it have the same one."""
+    import altair as alt
+
+    if not panel.legend or len(order) < 2:
+        return None
+    wide = [30 + LETTER * len(label) for label in order]
+    columns = len(order) if sum(wide) <= width else max(1, int(width // max(wide)))
+    return alt.Legend(title=None, orient="top", direction="horizontal", columns=columns)
+
+
+def lines(study: Study, panel: Panel, order: Sequence[str], field: str) -> dict[str, Any]:
+    """Dash and marker of lines, beside their colour."""
+    import altair as alt
+
+    places = _places(study, panel, order)
+    domain = list(order)
+    shapes = alt.Scale(domain=domain, range=[palette.shape(place) for place in places])
+    dashes = alt.Scale(domain=domain, range=[list(palette.dash(place) or (1, 0)) for place in places])
+    return {
+        "shape": alt.Shape(f"{field}:N", sort=domain, scale=shapes, legend=_legend(panel, order, WIDTH)),
+        "strokeDash": alt.StrokeDash(f"{field}:N", sort=domain, scale=dashes, legend=None),
+    }
