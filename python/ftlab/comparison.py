@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ftlab._core import Config, InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
 from ftlab.labels import Labels
 from ftlab.outputs import json_text
-from ftlab.pool import run_all
 from ftlab.progress import Reporter
 from ftlab.result import Result
 from ftlab.running import RunOptions, run_config
-from ftlab.studies.plan import check_varied, ignored, notes_of
+from ftlab.studies.axes import Axis, Choice
+from ftlab.studies.declaration import study_of
+from ftlab.studies.executor import Group, Threads
+from ftlab.studies.plan import Run, check_varied, combinations, ignored, notes_of
 
 MOST_VARIANTS = 1000
 """More are refused: a slip of the keyboard, or a study that wants a loop of its own."""
@@ -35,17 +38,10 @@ class Variant:
     """What it measured."""
 
 
-@dataclass(frozen=True)
-class _Planned:
-    label: str
-    set: dict[str, str]
-    config: Config
-
-
 class Plan:
     """Checked variants, not yet run."""
 
-    def __init__(self, base: Config, vary: dict[str, list[str]], variants: list[_Planned]) -> None:
+    def __init__(self, base: Config, vary: dict[str, list[str]], variants: list[Run]) -> None:
         """See `prepare`."""
         self.base = base
         self.vary = vary
@@ -53,7 +49,7 @@ class Plan:
 
     def ignored(self) -> dict[str, list[tuple[str, str]]]:
         """The keys that the user set or varied and that variants ignore: of each their labels, and why."""
-        return ignored((variant.label, variant.config) for variant in self.variants)
+        return ignored((_label(variant), variant.config) for variant in self.variants)
 
     def notes(self) -> list[str]:
         """What variants ignore, a sentence for each key."""
@@ -81,29 +77,39 @@ class Plan:
             UserError, InternalError: of the first variant (in order) that failed.
         """
 
-        labels = Labels(self.vary, (planned.set for planned in self.variants))
-        shown = {planned.label: labels[position] for position, planned in enumerate(self.variants)}
+        labels = Labels(self.vary, (dict(variant.varied) for variant in self.variants))
+        shown = {_label(variant): labels[position] for position, variant in enumerate(self.variants)}
+        results: dict[str, Result] = {}
 
-        def work(planned: _Planned) -> Result:
-            own = replace(
-                options,
-                collect=options.collect or for_fio,
-                progress=reporter.callback(shown[planned.label]),
-                preconditioning=reporter.preconditioning(shown[planned.label]),
-            )
-            try:
-                result = run_config(planned.config, own)
-                if for_fio:
-                    result.fio_digest(drop_requests=not options.collect)
-            except (UserError, InternalError) as error:
-                raise type(error)(f"{error}\n  in the variant {planned.label}") from error
-            reporter.finish(shown[planned.label])
-            return result
+        def work(group: Group, reporter: Reporter) -> Iterator[tuple[Run, Any]]:
+            for variant in group:
+                label = shown[_label(variant)]
+                own = replace(
+                    options,
+                    collect=options.collect or for_fio,
+                    progress=reporter.callback(label),
+                    preconditioning=reporter.preconditioning(label),
+                )
+                try:
+                    result = run_config(variant.config, own)
+                    if for_fio:
+                        result.fio_digest(drop_requests=not options.collect)
+                except (UserError, InternalError) as error:
+                    yield variant, error
+                    continue
+                reporter.finish(label)
+                yield variant, result
 
-        results = run_all(work, self.variants, jobs=jobs, stop=reporter.stop)
+        def told(variant: Run, finished: Any) -> None:
+            if isinstance(finished, (UserError, InternalError)):
+                raise type(finished)(f"{finished}\n  in the variant {_label(variant)}") from finished
+            results[_label(variant)] = finished
+
+        Threads(jobs, work=work).execute([[variant] for variant in self.variants], reporter, told)
         variants = [
-            Variant(planned.label, planned.set, result)
-            for planned, result in zip(self.variants, results, strict=True)
+            Variant(label, dict(variant.varied), results[label])
+            for variant in self.variants
+            for label in [_label(variant)]
         ]
         return Comparison(json.loads(self.base.json()), self.vary, variants)
 
@@ -219,20 +225,24 @@ def prepare(
         UserError: nothing to vary, a configuration is wrong, or every variant ignores a varied key.
     """
     texts = _check_vary(vary, origin)
-    count = 1
-    for values in texts.values():
-        count *= len(values)
+    count = math.prod(map(len, texts.values()))
     if count > MOST_VARIANTS:
         raise UserError(f"{origin}: {count} variants are more than {MOST_VARIANTS}; compare fewer values")
     base = load(config, overrides)
+    axes = [Axis(key, tuple(Choice(value, set={key: value}) for value in texts[key]), key) for key in texts]
+    figure = study_of(Path(origin))
     variants = []
-    for combination in itertools.product(*texts.values()):
-        chosen = dict(zip(texts, combination, strict=True))
-        ours = [Override(f"{origin} {key}={value}", key, value) for key, value in chosen.items()]
-        variants.append(_Planned(", ".join(combination), chosen, load(config, [*overrides, *ours])))
+    for labels, varied, _ in combinations(axes):
+        ours = [Override(f"{origin} {key}={value}", key, value) for key, value in varied.items()]
+        variants.append(Run(figure, labels, load(config, [*overrides, *ours]), varied=varied))
     plan = Plan(base, texts, variants)
     check_varied(origin, texts, plan.ignored(), len(variants))
     return plan
+
+
+def _label(variant: Run) -> str:
+    """The varied values, joined by commas."""
+    return ", ".join(variant.labels)
 
 
 def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, list[str]]:

@@ -33,6 +33,9 @@ Finished: TypeAlias = "dict[str, Any] | UserError | InternalError"
 Told: TypeAlias = Callable[[Run, Finished], None]
 """Takes what became of a run. What it raises ends all others."""
 
+Work: TypeAlias = Callable[[Group, Reporter], Iterator[tuple[Run, Any]]]
+"""Does the runs of a group, and says of each what became of it."""
+
 SHARE_OF_MEMORY = 0.8
 """Of what is free: devices' sizes are estimates."""
 
@@ -59,9 +62,12 @@ class Executor(Protocol):
 class Threads:
     """All cores of this machine: the core releases Python's lock while it simulates."""
 
-    def __init__(self, jobs: int | None = None, budget: Budget | None = None) -> None:
-        """``jobs`` at a time (default: as many as there are cores)."""
+    def __init__(
+        self, jobs: int | None = None, budget: Budget | None = None, work: Work | None = None
+    ) -> None:
+        """``jobs`` at a time (default: as many as there are cores); ``work`` does a group (`measured`)."""
         self.jobs = jobs or cores()
+        self._work = work or measured
         self._budget = budget or Budget(free_memory())
 
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
@@ -76,7 +82,7 @@ class Threads:
 
         def work(group: Group) -> None:
             with self._budget.reserved(estimated_bytes(group[0].config)):
-                for run, finished in measured(group, reporter):
+                for run, finished in self._work(group, reporter):
                     tell(run, finished)
 
         run_all(work, groups, jobs=self.jobs, stop=reporter.stop)

@@ -16,6 +16,7 @@ from ftlab import _core, policies
 from ftlab._core import Config, UserError
 from ftlab.configs import Override, load
 from ftlab.html import KEYS
+from ftlab.studies.axes import Axis, Choice
 from ftlab.studies.declaration import Figure, Trace
 from ftlab.studies.toml import place
 
@@ -39,14 +40,14 @@ class Run:
     labels: Labels
     """One per axis of the figure."""
     config: Config
-    key: str
-    """Hash of all that its result depends on."""
-    device: str
+    key: str = ""
+    """Hash of all that its result depends on; empty: it is not kept."""
+    device: str = ""
     """Hash of what a device may be shared by: the configuration without its workload."""
-    collect: bool
+    collect: bool = False
     """Whether its requests are wanted one by one."""
-    plain: str
-    """The same without what the page's charts want beside."""
+    plain: str = ""
+    """The key without what the page's charts want beside."""
     sequence: tuple[Config, ...] = ()
     """Where several traces are replayed one after another: how each is read."""
     varied: Mapping[str, str] = field(default_factory=dict)
@@ -65,6 +66,13 @@ class Missing:
 
     figure: Figure
     trace: Trace
+
+
+def combinations(axes: Sequence[Axis]) -> Iterator[tuple[Labels, dict[str, str], tuple[Choice, ...]]]:
+    """Every combination of the labels, the last axis fastest: labels, the keys that they set, the choices."""
+    for choices in itertools.product(*(axis.choices for axis in axes)):
+        varied = {key: value for choice in choices for key, value in choice.set.items()}
+        yield tuple(choice.label for choice in choices), varied, choices
 
 
 class Planner:
@@ -94,7 +102,7 @@ class Planner:
             UserError: a configuration is wrong; names the figure's file.
         """
         absent = set()
-        for choices in itertools.product(*(axis.choices for axis in figure.axes)):
+        for labels, varied, choices in combinations(figure.axes):
             config, keys, traces = figure.config, dict(figure.set), tuple[str, ...]()
             if self._quick:
                 keys |= figure.quick
@@ -108,11 +116,8 @@ class Planner:
                     absent.update(gone)
                     break
                 traces = choice.traces or traces
-                keys |= choice.set
             else:
-                labels = tuple(choice.label for choice in choices)
-                varied = {key: value for choice in choices for key, value in choice.set.items()}
-                run = self._run(figure, labels, config, keys, traces, shared_device)
+                run = self._run(figure, labels, config, keys | varied, traces, shared_device)
                 yield replace(run, varied=varied)
         self.missing += [Missing(figure, self._traces[name]) for name in sorted(absent)]
 
