@@ -35,7 +35,7 @@ MODELS = sorted(
 STUDY = """config = "map-plus"
 
 [set]
-"flash.blocks_per_plane" = 1024
+"flash.blocks_per_plane" = 4096
 "workload.out_of_range" = "compact"
 
 [axis.volume]
@@ -112,8 +112,10 @@ def _timed(folder: Path, requests: int, *command: str) -> None:
         "sys.exit(status)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, *command], cwd=folder, check=True, capture_output=True, text=True
+        [sys.executable, "-c", script, *command], cwd=folder, check=False, capture_output=True, text=True
     )
+    if done.returncode:
+        sys.exit(done.stderr)
     seconds = time.perf_counter() - begun
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -132,7 +132,7 @@ def test_two_hundred_volumes_of_the_shipped_models(tmp_path: Path) -> None:
     frame = pl.read_parquet(tmp_path / "out" / "runs.parquet")
     assert fleet["volumes"] == frame.height == 200
     latencies: dict[str, list[int]] = {"read": [], "write": []}
-    keys = {"flash.blocks_per_plane": "1024", "workload.out_of_range": "compact"}
+    keys = {"flash.blocks_per_plane": "4096", "workload.out_of_range": "compact"}
     for name in frame["workload.trace"]:
         own = {**keys, "workload.trace": str(tmp_path / name)}
         config = load("map-plus", [Override(key, key, value) for key, value in own.items()])

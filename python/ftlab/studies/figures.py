@@ -55,6 +55,9 @@ def specification(study: Study) -> dict[str, Any]:
     each = -(-len(panels) // min(lines, len(panels)))
     rows = [panels[at : at + each] for at in range(0, len(panels), each)]
     parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
+    if not study.figure.paper:
+        # Panels side by side may be coloured by different axes.
+        parts = [part.resolve_scale(color="independent") for part in parts]
     chart = (
         alt.vconcat(*parts, spacing=20)
         .resolve_scale(color="independent")

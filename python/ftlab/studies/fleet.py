@@ -131,7 +131,7 @@ def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
         for variant, fleet in fleets.items()
     ]
     Output("--out", out / "fleets.json").write((json.dumps(found) + "\n").encode())
-    lines = [dict(flat({**each.pop("labels"), **each})) for each in found]
+    lines = [flat({**each.pop("labels"), **each}) for each in found]
     columns = list(dict.fromkeys(name for line in lines for name in line))
     table = [[line.get(name, "") for name in columns] for line in lines]
     Output("--out", out / "fleets.csv").write(_csv(columns, table))

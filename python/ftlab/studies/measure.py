@@ -7,8 +7,6 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ftlab import _core
 from ftlab._core import Config
 from ftlab.result import OPS, engine_block
@@ -53,6 +51,8 @@ def _run(
     result["engine"] = engine_block(done, result["trace"]["requests"])
     columns = done.take_columns() if collect else None
     if columns is not None:
+        import numpy as np
+
         result["requests"] = {name: np.asarray(column).tolist() for name, column in columns.items()}
         result["requests"]["op"] = [OPS[code] for code in result["requests"]["op"]]
     # Where the trace lies is no part of what was measured.
@@ -62,6 +62,8 @@ def _run(
 
 def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
     """The requests of several traces, each from the end of the one before."""
+    import numpy as np
+
     from ftlab.traces import CHUNK_ROWS, chunks_of
 
     end = 0
@@ -113,6 +115,8 @@ def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests the
     share of the LRU cache's entries that the other holds too is taken. (MAP+, section V-D.)
     """
+    import numpy as np
+
     from ftlab.traces import CHUNK_ROWS, chunks_of
 
     settings = json.loads(config.json())

@@ -169,7 +169,8 @@ class Planner:
         own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if shared_device else ""
         key = key_of(settings, workload, [config, *sequence], figure)
         settings.pop("results", None)
-        plain = key_of(settings, workload, [config, *sequence], figure)
+        # Only figures of papers share runs.
+        plain = key_of(settings, workload, [config, *sequence], figure) if figure.paper else ""
         return Run(figure, labels, config, key, own, collect, plain, sequence)
 
 

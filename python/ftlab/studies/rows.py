@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class Rows:
 
     def add(self, key: str, result: Mapping[str, Any]) -> None:
         """Takes the result of all runs with that key."""
-        measured = dict(flat(result, skip=("engine",)))
+        measured = flat(result, skip="engine")
         engine = dict(result["engine"])
         after = {"seconds": engine.pop("seconds", None), "worker": engine.pop("worker", None)}
         after |= flat({"engine": engine})
@@ -158,16 +158,23 @@ def _numbers(table: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def flat(table: Mapping[str, Any], prefix: str = "", skip: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
-    """The single values of a result under their dotted names; lists are left out."""
+def flat(table: Mapping[str, Any], skip: str = "") -> dict[str, Any]:
+    """The single values of a result under their dotted names; lists are left out, and a table ``skip``."""
+    found: dict[str, Any] = {}
+    _flatten(table, "", skip, found)
+    return found
+
+
+def _flatten(table: Mapping[str, Any], prefix: str, skip: str, into: dict[str, Any]) -> None:
     for name, value in table.items():
-        if isinstance(value, dict):
-            if name not in skip:
-                yield from flat(value, f"{prefix}{name}.")
-        elif not isinstance(value, list):
+        kind = type(value)
+        if kind is dict:
+            if name != skip:
+                _flatten(value, f"{prefix}{name}.", "", into)
+        elif kind is not list:
             # Beyond what a column of whole numbers holds.
-            large = type(value) is int and not -_LARGEST <= value < _LARGEST
-            yield f"{prefix}{name}", float(value) if large else value
+            large = kind is int and not -_LARGEST <= value < _LARGEST
+            into[prefix + name] = float(value) if large else value
 
 
 def _value_of(run: Run, key: str) -> str | None:
@@ -201,9 +208,14 @@ def _type(texts: Iterable[str | None]) -> Any:
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     import polars as pl
 
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = [pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names]
-    return pl.DataFrame(columns)
+    names = list(rows[0])
+    if all(list(row) == names for row in rows):
+        # As most studies have it, and ten times as fast.
+        values: Iterable[Sequence[Any]] = zip(*(row.values() for row in rows), strict=True)
+    else:
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        values = ([row.get(name) for row in rows] for name in names)
+    return pl.DataFrame([pl.Series(name, of, strict=False) for name, of in zip(names, values, strict=True)])
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:
