@@ -13,14 +13,17 @@ measured and compared::
     print(comparison)
 """
 
-from ftlab._core import InternalError, UserError, __version__
-from ftlab.api import compare, components, presets, reference, run, schema
-from ftlab.comparison import Comparison, Variant
-from ftlab.histogram import Histogram
-from ftlab.policies import Candidates, HostScheduler, Replacement, VictimPolicy
-from ftlab.result import Result, Section
-from ftlab.simulation import Simulation
-from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ftlab._core import InternalError, UserError, __version__
+    from ftlab.api import compare, components, presets, reference, run, schema
+    from ftlab.comparison import Comparison, Variant
+    from ftlab.histogram import Histogram
+    from ftlab.policies import Candidates, HostScheduler, Replacement, VictimPolicy
+    from ftlab.result import Result, Section
+    from ftlab.simulation import Simulation
+    from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
 
 __all__ = [
     "Candidates",
@@ -47,3 +50,32 @@ __all__ = [
     "schema",
     "trace_info",
 ]
+
+# Where each name comes from: loaded when it is asked for, so that the command line starts fast.
+_HOMES = {
+    "_core": ("InternalError", "UserError", "__version__"),
+    "api": ("compare", "components", "presets", "reference", "run", "schema"),
+    "comparison": ("Comparison", "Variant"),
+    "histogram": ("Histogram",),
+    "policies": ("Candidates", "HostScheduler", "Replacement", "VictimPolicy"),
+    "result": ("Result", "Section"),
+    "simulation": ("Simulation",),
+    "traces": ("convert_trace", "generate_trace", "read_trace", "trace_info"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a name's module."""
+    from importlib import import_module
+
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"ftlab.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -9,18 +9,23 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import signal
+import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import click
 import polars as pl
 import pytest
 
 from front import Cli, wait_until_busy
+from ftlab.cli import COMMANDS
+from ftlab.cli import cli as commands
 
 SCHEDULERS = "noop,row,amphibian,hp,rb,map,map+"
 WORK = ("--set", "workload.synthetic.requests=20000", "--set", "workload.synthetic.interarrival=400us")
@@ -285,6 +290,48 @@ def keys_of(schema: dict[str, Any], prefix: str = "") -> list[str]:
     for name, value in schema.get("properties", {}).items():
         found += keys_of(value, f"{prefix}{name}.") if "properties" in value else [prefix + name]
     return found
+
+
+def test_the_list_of_commands_says_what_each_says_itself(cli: Cli) -> None:
+    context = click.Context(commands, info_name="ftlab")
+    for name, (_, said) in COMMANDS.items():
+        command = commands.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+        own = " ".join((command.help or "").replace("\b", "").split())
+        assert own.startswith(said[:-1]), name
+        assert own[len(said) - 1] in ".:"
+
+
+def test_a_command_nearly_right_is_guessed(cli: Cli) -> None:
+    done = cli("comparee")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: no such command 'comparee'. Did you mean 'compare'?\n")
+
+
+def _cpu_ms(*command: str) -> float:
+    """Processor time of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
+
+
+@pytest.mark.parametrize(("option", "beside"), [("--version", "pass"), ("--help", "import click")])
+def test_start_up_takes_no_more_than_25_ms(option: str, beside: str) -> None:
+    python = sys.executable
+    pairs = [_cpu_ms(python, "-m", "ftlab", option) - _cpu_ms(python, "-c", beside) for _ in range(21)]
+    assert statistics.median(pairs) <= 25
+
+
+def test_the_package_loads_what_is_asked_for() -> None:
+    code = (
+        "import sys, ftlab; assert not {'numpy', 'polars', 'click', 'ftlab._core'} & set(sys.modules);"
+        "from ftlab import *; assert set(ftlab.__all__) <= set(dir(ftlab));"
+        "assert all(getattr(ftlab, name) is globals()[name] for name in ftlab.__all__);"
+        "hasattr(ftlab, 'nothing') and sys.exit('has everything')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_no_command_shows_help(cli: Cli) -> None:

@@ -1,7 +1,7 @@
 //! The settings of the stack: what the parts declare, gathered, and checked against each other.
 
 use crate::config::section::keys;
-use crate::config::{Contradiction, Values, over, section};
+use crate::config::{Contradiction, Ignored, Values, over, section};
 use crate::host::settings as host;
 
 pub use crate::device::settings::{Device, Precondition, PreconditionKind, Withheld, WriteOrder};
@@ -41,9 +41,14 @@ impl Settings {
     }
 
     /// Keys that the chosen parts ignore, each with the reason.
-    pub fn ignored(&self) -> Vec<Contradiction> {
-        let host = crate::host::check::ignored(self).into_iter();
-        host.chain(crate::device::sched::ignored(self)).collect()
+    pub fn ignored(&self) -> Ignored {
+        let mut found = Ignored::default();
+        crate::host::check::ignored(self, &mut found);
+        crate::device::sched::ignored(self, &mut found);
+        self.device.precondition.ignored(self, &mut found);
+        crate::ftl::check::ignored(self, &mut found);
+        crate::flash::parallel::ignored(&self.flash, &mut found);
+        found
     }
 }
 

@@ -5,7 +5,7 @@ use crate::clients::Parameters;
 use crate::fs::{BLOCK, Mkfs};
 use ftlab_core::config::section::keys;
 use ftlab_core::config::section::{ANY_TIME, OPERATION, bytes, share};
-use ftlab_core::config::{Contradiction, Kind, over, section};
+use ftlab_core::config::{Contradiction, Ignored, Kind, over, section};
 use ftlab_core::config::{Key, Section, Values};
 use ftlab_core::settings as core;
 
@@ -45,6 +45,19 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Keys that the chosen parts ignore, each with the reason.
+    pub fn ignored(&self) -> Vec<Contradiction> {
+        let mut found = Ignored::default();
+        let clients = self.files.benchmark.is_some() || self.workload.fio_job.is_some();
+        let none = "a trace or a generator enters below the page cache; \
+                    clients are workload.benchmark.kind and workload.fio_job";
+        found.section::<Files>(clients, &["workload.benchmark.kind"], none);
+        let cached = self.files.page_cache_bytes > 0;
+        found.unless(cached, &CACHE, "there is no page cache (host.page_cache)");
+        let below = self.below.ignored().into_vec();
+        found.into_vec().into_iter().chain(below).collect()
+    }
+
     /// Bytes for data in the file system, if there is one.
     pub(super) fn data_bytes(&self) -> Option<u64> {
         Some(self.files.mkfs()?.data_bytes(self.user_bytes()))
@@ -55,6 +68,20 @@ impl Settings {
 pub fn all() -> Vec<Key> {
     keys::<Settings>()
 }
+
+/// Keys that nothing reads without a page cache.
+const CACHE: [&str; 10] = [
+    "host.flush_policy",
+    "host.dirty_background_ratio",
+    "host.dirty_ratio",
+    "host.dirty_writeback",
+    "host.dirty_expire",
+    "host.read_ahead",
+    "host.global_tree",
+    "host.journal",
+    "host.journal_commit",
+    "host.barriers",
+];
 
 const PER_BYTE: Kind = Kind::TimePerByte;
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
@@ -13,17 +13,6 @@ from typing import NoReturn
 import click
 
 from ftlab._core import InternalError, UserError, __version__
-from ftlab.cli.compare import compare
-from ftlab.cli.crash import crash
-from ftlab.cli.ctl import ctl
-from ftlab.cli.describe import components, presets, schema
-from ftlab.cli.reproduce import reproduce
-from ftlab.cli.run import run
-from ftlab.cli.serve import serve
-from ftlab.cli.sweep import sweep
-from ftlab.cli.trace import trace
-from ftlab.cli.tune import tune
-from ftlab.outputs import discard_unfinished
 
 MOST_LINES = 12
 """Lines of the longest message to a user."""
@@ -36,7 +25,41 @@ _INTERRUPTED = 128 + signal.SIGINT
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+COMMANDS = {
+    "components": ("describe", "List what can be chosen in each layer."),
+    "compare": ("compare", "Run variants of a configuration side by side."),
+    "crash": ("crash", "Cut the power again and again, recover from flash alone, verify what was promised."),
+    "ctl": ("ctl", "Tell a live device something."),
+    "presets": ("describe", "List the presets; with NAME, print that one as a file to start from."),
+    "reproduce": ("reproduce", "Reproduce a paper's figures and tables, published against measured."),
+    "run": ("run", "Run one configuration and report what it measured."),
+    "schema": ("describe", "Print the JSON Schema of a configuration file, for editors."),
+    "serve": ("serve", "Serve the simulated device as a real block device until it is interrupted."),
+    "sweep": ("sweep", "Run a study: every combination of its axes."),
+    "trace": ("trace", "Look at traces, convert them, make them."),
+    "tune": ("tune", "Search for the best configuration."),
+}
+"""Of each command its module here, and what the list of commands says of it."""
+
+
+class Commands(click.Group):
+    """The commands, each loaded when it is called: a list of them needs none."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, if there is one."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"ftlab.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", prog_name="ftlab", message="%(prog)s %(version)s")
 def cli() -> None:
     """A laboratory for flash storage: replay a trace on a simulated device, compare its parts.
@@ -47,9 +70,8 @@ def cli() -> None:
     """
 
 
-_COMMANDS = (run, compare, serve, ctl, sweep, tune, reproduce, crash, trace, presets, components, schema)
-for _command in _COMMANDS:
-    cli.add_command(_command)
+# What names are looked up in, and found near; `get_command` loads what stands behind them.
+cli.commands = {name: click.Command(name) for name in COMMANDS}
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -75,7 +97,9 @@ def _end(number: int, _frame: object) -> NoReturn:
     An exception would not do: libraries take it for their own failure and say so, callbacks of the
     interpreter print and drop it, and a second signal meets the cleaning up after the first.
     """
-    discard_unfinished()
+    # Where this was never loaded, nothing is being written.
+    if outputs := sys.modules.get("ftlab.outputs"):
+        outputs.discard_unfinished()
     # A live display hides the cursor.
     shown = (_SHOW_CURSOR if os.isatty(2) else "") + ENDED[signal.Signals(number)] + "\n"
     with suppress(OSError):
@@ -154,6 +178,8 @@ def _fault(error: Exception) -> int:
     first = (str(error).splitlines() or [""])[0]
     click.echo(f"ftlab: internal error: {name}{first}", err=True)
     if os.environ.get("FTLAB_DEBUG", "0") not in ("", "0"):
+        import traceback
+
         traceback.print_exception(error)
     else:
         click.echo(

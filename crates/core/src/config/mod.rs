@@ -4,12 +4,14 @@
 //! From these declarations come strict checking, units, `ftlab schema`, the
 //! configuration reference and the resolved configuration in every result.
 
+mod ignored;
 pub mod outside;
 pub mod section;
 mod size_mix;
 pub mod units;
 
 pub use crate::{choice, over, section, switch};
+pub use ignored::Ignored;
 pub use section::Section;
 pub use size_mix::{MOST_SIZES, SizeMix};
 

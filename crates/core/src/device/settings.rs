@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::config::section::{Field, bytes, count, one_of, share};
 use crate::config::units::PPM;
-use crate::config::{Choice, Contradiction, Kind, Value, choice, over, section};
+use crate::config::{Choice, Contradiction, Ignored, Kind, Value, choice, over, section};
 use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::settings as ftl;
 
@@ -161,6 +161,21 @@ section! {
 }
 
 impl Precondition {
+    /// The keys that the chosen precondition ignores, and why.
+    pub(crate) fn ignored(&self, below: &ftl::Settings, found: &mut Ignored) {
+        let chosen = format!("device.precondition = \"{}\"", self.kind);
+        let (mapped, steady) = (self.kind == PreconditionKind::Mapped, self.kind == PreconditionKind::Steady);
+        let random = matches!(self.kind, PreconditionKind::Random(_));
+        found.unless(mapped, &["device.precondition_share"], &chosen);
+        found.unless(mapped || steady, &["device.precondition_pattern"], &chosen);
+        found.unless(random, &["device.precondition_request"], &chosen);
+        found.unless(steady, &["device.precondition_bound", "device.precondition_rounds"], &chosen);
+        let written = self.kind != PreconditionKind::None;
+        found.unless(written, &["device.precondition_withheld"], &chosen);
+        let withheld = below.ftl.free_blocks == ftl::FreeBlocks::Withheld;
+        found.unless(withheld, &["device.precondition_withheld"], "ftl.free_blocks is not \"withheld\"");
+    }
+
     /// Checks that what it is to leave erased it can do without.
     ///
     /// # Errors

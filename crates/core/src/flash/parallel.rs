@@ -14,8 +14,9 @@
 //! not kept.
 
 use super::Flash;
+use super::variation::Variation;
 use crate::config::section::{Field, OPERATION, count, one_of};
-use crate::config::{Choice, Kind, Value, choice, section};
+use crate::config::{Choice, Ignored, Kind, Value, choice, section};
 
 /// A level of the flash over which pages are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,15 @@ pub enum Allocation {
     Static([Level; 4]),
     /// To the next idle LUN.
     Dynamic,
+}
+
+/// The keys that the chosen options and the geometry ignore, and why.
+pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
+    let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
+    let suspends = flash.parallel.suspend != Suspend::Off;
+    found.unless(suspends, &suspension, "flash.suspend = \"off\"");
+    found.unless(flash.parallel.out_of_order, &["flash.max_passed"], "flash.out_of_order = false");
+    found.section::<Variation>(flash.variation.is_some(), &[], "flash.variation.model = \"none\"");
 }
 
 choice! {

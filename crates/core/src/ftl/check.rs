@@ -4,9 +4,11 @@
 //! name in brackets; the configuration front lists those keys with their values and
 //! where they stand.
 
+use super::background::GcBackground;
 use super::settings::Settings;
-use crate::config::Contradiction;
+use super::wear::StaticLeveling;
 use crate::config::units::BYTES;
+use crate::config::{Contradiction, Ignored};
 
 /// Most logical pages of a device: their numbers, and those of the physical
 /// pages beside them, are kept in 32 bits.
@@ -21,6 +23,39 @@ pub(crate) fn geometry(settings: &Settings) -> Result<(), Contradiction> {
     }
     space(settings)?;
     mapping_cache(settings)
+}
+
+/// The keys that the chosen FTL ignores, and why.
+pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
+    let ftl = &settings.ftl;
+    let chosen = format!("ftl.kind = \"{}\"", ftl.kind);
+    let cached = [
+        "ftl.mapping_cache",
+        "ftl.translation_gc",
+        "ftl.flush",
+        "ftl.flush_counts",
+        "ftl.host_flush",
+        "ftl.translation_blocks",
+        "ftl.background_flush",
+    ];
+    let maps = super::maps_on_flash(settings);
+    found.unless(maps, &cached, &format!("{chosen} has no mapping cache"));
+    let hybrid = super::is_hybrid(settings);
+    let logs = ["ftl.log_blocks", "ftl.csm_threshold"];
+    found.unless(hybrid, &logs, &format!("{chosen} has no log blocks"));
+    let paged = ["ftl.gc", "ftl.gc_background", "ftl.free_blocks", "ftl.wear_leveling"];
+    found.unless(!hybrid, &paged, &format!("{chosen} maps blocks"));
+    let amount = ["ftl.flush_counts", "ftl.host_flush"];
+    found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is no amount");
+    let gathers = format!("{chosen} gathers no translation units");
+    found.unless(super::gathers(settings), &["ftl.translation_blocks"], &gathers);
+    let unlimited = "ftl.mapping_cache = \"unlimited\" replaces nothing";
+    found.unless(ftl.mapping_cache_bytes.is_some(), &["ftl.cache_policy"], unlimited);
+    super::own_ignored(settings, found);
+    let victims = [ftl.gc.as_str(), if maps { &ftl.translation_gc } else { &ftl.gc }];
+    super::gc::own_ignored(if hybrid { &[] } else { &victims }, found);
+    found.section::<GcBackground>(ftl.gc_background.is_some(), &[], "ftl.gc_background = false");
+    found.section::<StaticLeveling>(ftl.wear_leveling.is_some(), &[], "ftl.wear_leveling = \"none\"");
 }
 
 fn fail<T>(key: &'static str, message: String) -> Result<T, Contradiction> {

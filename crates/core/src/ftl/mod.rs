@@ -18,7 +18,7 @@ pub(crate) mod slots;
 pub mod wear;
 
 use self::settings::Settings;
-use crate::config::{Choice, Contradiction, section};
+use crate::config::{Choice, Contradiction, Ignored, section};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
@@ -153,6 +153,14 @@ macro_rules! registry {
                 $(Choice { name: $module::NAME, doc: $module::DOC },)*
                 $(Choice { name: $place::NAME, doc: $place::DOC }),*
             ]
+        }
+
+        /// The keys of FTLs that are not chosen.
+        pub(crate) fn own_ignored(settings: &Settings, found: &mut Ignored) {
+            let chosen = [settings.ftl.kind.as_str(), served_by(settings)];
+            let why = format!("ftl.kind = \"{}\"", settings.ftl.kind);
+            $(found.section::<$module::Keys>(chosen.contains(&$module::NAME), &[], &why);)*
+            $(found.section::<$place::Keys>(chosen.contains(&$place::NAME), &[], &why);)*
         }
 
         section! {

@@ -3,7 +3,7 @@
 use super::sched::needs;
 use super::settings::Settings;
 use crate::config::units::BYTES;
-use crate::config::{Contradiction, Value, Values};
+use crate::config::{Contradiction, Ignored, Value, Values};
 use crate::workload::settings::{Arrival, Replay};
 
 const HUNDRED_YEARS_NS: u128 = 100 * 365 * 86_400 * 1_000_000_000;
@@ -15,12 +15,20 @@ pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     generator(settings, values)
 }
 
-/// The keys that the chosen scheduler ignores, and why.
-pub(crate) fn ignored(settings: &Settings) -> Vec<Contradiction> {
+/// The keys that the chosen scheduler and the chosen load ignore, and why.
+pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let name = &settings.host.scheduler;
-    let message = format!("ignored: host.scheduler = \"{name}\" dispatches nothing by deadline");
-    let deadline = Contradiction { key: "host.deadline", message };
-    Vec::from_iter((!needs(name).deadline).then_some(deadline))
+    let chosen = format!("host.scheduler = \"{name}\"");
+    let needs = needs(name);
+    found.unless(needs.deadline, &["host.deadline"], &format!("{chosen} dispatches nothing by deadline"));
+    found.unless(needs.hits, &["host.awareness"], &format!("{chosen} does not ask for cached mappings"));
+    let orders = needs.hits || needs.translation_pages;
+    found.unless(orders, &["host.alternate"], &format!("{chosen} has an order of its own"));
+    // By default only what a page cache sends merges.
+    let clients = settings.workload.trace.is_none() && settings.workload.synthetic.is_none();
+    let merges = settings.host.merge_limit.map_or(clients, |limit| limit > 0);
+    found.unless(merges, &["host.merge_boundary"], "nothing merges (host.merge_limit)");
+    crate::workload::settings::ignored(&settings.workload, found);
 }
 
 fn fail<T>(key: &'static str, message: String) -> Result<T, Contradiction> {

@@ -1,7 +1,7 @@
 //! `[workload]` and the generator's table.
 
 use crate::config::section::{ANY_TIME, OPERATION, Switched, bytes, count, defaults, number, one_of, share};
-use crate::config::{Key, Kind, Section, SizeMix, Value, Values, choice, section};
+use crate::config::{Ignored, Key, Kind, Section, SizeMix, Value, Values, choice, section};
 
 const PATH: Kind = Kind::Path;
 /// Sizes of a generator's requests, each within the limits of `workload.synthetic.size`.
@@ -193,4 +193,57 @@ choice! {
         /// all requests of a burst have one operation
         Single = "single",
     }
+}
+
+/// The keys that the chosen load ignores, and why.
+pub(crate) fn ignored(workload: &Workload, found: &mut Ignored) {
+    let traced = [
+        "workload.format",
+        "workload.dedup",
+        "workload.max_gap",
+        "workload.skip_bad",
+        "workload.repeat",
+        "workload.out_of_range",
+        "workload.fio_time_unit",
+    ];
+    found.unless(workload.trace.is_some(), &traced, "there is no trace (workload.trace)");
+    let recorded = workload.trace.is_some() || workload.synthetic.is_some();
+    let clients = "clients send their requests as those before complete";
+    found.unless(recorded, &["workload.replay", "workload.speed"], clients);
+    let open = workload.replay == Replay::Open;
+    let closed = "workload.replay = \"closed\" goes by no arrival times";
+    found.unless(open, &["workload.max_gap", "workload.speed"], closed);
+    let Some(generator) = &workload.synthetic else {
+        let none = "there is no generator (workload.synthetic.requests)";
+        return found.section::<Synthetic>(false, &[], none);
+    };
+    found.unless(open, &["workload.synthetic.interarrival"], closed);
+    let pattern = |pattern: Pattern| generator.pattern == pattern;
+    let zipf = "workload.synthetic.pattern is not \"zipf\"";
+    found.unless(pattern(Pattern::Zipf), &["workload.synthetic.zipf_theta"], zipf);
+    let hot =
+        ["workload.synthetic.hot_share", "workload.synthetic.hot_region", "workload.synthetic.hot_piece"];
+    found.unless(pattern(Pattern::HotCold), &hot, "workload.synthetic.pattern is not \"hot-cold\"");
+    let near = ["workload.synthetic.near_range", "workload.synthetic.near_sequential"];
+    found.unless(generator.near_ppm > 0, &near, "workload.synthetic.near_share is 0%");
+    bursts(generator, open, found);
+}
+
+fn bursts(generator: &Synthetic, open: bool, found: &mut Ignored) {
+    let bursts = [
+        "workload.synthetic.burst_length",
+        "workload.synthetic.isolated_share",
+        "workload.synthetic.read_burst_length",
+        "workload.synthetic.burst_gap",
+        "workload.synthetic.pause_share",
+        "workload.synthetic.pause",
+        "workload.synthetic.burst_ops",
+        "workload.synthetic.size_correlation",
+    ];
+    let kind = "workload.synthetic.arrival is not \"bursts\"";
+    found.unless(generator.arrival == Arrival::Bursts, &bursts, kind);
+    let single = "workload.synthetic.burst_ops is not \"single\"";
+    found.unless(generator.burst_ops == BurstOps::Single, &bursts[2..3], single);
+    found.unless(generator.pause_ppm > 0, &bursts[5..6], "workload.synthetic.pause_share is 0%");
+    found.unless(open, &bursts[3..4], "workload.replay = \"closed\" goes by no arrival times");
 }

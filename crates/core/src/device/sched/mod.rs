@@ -16,7 +16,7 @@ mod windows;
 
 use super::Array;
 use crate::config::section::count;
-use crate::config::{Choice, Contradiction, section};
+use crate::config::{Choice, Contradiction, Ignored, section};
 use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::parallel::Allocation;
@@ -188,14 +188,14 @@ section! {
 }
 
 /// The keys that the chosen scheduler ignores, and why.
-pub(crate) fn ignored(settings: &Settings) -> Option<Contradiction> {
+pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let name = &settings.device.scheduler;
-    let why = match needs(name).speeds {
-        false => format!("device.scheduler = \"{name}\" chooses no block by its speed"),
-        true => "all blocks are equally fast without flash.variation.model".into(),
-    };
-    let unhurried = Contradiction { key: "device.unhurried", message: format!("ignored: {why}") };
-    (!settings.allocates_by_speed()).then_some(unhurried)
+    let chosen = format!("device.scheduler = \"{name}\"");
+    let needs = needs(name);
+    found.unless(needs.speeds, &["device.unhurried"], &format!("{chosen} chooses no block by its speed"));
+    let equal = "all blocks are equally fast without flash.variation.model";
+    found.unless(settings.allocates_by_speed(), &["device.unhurried"], equal);
+    found.unless(needs.chips, &["device.max_passed"], &format!("{chosen} issues in order"));
 }
 
 /// Checks that the chosen scheduler fits the rest.

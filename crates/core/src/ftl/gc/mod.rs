@@ -33,7 +33,7 @@ mod lists;
 
 use std::fmt::Debug;
 
-use crate::config::{Choice, outside, section};
+use crate::config::{Choice, Ignored, outside, section};
 use crate::ftl::settings::Settings;
 use crate::util::stream;
 
@@ -259,6 +259,14 @@ macro_rules! registry {
         /// Names for `ftl.gc` and `ftl.translation_gc`.
         pub fn choices() -> Vec<Choice> {
             vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
+        }
+
+        /// The keys of policies that are not among the `chosen`.
+        pub(crate) fn own_ignored(chosen: &[&str], found: &mut Ignored) {
+            let why = "neither ftl.gc nor ftl.translation_gc is";
+            $(found.section::<$module::Keys>(
+                chosen.contains(&$module::NAME), &[], &format!("{why} \"{}\"", $module::NAME),
+            );)*
         }
 
         section! {
