@@ -247,6 +247,20 @@ def _convert_parquet(config: Config, output: Output, progress: Progress | None) 
     return summary
 
 
+@contextmanager
+def recorded(output: Output | None, device: str) -> Iterator[str | None]:
+    """A name for the trace of a live device to appear under; it becomes ``output`` when the block ends."""
+    if output is None or output.suffix != ".parquet":
+        yield output.name if output else None
+        return
+    with output.staged() as path, output.beside(".csv") as rows:
+        yield str(rows)
+        metadata = {"source_format": "live", "source": device}
+        stream = _core.trace_chunks(trace_config(rows, [Override("", "workload.format", "csv")]), CHUNK_ROWS)
+        with _system_errors():
+            write_parquet(_stream_frames(stream), _schema(), path, metadata)
+
+
 def _provenance(config: Config) -> dict[str, str]:
     """Where the rows come from, for the file's metadata."""
     if config.trace is None:

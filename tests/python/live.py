@@ -55,6 +55,7 @@ class Served:
         self.process = process
         self.uri = uri
         self.path = path
+        self.said = ""
         self.result: dict[str, Any] = {}
 
     @property
@@ -85,9 +86,12 @@ class Served:
 
 @contextmanager
 def served(
-    directory: Path, *arguments: str, stop: int = signal.SIGTERM, fuse: bool = False
+    directory: Path, *arguments: str, stop: int = signal.SIGTERM, fuse: bool = False, said: str = ""
 ) -> Iterator[Served]:
-    """A device on a Unix socket, stopped at the end; its result is there then. `fuse`: and as a file."""
+    """A device on a Unix socket, stopped at the end; its result is there then. `fuse`: and as a file.
+
+    `said`: how a line begins that it says before that.
+    """
     path, out = directory / "live.sock", directory / "live.json"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments]
     mount = directory / "mnt"
@@ -104,6 +108,9 @@ def served(
         first = process.stderr.readline()
         assert first.startswith("serving "), first + process.stderr.read()
         device = Served(process, first.removeprefix("serving ").strip(), path)
+        if said:
+            device.said = process.stderr.readline()
+            assert device.said.startswith(said), device.said
         if fuse:
             assert process.stderr.readline() == f"serving {device.disk}\n"
         try:
@@ -143,3 +150,10 @@ def mounted(device: str, at: Path) -> Iterator[Path]:
         yield at
     finally:
         root("umount", at)
+
+
+def without_times(result: dict[str, Any]) -> dict[str, Any]:
+    """What the law of replay is about."""
+    kept = {key: value for key, value in result.items() if key not in ("engine", "live")}
+    kept["config"] = {key: value for key, value in kept["config"].items() if key != "workload"}
+    return kept

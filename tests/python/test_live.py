@@ -14,14 +14,7 @@ from typing import Any
 
 import pytest
 
-from live import DEVICES, need, served
-
-
-def without_times(result: dict[str, Any]) -> dict[str, Any]:
-    """What the law of replay is about."""
-    kept = {key: value for key, value in result.items() if key not in ("engine", "live")}
-    kept["config"] = {key: value for key, value in kept["config"].items() if key != "workload"}
-    return kept
+from live import DEVICES, need, served, without_times
 
 
 @pytest.mark.parametrize("name", DEVICES)
@@ -153,7 +146,8 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
             (("--nbd", f"unix:{tmp_path}/file"), "no socket"),
             (("--nbd", f"unix:{tmp_path}/used.sock"), "another process listens"),
             (("--nbd", "tcp:127.0.0.1:0", "--time", "free", "--speed", "2"), "--speed"),
-            (("--nbd", "tcp:127.0.0.1:0", "--record", "a.parquet"), ".csv"),
+            (("--nbd", "tcp:127.0.0.1:0", "--record", "a.txt"), ".csv or .parquet"),
+            ((), "--nbd unix:PATH or --fuse DIR"),
         ):
             done = cli("serve", *DEVICES["page"], *arguments)
             assert done.returncode == 2 and word in done.stderr, done.stderr

@@ -6,7 +6,8 @@
 //! - [`pace`]: wall time against simulated time.
 //! - [`control`]: commands to a running device.
 //! - [`fuse`]: the device as a file.
-//! - [`outbox`], [`connection`], [`server`]: sockets and threads.
+//! - [`metrics`]: what Prometheus asks.
+//! - [`outbox`], [`connection`], [`listen`], [`server`]: sockets and threads.
 //!
 //! The protocol knows nothing of FTLs, the engine nothing of sockets.
 
@@ -15,6 +16,8 @@ mod connection;
 pub mod control;
 pub mod engine;
 mod fuse;
+mod listen;
+pub mod metrics;
 pub mod nbd;
 mod outbox;
 pub mod pace;

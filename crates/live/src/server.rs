@@ -1,6 +1,6 @@
 //! The server: who listens, who waits for what is due, and how all of it ends.
 
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,19 +12,17 @@ use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Prepared, RunError};
 
-use crate::connection::{Connection, prepare};
-use crate::control::{self, Describe};
+use crate::control::Describe;
 use crate::engine::{Engine, Live, Sink};
 use crate::fuse::Mounted;
+use crate::listen::{take_connections, take_questions};
+use crate::metrics::Scrape;
 use crate::nbd::Export;
-use crate::outbox::Outbox;
 use crate::pace::Time;
 use crate::recording::Recording;
 use crate::socket::{Listener, Stream, knock};
 use crate::{Address, LiveError};
 
-/// Connections at a time; further ones are closed at once.
-const MOST_CONNECTIONS: usize = 256;
 /// How long before the time a thread stops sleeping and looks at the clock instead.
 const SPIN: Duration = Duration::from_micros(60);
 
@@ -37,6 +35,8 @@ pub struct Options {
     pub fuse: Option<PathBuf>,
     /// The control socket.
     pub control: Option<PathBuf>,
+    /// Where Prometheus asks.
+    pub metrics: Option<SocketAddr>,
     /// How time passes.
     pub time: Time,
     /// Writes are refused.
@@ -60,7 +60,7 @@ pub struct Shared {
     /// A command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
     /// No more clients are taken in.
-    closing: AtomicBool,
+    pub closing: AtomicBool,
     /// No more requests are, and nothing is under way.
     pub stopping: AtomicBool,
     /// The simulation is of no more use.
@@ -70,10 +70,16 @@ pub struct Shared {
     /// See [`Options::patience`].
     pub patience: Duration,
     clients: Mutex<Vec<Arc<Stream>>>,
-    connections: AtomicU64,
+    /// Clients so far.
+    pub connections: AtomicU64,
 }
 
 impl Shared {
+    /// Those who are connected.
+    pub fn clients(&self) -> MutexGuard<'_, Vec<Arc<Stream>>> {
+        self.clients.lock().expect("no panic while clients are listed")
+    }
+
     fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().expect("no panic in the engine")
     }
@@ -99,6 +105,16 @@ impl Shared {
     pub fn describe(&self, describe: &Describe) -> serde_json::Value {
         let (report, live) = self.engine().report();
         describe(&report, &live, self.connections.load(Ordering::Relaxed))
+    }
+
+    /// What Prometheus is told.
+    pub fn scrape(&self) -> Scrape {
+        let engine = self.engine();
+        let (report, live) = engine.report();
+        let histograms = engine.histograms();
+        drop(engine);
+        let open = self.clients().len() as u64;
+        Scrape { report, live, histograms, connections: (open, self.connections.load(Ordering::Relaxed)) }
     }
 
     fn failed(&self) -> MutexGuard<'_, Option<RunError>> {
@@ -155,7 +171,8 @@ impl Shared {
 pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<Address>,
-    control: Option<Address>,
+    /// The control socket, and the port of the metrics.
+    questions: Vec<Address>,
     listeners: Vec<JoinHandle<()>>,
     timer: Option<JoinHandle<()>>,
     mounted: Option<Mounted>,
@@ -175,8 +192,10 @@ impl Server {
         describe: Arc<Describe>,
     ) -> Result<Server, LiveError> {
         let bound: Vec<Listener> = options.nbd.iter().map(Listener::bind).collect::<Result<_, _>>()?;
-        let control = options.control.clone().map(Address::Unix);
-        let commands = control.as_ref().map(Listener::bind).transpose()?;
+        let questions = options.control.clone().map(Address::Unix).into_iter();
+        let questions = questions.chain(options.metrics.map(Address::Tcp));
+        let asked: Vec<Listener> = questions.map(|at| Listener::bind(&at)).collect::<Result<_, _>>()?;
+        let questions = asked.iter().map(|listener| listener.address.clone()).collect();
         let recording = options.record.as_deref().map(Recording::create).transpose()?;
         let export = Export {
             size: settings.user_bytes(),
@@ -212,20 +231,25 @@ impl Server {
             spawn(move || take_connections(&listener, &shared, &connections))
         };
         let mut listeners: Vec<JoinHandle<()>> = bound.into_iter().map(listen).collect();
-        if let Some(listener) = commands {
-            let shared = shared.clone();
-            listeners.push(spawn(move || take_commands(&listener, &shared, &*describe)));
-        }
+        listeners.extend(asked.into_iter().map(|listener| {
+            let (shared, describe) = (shared.clone(), describe.clone());
+            spawn(move || take_questions(&listener, &shared, &*describe))
+        }));
         let timer = matches!(options.time, Time::Real { .. }).then(|| {
             let shared = shared.clone();
             spawn(move || shared.keep_time())
         });
-        Ok(Server { shared, addresses, control, listeners, timer, mounted, connections })
+        Ok(Server { shared, addresses, questions, listeners, timer, mounted, connections })
     }
 
     /// Where it listens.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// Where Prometheus asks.
+    pub fn metrics(&self) -> Option<&Address> {
+        self.questions.iter().find(|address| matches!(address, Address::Tcp(_)))
     }
 
     /// Whether a command has asked it to stop.
@@ -268,16 +292,15 @@ impl Server {
 
     /// Takes in nothing more, and waits for the clients' requests and for all threads.
     fn close(&mut self) {
-        let clients = || self.shared.clients.lock().expect("no panic while clients are listed");
         // The clock goes on until requests have completed.
         if self.shared.closing.swap(true, Ordering::Relaxed) {
             return;
         }
         self.mounted.take().into_iter().for_each(Mounted::unmount);
-        self.addresses.iter().chain(&self.control).for_each(knock);
+        self.addresses.iter().chain(&self.questions).for_each(knock);
         let mut threads: Vec<JoinHandle<()>> = self.listeners.drain(..).collect();
         join(&mut threads);
-        clients().iter().for_each(|stream| stream.shut(Shutdown::Read));
+        self.shared.clients().iter().for_each(|stream| stream.shut(Shutdown::Read));
         join(&mut self.connections.lock().expect("no panic while threads are listed"));
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.due.notify_all();
@@ -295,62 +318,4 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// Serves whoever connects.
-fn take_connections(listener: &Listener, shared: &Arc<Shared>, threads: &Mutex<Vec<JoinHandle<()>>>) {
-    loop {
-        let stream = listener.accept();
-        if shared.closing.load(Ordering::Relaxed) {
-            return;
-        }
-        let Ok(stream) = stream else {
-            // No file descriptor is left, say; others may close theirs.
-            std::thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        let mut clients = shared.clients.lock().expect("no panic while clients are listed");
-        if clients.len() >= MOST_CONNECTIONS || prepare(&stream, shared.patience).is_err() {
-            continue;
-        }
-        let stream = Arc::new(stream);
-        let outbox = Arc::new(Outbox::new(stream.clone()));
-        clients.push(stream.clone());
-        drop(clients);
-        shared.connections.fetch_add(1, Ordering::Relaxed);
-        let shared = shared.clone();
-        let thread = spawn(move || serve(shared, stream, outbox));
-        let mut threads = threads.lock().expect("no panic while threads are listed");
-        threads.retain(|thread| !thread.is_finished());
-        threads.push(thread);
-    }
-}
-
-/// Answers commands, one client after the other.
-fn take_commands(listener: &Listener, shared: &Shared, describe: &Describe) {
-    loop {
-        let stream = listener.accept();
-        if shared.closing.load(Ordering::Relaxed) {
-            return;
-        }
-        match stream {
-            // Whoever asked may be gone.
-            Ok(Stream::Unix(stream)) => _ = control::serve(shared, &stream, describe),
-            _ => std::thread::sleep(Duration::from_millis(10)),
-        }
-    }
-}
-
-/// Serves one client to its end.
-fn serve(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) {
-    let sender = outbox.clone();
-    let sends = spawn(move || sender.run());
-    Connection::new(shared.clone(), stream.clone(), outbox.clone()).run();
-    // It ended with the connection.
-    let _ = sends.join();
-    shared
-        .clients
-        .lock()
-        .expect("no panic while clients are listed")
-        .retain(|other| !Arc::ptr_eq(other, &stream));
 }

@@ -1,85 +1,26 @@
 //! Hostile bytes: the protocol alone, and a server of which another client must notice nothing.
 //!
-//! The long form: `FTLAB_CAMPAIGN=100000` (tests/README.md).
+//! The long form: `make soak-live`.
 
 #[path = "../../trace/tests/common/campaign.rs"]
 mod campaign;
 mod common;
+#[path = "common/messages.rs"]
+mod messages;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use campaign::campaign;
 use ftlab_live::nbd::{Export, Session, Turn};
 use ftlab_live::pace::Time;
 use ftlab_live::{Address, Options, Server};
+use messages::{OPTION, mutate, option, request, session, understand};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-const OPTION: &[u8] = b"IHAVEOPT";
-const MAGIC: u32 = 0x2560_9513;
-
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
-    [OPTION, &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
-}
-
-fn request(flags: u16, command: u16, cookie: u64, offset: u64, length: u32, data: &[u8]) -> Vec<u8> {
-    let words = [flags.to_be_bytes(), command.to_be_bytes()].concat();
-    [
-        &MAGIC.to_be_bytes()[..],
-        &words,
-        &cookie.to_be_bytes(),
-        &offset.to_be_bytes(),
-        &length.to_be_bytes(),
-        data,
-    ]
-    .concat()
-}
-
-/// The client's side of a whole session: flags, options, GO, requests.
-fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
-    let go = [&0u32.to_be_bytes()[..], &1u16.to_be_bytes(), &3u16.to_be_bytes()].concat();
-    let context = b"\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation";
-    let mut parts = vec![3u32.to_be_bytes().to_vec()];
-    for _ in 0..random.random_range(0..4) {
-        parts.push(option([3, 5, 6, 8, 9, 10, 99][random.random_range(0..7)], &[]));
-    }
-    parts.push(option(8, &[]));
-    parts.push(option(10, context));
-    parts.push(option(7, &go));
-    for cookie in 0..random.random_range(1..12) {
-        let (command, length) = (random.random_range(0..9), random.random_range(0..20_000));
-        let data = vec![cookie as u8; if command == 1 { length } else { 0 }];
-        // Some are beyond the end.
-        let offset = if random.random_bool(0.2) { 3 << 20 } else { random.random_range(0..2 << 20) };
-        parts.push(request(random.random_range(0..4), command, cookie, offset, length as u32, &data));
-    }
-    parts
-}
-
-/// Flips, cuts, doubles, swaps or makes up parts.
-fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u8> {
-    for _ in 0..random.random_range(1..4) {
-        let at = random.random_range(0..parts.len());
-        let other = random.random_range(0..parts.len());
-        let length = parts[at].len();
-        match random.random_range(0..6) {
-            0 if length > 0 => parts[at][random.random_range(0..length)] = random.random(),
-            1 => parts[at].truncate(random.random_range(0..=length)),
-            2 => parts.insert(at, parts[other].clone()),
-            3 => parts.swap(at, other),
-            4 if length >= 4 => {
-                let field = random.random_range(0..=length - 4);
-                let value: u32 = [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX][random.random_range(0..5)];
-                parts[at][field..field + 4].copy_from_slice(&value.to_be_bytes());
-            }
-            _ => (0..random.random_range(1..40)).for_each(|_| parts[at].push(random.random())),
-        }
-    }
-    parts.concat()
-}
 
 /// What a session makes of bytes that arrive in pieces; a fault in words.
 fn judge(number: u64) -> Option<String> {
@@ -114,13 +55,22 @@ fn mutated_messages_are_dealt_with_by_the_protocol() {
     campaign("nbd-protocol", 20_000, Duration::from_secs(10), |number, _| judge(number));
 }
 
+/// The export of the device that is served here.
+fn export() -> Export {
+    let (resolved, _) = common::device(&[("ftl.kind", "page")]);
+    let size = resolved.settings.user_bytes();
+    let preferred = resolved.settings.ftl.logical_page_bytes.next_power_of_two();
+    Export { size, read_only: false, preferred, description: "test".into() }
+}
+
 fn serve(name: &str) -> (Server, PathBuf) {
     let (resolved, prepared) = common::device(&[("ftl.kind", "page")]);
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));
     let options = Options {
-        nbd: vec![Address::Unix(path.clone())],
+        nbd: vec![Address::Unix(path.clone()), Address::parse("tcp:127.0.0.1:0").unwrap()],
         fuse: None,
         control: None,
+        metrics: None,
         time: Time::Free,
         read_only: false,
         record: None,
@@ -167,33 +117,124 @@ impl Good {
     }
 }
 
-#[test]
-fn hostile_clients_harm_nobody_else() {
-    let (server, path) = serve("hostile");
+/// Memory of the process that is not shared, bytes.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// Runs a campaign against one server; its memory may not grow, nor its threads be more at the end.
+fn besiege(
+    name: &str,
+    short: u64,
+    mut attack: impl FnMut(&Server, &PathBuf, &mut Xoshiro256PlusPlus) -> Option<String>,
+) {
+    const WARM: u64 = 200;
+    const GROWTH: u64 = 48 << 20;
+    let (server, path) = serve(name);
     let mut good = Good::connect(&path);
-    campaign("nbd-clients", 300, Duration::from_secs(30), |number, _| {
+    let (mut cases, mut before) = (0, 0);
+    campaign(&format!("nbd-{name}"), short, Duration::from_secs(30), |number, _| {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
-        let parts = session(&mut random);
-        let bytes = match number % 3 {
-            // As it should be, but cut off.
-            0 => {
-                let whole = parts.concat();
-                whole[..random.random_range(0..whole.len())].to_vec()
-            }
-            _ => mutate(&mut random, parts),
-        };
-        let mut bad = UnixStream::connect(&path).unwrap();
-        bad.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
-        // The server may have hung up.
-        let _ = bad.write_all(&bytes);
-        if random.random_bool(0.5) {
-            bad.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
-            let _ = bad.read(&mut [0; 4096]);
+        let fault = attack(&server, &path, &mut random).or_else(|| good.check(number));
+        cases += 1;
+        if cases == WARM {
+            before = memory();
         }
-        drop(bad);
-        good.check(number)
+        let grown = memory().saturating_sub(before);
+        fault.or_else(|| (before > 0 && grown > GROWTH).then(|| format!("memory has grown by {grown} bytes")))
     });
     server.look().unwrap();
+    let since = Instant::now();
+    // Each client has two threads, and other tests have theirs.
+    while threads() > 60 {
+        assert!(since.elapsed() < Duration::from_secs(10), "threads of clients that are gone stay");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server.stop().unwrap();
+}
+
+/// Every reply is one that the protocol allows to what was sent, and the connection ends.
+#[test]
+fn hostile_messages_are_answered_by_the_protocol() {
+    let export = export();
+    besiege("messages", 300, |_, path, random| {
+        let parts = session(random);
+        let sent = mutate(random, parts);
+        let mut bad = UnixStream::connect(path).unwrap();
+        bad.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        bad.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut replies = Vec::new();
+        // The server may hang up on the client before it has taken all.
+        let whole = bad.write_all(&sent).and_then(|()| bad.shutdown(Shutdown::Write));
+        match bad.read_to_end(&mut replies) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return Some("the connection does not end".into());
+            }
+            Err(error) if whole.is_ok() && error.kind() != ErrorKind::ConnectionReset => {
+                return Some(error.to_string());
+            }
+            _ => {}
+        }
+        understand(&sent, &export).judge(&replies)
+    });
+}
+
+/// Clients that go at any moment, over both kinds of sockets, with replies unread and requests half sent.
+#[test]
+fn disconnects_harm_nobody_else() {
+    besiege("disconnects", 300, |server, path, random| {
+        let parts = session(random);
+        let sent = parts.concat();
+        let cut = if random.random_bool(0.3) { sent.len() } else { random.random_range(0..=sent.len()) };
+        let tcp = server.addresses().iter().find_map(|address| match address {
+            Address::Tcp(at) => Some(*at),
+            Address::Unix(_) => None,
+        });
+        if random.random_bool(0.5) {
+            let bad = UnixStream::connect(path).unwrap();
+            leave(bad, &sent[..cut], random, |bad| bad.shutdown(Shutdown::Both).unwrap_or(()));
+        } else {
+            let bad = TcpStream::connect(tcp.unwrap()).unwrap();
+            // Half of them reset the connection.
+            let resets = random.random_bool(0.5).then_some(Duration::ZERO);
+            rustix::net::sockopt::set_socket_linger(&bad, resets).unwrap();
+            leave(bad, &sent[..cut], random, |_| ());
+        }
+        None
+    });
+}
+
+/// Sends some, reads some or waits, and goes.
+fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPlus, end: impl FnOnce(&S)) {
+    let _ = bad.write_all(sent);
+    match random.random_range(0..3) {
+        0 => _ = bad.read(&mut [0; 100]),
+        1 => std::thread::sleep(Duration::from_micros(random.random_range(0..2000))),
+        _ => {}
+    }
+    end(&bad);
+}
+
+/// Options may be sent without choosing the export, but not without end.
+#[test]
+fn a_client_that_haggles_without_end_is_let_go() {
+    let (server, path) = serve("haggle");
+    let mut stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let haggling: Vec<u8> = (0..1000).flat_map(|_| option(3, &[])).collect();
+    // The server hangs up amid it.
+    let _ = stream.write_all(&[&3u32.to_be_bytes()[..], &haggling].concat());
+    let mut replies = Vec::new();
+    let _ = stream.read_to_end(&mut replies);
+    let listed = replies.windows(8).filter(|bytes| **bytes == 0x0003_e889_0455_65a9u64.to_be_bytes()).count();
+    assert!((2..=512).contains(&listed), "{listed} replies: two to each of 256 options");
+    assert_eq!(Good::connect(&path).check(1), None);
     server.stop().unwrap();
 }
 

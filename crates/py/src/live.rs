@@ -44,6 +44,10 @@ fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64
         "speed": live.speed,
         "lateness": live.lateness,
         "payload_bytes": live.payload_bytes,
+        "simulated_ns": live.now_ns,
+        "waiting": live.queues[0],
+        "held": live.queues[1],
+        "free_blocks": live.free_blocks,
         "connections": connections,
     });
     result
@@ -52,10 +56,10 @@ fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64
 #[pymethods]
 impl LiveServer {
     /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory for the
-    /// device as a file; `control`: the control socket; `speed`: of simulated time against wall time, `None` where a request completes at once; `preconditioning` as in `run`.
+    /// device as a file; `control`: the control socket; `metrics`: a loopback address for Prometheus; `speed`: of simulated time against wall time, `None` where a request completes at once; `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
-        config, nbd, *, fuse=None, control=None, speed=Some(1.0), read_only=false, record=None, load_state=None, check=false,
+        config, nbd, *, fuse=None, control=None, metrics=None, speed=Some(1.0), read_only=false, record=None, load_state=None, check=false,
         patience_s=30.0, preconditioning=None
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
@@ -65,6 +69,7 @@ impl LiveServer {
         nbd: Vec<String>,
         fuse: Option<PathBuf>,
         control: Option<PathBuf>,
+        metrics: Option<String>,
         speed: Option<f64>,
         read_only: bool,
         record: Option<PathBuf>,
@@ -80,10 +85,16 @@ impl LiveServer {
         };
         let work = move || {
             let nbd: Result<_, String> = nbd.iter().map(|text| Address::parse(text)).collect();
+            let metrics = match metrics.map(|text| Address::parse(&format!("tcp:{text}"))).transpose() {
+                Ok(Some(Address::Tcp(at))) => Some(at),
+                Ok(_) => None,
+                Err(why) => return Err(Fault::User(format!("--metrics {why}"))),
+            };
             let options = Options {
                 nbd: nbd.map_err(|why| Fault::User(format!("--nbd {why}")))?,
                 fuse,
                 control,
+                metrics,
                 time: speed.map_or(Time::Free, |speed| Time::Real { speed }),
                 read_only,
                 record,
@@ -106,6 +117,12 @@ impl LiveServer {
     fn addresses(&self) -> Vec<String> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         server.iter().flat_map(Server::addresses).map(Address::to_string).collect()
+    }
+
+    /// Where Prometheus asks, if anywhere.
+    fn metrics(&self) -> Option<String> {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        server.as_ref().and_then(Server::metrics).map(Address::to_string)
     }
 
     /// Whether a command asked it to stop; raises what has ended it, if anything has.

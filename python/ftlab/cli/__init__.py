@@ -36,6 +36,7 @@ COMMANDS = {
     "schema": ("describe", "Print the JSON Schema of a configuration file, for editors."),
     "serve": ("serve", "Serve the simulated device as a real block device until it is interrupted."),
     "sweep": ("sweep", "Run a study: every combination of its axes."),
+    "top": ("top", "Watch a live device until it stops or you interrupt."),
     "trace": ("trace", "Look at traces, convert them, make them."),
     "tune": ("tune", "Search for the best configuration."),
 }

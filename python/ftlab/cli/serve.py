@@ -17,6 +17,7 @@ from ftlab._core import UserError
 from ftlab.cli import options
 from ftlab.configs import load
 from ftlab.outputs import check_distinct, discard_unfinished, saying_what_is_written, write_stdout
+from ftlab.traces import SUFFIXES, recorded
 
 if TYPE_CHECKING:
     from ftlab._core import LiveServer, Preconditioning
@@ -58,14 +59,19 @@ LOOK_S = 0.1
 @click.option(
     "--control",
     metavar="PATH",
-    help="The socket that `ftlab ctl` speaks to.  [default: the first Unix socket of --nbd, .ctl appended]",
+    help="The socket of `ftlab ctl` and `ftlab top`.  [default: the first Unix socket of --nbd with .ctl]",
+)
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Answer Prometheus at http://HOST:PORT/metrics; loopback addresses only.",
 )
 @click.option("--read-only", is_flag=True, help="Refuse writes.")
 @click.option(
     "--record",
     "record",
     metavar="FILE",
-    help="Write every request to a .csv trace, which run --trace replays to the same result.",
+    help="Write every request to a .csv or .parquet trace, which run --trace replays to the same result.",
 )
 @options.json_option
 @options.html_option
@@ -79,6 +85,7 @@ def serve(
     time_: str,
     speed: float | None,
     control: str | None,
+    metrics: str | None,
     read_only: bool,
     record: str | None,
     json_path: str | None,
@@ -99,24 +106,31 @@ def serve(
     options.say_notes(resolved)
     json_output = options.json_output(json_path)
     html = options.output("--html", html_path)
-    recording = options.output("--record", record, (".csv",))
+    recording = options.output("--record", record, SUFFIXES)
     outputs = [output for output in (json_output, html, recording) if output]
     check_distinct(outputs, [load_state] if load_state else [])
 
     from ftlab import _core
+    from ftlab.live import named
     from ftlab.progress import Reporter
     from ftlab.result import Result
 
-    with saying_what_is_written(outputs), _asked_to_stop() as asked:
+    with (
+        saying_what_is_written(outputs),
+        recorded(recording, config) as record_csv,
+        named(control or _beside(addresses)) as commands,
+        _asked_to_stop() as asked,
+    ):
         with Reporter() as reporter:
             server = _core.LiveServer(
                 resolved,
                 addresses,
                 fuse=fuse,
-                control=control or _beside(addresses),
+                control=commands,
+                metrics=metrics,
                 speed=None if time_ == "free" else speed or 1.0,
                 read_only=read_only,
-                record=record,
+                record=record_csv,
                 load_state=load_state,
                 check=check,
                 preconditioning=_unless(asked, reporter.preconditioning(config)),
@@ -145,6 +159,8 @@ def _wait(server: LiveServer, asked: threading.Event, fuse: str | None) -> None:
     """Says where the device is, and waits until it is to stop."""
     for address in server.addresses():
         _say(f"serving {_uri(address)}")
+    if server.metrics():
+        _say(f"metrics at http://{str(server.metrics()).removeprefix('tcp:')}/metrics")
     if fuse:
         _say(f"serving {Path(fuse) / 'disk'}")
     while not asked.wait(LOOK_S):

@@ -88,6 +88,11 @@ impl Device {
         self.held < self.depth && self.background_steps == 0
     }
 
+    /// Requests held, work in the background being one.
+    pub fn held(&self) -> u32 {
+        self.held
+    }
+
     /// Whether nothing is held, in the background either.
     pub fn is_idle(&self) -> bool {
         self.held == 0

@@ -44,7 +44,7 @@ pub(crate) struct Medium {
 }
 
 impl Medium {
-    /// So many erased blocks, for so many owners.
+    /// So many erased blocks, for so many owners; for none, no versions are kept.
     pub(crate) fn new(
         owners: u32,
         blocks: u32,
@@ -56,7 +56,7 @@ impl Medium {
             slots_per_page,
             gaps,
             programmed: vec![0; blocks as usize],
-            stamps: vec![0; (blocks * slots_per_block) as usize],
+            stamps: vec![0; if owners > 0 { (blocks * slots_per_block) as usize } else { 0 }],
             newest: vec![0; owners as usize],
             present: Bits::new(owners as usize),
             fault: None,
@@ -74,6 +74,10 @@ impl Medium {
             self.present.set(owner);
             self.stamps[slot as usize] = 1;
         }
+    }
+
+    fn keeps_versions(&self) -> bool {
+        !self.newest.is_empty()
     }
 
     fn fail(&mut self, message: String) {
@@ -97,8 +101,10 @@ impl Medium {
     /// A new version of an owner comes into being; the slot of the one before, or [`NONE`].
     pub(crate) fn write(&mut self, owner: u32, old: u32) {
         self.told(owner, Move::Write { old });
-        self.newest[owner as usize] += 1;
-        self.present.set(owner);
+        if self.keeps_versions() {
+            self.newest[owner as usize] += 1;
+            self.present.set(owner);
+        }
         if let Some(taped) = &mut self.taped {
             taped.next = taped.tape.next((owner < taped.lpns).then_some(owner), false);
         }
@@ -114,15 +120,19 @@ impl Medium {
 
     /// What an owner had is needed no more.
     pub(crate) fn forget(&mut self, owner: u32) {
-        self.newest[owner as usize] += 1;
-        self.present.clear(owner);
+        if self.keeps_versions() {
+            self.newest[owner as usize] += 1;
+            self.present.clear(owner);
+        }
     }
 
     /// A slot is programmed with the newest version of an owner; what its block was taken as.
     pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
         self.told(owner, Move::Program { slot, lpn: owner });
         self.advance(slot, 1);
-        self.stamps[slot as usize] = self.newest[owner as usize];
+        if self.keeps_versions() {
+            self.stamps[slot as usize] = self.newest[owner as usize];
+        }
         if let Some(taped) = &mut self.taped {
             taped.spares[slot as usize] = Spare { owner, seq: taped.next };
             self.page_done(slot + 1, kind);
@@ -133,7 +143,9 @@ impl Medium {
     pub(crate) fn pad(&mut self, slot: u32, count: u32, kind: Kind) {
         self.advance(slot, count);
         let slots = slot as usize..(slot + count) as usize;
-        self.stamps[slots.clone()].fill(0);
+        if self.keeps_versions() {
+            self.stamps[slots.clone()].fill(0);
+        }
         if let Some(taped) = &mut self.taped {
             taped.spares[slots].fill(PADDING);
             self.page_done(slot + count, kind);
@@ -172,6 +184,9 @@ impl Medium {
     /// A valid slot is about to be copied: its version stays.
     pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
         self.told(owner, Move::Copy { from: slot });
+        if !self.keeps_versions() {
+            return;
+        }
         let (found, newest) = (self.stamps[slot as usize], self.newest[owner as usize]);
         if found != newest {
             self.fail(format!("slot {slot} is valid with version {found} of owner {owner}, newest {newest}"));
@@ -211,6 +226,9 @@ impl Medium {
     pub(crate) fn verify(&self, owner: u32, slot: u32, valid: &Bits, spare: &[u32]) -> Result<(), String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
+        }
+        if !self.keeps_versions() {
+            return Ok(());
         }
         if self.present.get(owner) != (slot != NONE) {
             return Err(match slot {

@@ -18,7 +18,7 @@ pub(crate) struct Slots {
     pub spare: Vec<u32>,
     /// Slots that hold the newest version of their owner.
     pub valid: Bits,
-    /// In check mode.
+    /// In check mode, or where somebody follows the data.
     medium: Option<Box<Medium>>,
 }
 
@@ -101,11 +101,18 @@ impl Slots {
 
 /// Check mode, and what power cuts need of it.
 impl Slots {
-    /// Turns check mode on: blocks of this shape, of which so many slots are programmed. Versions count from 1.
-    /// With `gaps`, slots may be left out.
-    pub(crate) fn police(&mut self, shape: (u32, u32), gaps: bool, programmed: Vec<u32>) {
-        let mut medium = Medium::new(self.map.len() as u32, programmed.len() as u32, shape, gaps);
-        medium.found(&self.map, programmed);
+    /// Keeps a medium from now on: blocks of this shape, of which so many slots are programmed. With `gaps`, slots
+    /// may be left out. In check mode with versions, which count from 1; for those who only follow, without.
+    pub(crate) fn keep_medium(
+        &mut self,
+        shape: (u32, u32),
+        gaps: bool,
+        programmed: Vec<u32>,
+        versions: bool,
+    ) {
+        let map = if versions { &self.map[..] } else { &[] };
+        let mut medium = Medium::new(map.len() as u32, programmed.len() as u32, shape, gaps);
+        medium.found(map, programmed);
         self.medium = Some(Box::new(medium));
     }
 
@@ -125,9 +132,9 @@ impl Slots {
     /// Tells whoever follows the data of owners below `lpns`.
     ///
     /// # Panics
-    /// Outside check mode.
+    /// Without a medium.
     pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
-        self.medium.as_mut().expect("in check mode").follow(moves, lpns);
+        self.medium.as_mut().expect("one is kept").follow(moves, lpns);
     }
 
     /// The tape, if there is one.

@@ -5,8 +5,7 @@ use crate::flash::moves::Moves;
 use crate::ftl::{Follow, Locate};
 
 impl Simulation<'_> {
-    /// Notes from now on where user data goes; to be called before anything was submitted. Takes some bytes for
-    /// every page written, as check mode does.
+    /// Notes from now on where user data goes; to be called before anything was submitted.
     pub fn follow(&mut self) -> Moves {
         let moves = Moves::default();
         self.ftl.follow(&moves);

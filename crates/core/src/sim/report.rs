@@ -71,6 +71,11 @@ impl Simulation<'_> {
         report
     }
 
+    /// What goes up and down: requests that wait in the host and that the device holds, erased blocks.
+    pub fn levels(&self) -> (u32, u32, u64) {
+        (self.host.waiting(), self.device.held(), self.ftl.life().erased)
+    }
+
     /// How many logical pages of user data each erase block holds now, through the chips (dies or planes, where
     /// those work on their own) in their order. Where an FTL keeps translation pages, a block of them holds none.
     pub fn valid_pages(&self) -> Vec<u32> {

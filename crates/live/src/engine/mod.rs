@@ -21,7 +21,7 @@ use crate::pace::{Pace, Time};
 use crate::payload::Payload;
 use crate::recording::Recording;
 use flights::{Flight, Flights, Ticket, Tickets};
-pub use status::Live;
+pub use status::{Live, OPERATIONS};
 
 /// Where replies go.
 pub trait Sink: Send + Sync {
@@ -50,6 +50,8 @@ pub struct Asked<'a> {
 struct Heard {
     answers: Vec<(u64, bool, u64)>,
     ended: Vec<u64>,
+    /// Simulated time from arrival to completion by operation, failures apart.
+    latency: Vec<Histogram>,
 }
 
 impl Observer for Heard {
@@ -59,6 +61,9 @@ impl Observer for Heard {
 
     fn answer(&mut self, completion: &Completion) {
         self.answers.push((completion.id, completion.failed, completion.complete_ns));
+        if !completion.failed {
+            self.latency[completion.op as usize].add(completion.complete_ns - completion.arrival_ns);
+        }
     }
 }
 
@@ -99,7 +104,7 @@ impl Engine {
             pace: Pace::new(time),
             moves,
             taken: Vec::new(),
-            heard: Heard::default(),
+            heard: Heard { latency: vec![Histogram::default(); OPERATIONS.len()], ..Heard::default() },
             flights: Flights::default(),
             tickets: Tickets::default(),
             answered: Vec::new(),
@@ -284,7 +289,7 @@ impl Engine {
 
     /// The result so far, and what the simulation does not know.
     pub fn report(&self) -> (Report, Live) {
-        (self.simulation.report(), Live::new(&self.pace, &self.lateness, &self.payload))
+        (self.simulation.report(), Live::new(self))
     }
 
     /// Ends the recording, if there is one.

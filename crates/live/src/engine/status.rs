@@ -4,13 +4,15 @@ use ftlab_core::metrics::{Histogram, Summary};
 
 use super::Engine;
 use crate::nbd::{ALLOCATION_ID, Request, reply};
-use crate::pace::{Pace, Time};
-use crate::payload::Payload;
+use crate::pace::Time;
 
 /// Pages that one answer looks at: the client asks again for the rest.
 const MOST_PAGES: u64 = 1 << 16;
 /// A part without data, which reads as zeroes.
 const HOLE_AND_ZERO: u32 = 3;
+
+/// Names of the operations, in their order.
+pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// What the simulation does not know.
 #[derive(Clone, Debug)]
@@ -23,19 +25,41 @@ pub struct Live {
     pub lateness: Summary,
     /// Bytes of data kept.
     pub payload_bytes: u64,
+    /// Simulated time, ns.
+    pub now_ns: u64,
+    /// Requests that wait in the host, and that the device holds.
+    pub queues: [u32; 2],
+    /// Erased blocks that no log has.
+    pub free_blocks: u64,
 }
 
 impl Live {
-    pub(super) fn new(pace: &Pace, lateness: &Histogram, payload: &Payload) -> Live {
+    pub(super) fn new(engine: &Engine) -> Live {
+        let Engine { simulation, pace, lateness, payload, .. } = engine;
+        let (waiting, held, free_blocks) = simulation.levels();
         let (time, speed) = match pace.time() {
             Time::Real { speed } => ("real", speed),
             Time::Free => ("free", 1.0),
         };
-        Live { time, speed, lateness: Summary::new(lateness, false), payload_bytes: payload.bytes() }
+        Live {
+            time,
+            speed,
+            lateness: Summary::new(lateness, false),
+            payload_bytes: payload.bytes(),
+            now_ns: simulation.now_ns(),
+            queues: [waiting, held],
+            free_blocks,
+        }
     }
 }
 
 impl Engine {
+    /// Simulated time from arrival to completion, ns, by operation, failures apart; and how much later than due
+    /// replies were handed over, wall time, ns.
+    pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
+        (self.heard.latency.clone(), self.lateness.clone())
+    }
+
     /// The answer to a question for block status, whose range is within the device.
     pub(super) fn block_status(&self, request: &Request) -> Vec<u8> {
         let page = self.payload.page_bytes() as u64;

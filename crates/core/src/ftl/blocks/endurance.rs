@@ -38,6 +38,8 @@ pub struct Lives {
 pub struct Life {
     /// Blocks in all, retired and spare ones included.
     pub blocks: u64,
+    /// Erased blocks that no log has.
+    pub erased: u64,
     /// Retired blocks.
     pub retired: u64,
     /// Spare blocks there were, and are.
@@ -231,6 +233,7 @@ impl BlockPool {
         let shares = (0..self.count()).map(|block| f64::from(self.erase_count(block)) / lasts(block));
         Life {
             blocks: u64::from(self.count()),
+            erased: (0..self.count() / self.blocks_per_chip()).map(|chip| u64::from(self.free(chip))).sum(),
             retired: lives.retired.count(),
             spares: (
                 u64::from(lives.per_chip) * u64::from(self.count() / self.blocks_per_chip()),

@@ -11,14 +11,18 @@ use crate::util::NONE;
 impl Store {
     /// Turns check mode on, the present state being what was done so far.
     pub(super) fn police(&mut self) {
-        let programmed = self.blocks.iter().map(|block| block.next).collect();
-        self.slots.police((self.shape.pages_per_block, 1), true, programmed);
+        self.keep_medium(true);
     }
 
-    /// Tells whoever follows the user's data, in check mode from now on.
+    fn keep_medium(&mut self, versions: bool) {
+        let programmed = self.blocks.iter().map(|block| block.next).collect();
+        self.slots.keep_medium((self.shape.pages_per_block, 1), true, programmed, versions);
+    }
+
+    /// Tells whoever follows the user's data.
     pub(super) fn follow(&mut self, moves: &Moves) {
         if self.slots.medium().is_none() {
-            self.police();
+            self.keep_medium(false);
         }
         self.slots.follow(moves, self.shape.lpns);
     }

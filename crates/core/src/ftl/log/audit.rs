@@ -11,15 +11,20 @@ use crate::util::NONE;
 impl Log {
     /// Turns check mode on, the log's present state being what was done so far.
     pub(super) fn police(&mut self) {
-        // What has no answer is left for verification to report.
-        let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
-        self.slots.police((self.slots_per_block, self.shape.slots_per_page), false, programmed);
+        self.keep_medium(true);
     }
 
-    /// Tells whoever follows the data of owners below `lpns`, in check mode from now on.
+    fn keep_medium(&mut self, versions: bool) {
+        // What has no answer is left for verification to report.
+        let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
+        let shape = (self.slots_per_block, self.shape.slots_per_page);
+        self.slots.keep_medium(shape, false, programmed, versions);
+    }
+
+    /// Tells whoever follows the data of owners below `lpns`.
     pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
         if self.slots.medium().is_none() {
-            self.police();
+            self.keep_medium(false);
         }
         self.slots.follow(moves, lpns);
     }

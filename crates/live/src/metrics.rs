@@ -1,0 +1,249 @@
+//! What the device measures, for Prometheus: the text that its client library makes of the report at each question.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use ftlab_core::metrics::{Histogram, Report};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, NoLabelSet, text,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::engine::{Live, OPERATIONS};
+use crate::server::Shared;
+
+/// How long a client may take over its question and over the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of the longest question.
+const MOST_BYTES: u64 = 16 << 10;
+/// Upper bounds of the buckets are powers of two of a nanosecond, as the bins of the histograms are: from 1 us to 17 s.
+const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
+
+/// All there is to tell at one moment.
+#[derive(Debug)]
+pub struct Scrape {
+    /// The result so far.
+    pub report: Report,
+    /// What the simulation does not know.
+    pub live: Live,
+    /// Simulated time from arrival to completion, ns, by operation; and how late replies were, wall time, ns.
+    pub histograms: (Vec<Histogram>, Histogram),
+    /// Clients that are connected, and that ever were.
+    pub connections: (u64, u64),
+}
+
+impl Scrape {
+    /// The text, in the OpenMetrics form.
+    ///
+    /// # Errors
+    /// Never: a text takes everything.
+    pub fn text(self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix("ftlab");
+        registry.register_collector(Box::new(self));
+        let mut out = String::new();
+        text::encode(&mut out, &registry)?;
+        Ok(out)
+    }
+}
+
+fn ratio() -> Unit {
+    Unit::Other("ratio".into())
+}
+
+/// Labels of one value.
+type Labels<'a> = [(&'a str, &'a str)];
+
+/// One metric after the other.
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    /// A counter: its values, each with its labels.
+    fn counter<'v, V: EncodeCounterValue>(
+        &mut self,
+        (name, help, unit): (&str, &str, Option<Unit>),
+        values: impl IntoIterator<Item = (&'v Labels<'v>, V)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
+        for (labels, value) in values {
+            metric.encode_family(&labels)?.encode_counter::<NoLabelSet, V, f64>(&value, None)?;
+        }
+        Ok(())
+    }
+
+    /// A gauge, the same way.
+    fn gauge<'v, V: EncodeGaugeValue>(
+        &mut self,
+        (name, help, unit): (&str, &str, Option<Unit>),
+        values: impl IntoIterator<Item = (&'v Labels<'v>, V)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+        for (labels, value) in values {
+            metric.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+
+    /// Distributions of times.
+    fn times<'v>(
+        &mut self,
+        (name, help): (&str, &str),
+        values: impl IntoIterator<Item = (&'v Labels<'v>, &'v Histogram)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        for (labels, histogram) in values {
+            let buckets = buckets(histogram);
+            let sum = histogram.sum() as f64 / 1e9;
+            let mut one = metric.encode_family(&labels)?;
+            one.encode_histogram::<NoLabelSet>(sum, histogram.count(), &buckets, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// Upper bound in seconds and count of each bucket.
+fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
+    let mut bins = histogram.bins().peekable();
+    let bound = |power| (1u64 << power, (1u64 << power) as f64 / 1e9);
+    BOUNDS
+        .map(bound)
+        .chain([(u64::MAX, f64::INFINITY)])
+        .map(|(below_ns, bound)| {
+            let mut count = 0;
+            while let Some((_, many)) = bins.next_if(|&(from_ns, _)| from_ns < below_ns) {
+                count += many;
+            }
+            (bound, count)
+        })
+        .collect()
+}
+
+impl Collector for Scrape {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let mut page = Page(encoder);
+        self.requests(&mut page)?;
+        self.flash(&mut page)?;
+        self.server(&mut page)
+    }
+}
+
+impl Scrape {
+    fn requests(&self, page: &mut Page) -> fmt::Result {
+        let Scrape { report, live, histograms: (latency, _), .. } = self;
+        let operations = OPERATIONS.map(|name| [("operation", name)]);
+        let latency = operations.iter().zip(latency).map(|(labels, times)| (&labels[..], times));
+        page.times(("latency", "Simulated time from a request's arrival to its completion"), latency)?;
+        let bytes = [report.trace.bytes_read, report.trace.bytes_written];
+        let bytes = operations.iter().zip(bytes).map(|(labels, bytes)| (&labels[..], bytes));
+        page.counter(("host", "Data of the requests", Some(Unit::Bytes)), bytes)?;
+        let failed = &report.health.failed;
+        let failed = [0, failed.writes, failed.trims, failed.flushes];
+        let failed = operations.iter().zip(failed).map(|(labels, count)| (&labels[..], count)).skip(1);
+        page.counter(("failed_requests", "Requests that a worn-out device refused", None), failed)?;
+        let queues = [("host", live.queues[0]), ("device", live.queues[1])];
+        let queues = queues.map(|(name, length)| ([("queue", name)], length));
+        let queues = queues.iter().map(|(labels, length)| (&labels[..], *length));
+        page.gauge(
+            ("queue_requests", "Requests that wait in the host, and that the device holds", None),
+            queues,
+        )
+    }
+
+    fn flash(&self, page: &mut Page) -> fmt::Result {
+        let Scrape { report, live, .. } = self;
+        let flash = &report.flash;
+        let all = [("read", &flash.reads), ("program", &flash.programs), ("erase", &flash.erases)];
+        let counted = |(operation, counts): (&'static str, _)| {
+            let counts: &ftlab_core::metrics::ByCause = counts;
+            counts.iter().map(move |(&cause, &count)| ([("operation", operation), ("cause", cause)], count))
+        };
+        let operations: Vec<_> = all.into_iter().flat_map(counted).collect();
+        let operations = operations.iter().map(|(labels, count)| (&labels[..], *count));
+        page.counter(("flash_operations", "Page reads, page programs and block erases", None), operations)?;
+        let busy: Vec<_> =
+            flash.busy_ns.iter().map(|(&cause, &ns)| ([("cause", cause)], ns as f64 / 1e9)).collect();
+        let busy = busy.iter().map(|(labels, seconds)| (&labels[..], *seconds));
+        page.counter(("flash_busy", "Time of cells and bus", Some(Unit::Seconds)), busy)?;
+        let waf = &report.waf;
+        let shares =
+            [("total", waf.total), ("gc", waf.gc), ("map", waf.map), ("merge", waf.merge), ("pad", waf.pad)];
+        let shares = shares.map(|(cause, share)| ([("cause", cause)], share.unwrap_or(f64::NAN)));
+        let shares = shares.iter().map(|(labels, share)| (&labels[..], *share));
+        page.gauge(
+            ("write_amplification", "Pages programmed for each page the host wrote", Some(ratio())),
+            shares,
+        )?;
+        let lookups = [("hit", report.mapping.hits), ("miss", report.mapping.misses)];
+        let lookups = lookups.map(|(result, count)| ([("result", result)], count));
+        let lookups = lookups.iter().map(|(labels, count)| (&labels[..], *count));
+        page.counter(("mapping_lookups", "Translations, by whether the entry was cached", None), lookups)?;
+        let hit_ratio = report.mapping.hit_ratio.unwrap_or(f64::NAN);
+        let help = "Share of the translations that the mapping cache served by itself";
+        page.gauge(("mapping_hit", help, Some(ratio())), [(&[][..], hit_ratio)])?;
+        let help = "Erased blocks that can be written";
+        page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
+    }
+
+    fn server(&self, page: &mut Page) -> fmt::Result {
+        let Scrape { live, histograms: (_, lateness), connections: (open, ever), .. } = self;
+        let help = "How much later than due replies were handed over, wall time";
+        page.times(("lateness", help), [(&[][..], lateness)])?;
+        let now = live.now_ns as f64 / 1e9;
+        page.counter(("simulated", "Simulated time", Some(Unit::Seconds)), [(&[][..], now)])?;
+        page.gauge(("payload", "Data kept", Some(Unit::Bytes)), [(&[][..], live.payload_bytes)])?;
+        page.gauge(("connections", "NBD clients connected", None), [(&[][..], *open)])?;
+        page.counter(("accepted_connections", "NBD clients so far", None), [(&[][..], *ever)])
+    }
+}
+
+/// Answers one question over HTTP.
+pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut lines = BufReader::new(stream.take(MOST_BYTES)).lines();
+    let asked = lines.next().transpose()?.unwrap_or_default();
+    // The rest of the head is read, or the answer might be lost.
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    let (status, body) = match asked.split(' ').collect::<Vec<_>>()[..] {
+        ["GET", "/metrics", _] => ("200 OK", shared.scrape().text().expect("a text takes everything")),
+        ["GET", ..] => ("404 Not Found", "it is /metrics\n".into()),
+        _ => ("405 Method Not Allowed", "GET /metrics\n".into()),
+    };
+    let kind = match status {
+        "200 OK" => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        _ => "text/plain",
+    };
+    let mut out = stream;
+    write!(
+        out,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value lies below the bound of its bucket, and all of them are somewhere.
+    #[test]
+    fn buckets_hold_all_values() {
+        let mut histogram = Histogram::default();
+        for ns in [0, 1023, 1024, 5000, 1 << 33, (1 << 34) - 1, 1 << 34, u64::MAX / 2] {
+            histogram.add(ns);
+        }
+        let buckets = buckets(&histogram);
+        assert_eq!(buckets[0], (1.024e-6, 2));
+        assert_eq!(buckets[1], (2.048e-6, 1));
+        assert_eq!(buckets[BOUNDS.count() - 1].1, 2);
+        assert_eq!(buckets[BOUNDS.count()], (f64::INFINITY, 2));
+        assert_eq!(buckets.iter().map(|bucket| bucket.1).sum::<u64>(), 8);
+    }
+}

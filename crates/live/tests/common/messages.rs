@@ -1,0 +1,171 @@
+//! What clients send, as it should be and otherwise, and what a server may answer to it.
+
+use std::collections::HashMap;
+
+use ftlab_live::nbd::{Command, Export, Request, Session, Turn};
+use rand::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Begins an option.
+pub const OPTION: &[u8] = b"IHAVEOPT";
+const MAGIC: u32 = 0x2560_9513;
+
+/// An option of the handshake.
+pub fn option(number: u32, data: &[u8]) -> Vec<u8> {
+    [OPTION, &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
+}
+
+/// A request with its data.
+pub fn request(flags: u16, command: u16, cookie: u64, offset: u64, length: u32, data: &[u8]) -> Vec<u8> {
+    let words = [flags.to_be_bytes(), command.to_be_bytes()].concat();
+    [
+        &MAGIC.to_be_bytes()[..],
+        &words,
+        &cookie.to_be_bytes(),
+        &offset.to_be_bytes(),
+        &length.to_be_bytes(),
+        data,
+    ]
+    .concat()
+}
+
+/// The client's side of a whole session: flags, options, GO, requests.
+pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
+    let go = [&0u32.to_be_bytes()[..], &1u16.to_be_bytes(), &3u16.to_be_bytes()].concat();
+    let context = b"\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation";
+    let mut parts = vec![3u32.to_be_bytes().to_vec()];
+    for _ in 0..random.random_range(0..4) {
+        parts.push(option([3, 5, 6, 8, 9, 10, 99][random.random_range(0..7)], &[]));
+    }
+    parts.push(option(8, &[]));
+    parts.push(option(10, context));
+    parts.push(option(7, &go));
+    for cookie in 0..random.random_range(1..12) {
+        let (command, length) = (random.random_range(0..9), random.random_range(0..20_000));
+        let data = vec![cookie as u8; if command == 1 { length } else { 0 }];
+        // Some are beyond the end.
+        let offset = if random.random_bool(0.2) { 3 << 20 } else { random.random_range(0..2 << 20) };
+        parts.push(request(random.random_range(0..4), command, cookie, offset, length as u32, &data));
+    }
+    parts
+}
+
+/// Flips, cuts, doubles, swaps or makes up parts.
+pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u8> {
+    for _ in 0..random.random_range(1..4) {
+        let at = random.random_range(0..parts.len());
+        let other = random.random_range(0..parts.len());
+        let length = parts[at].len();
+        match random.random_range(0..6) {
+            0 if length > 0 => parts[at][random.random_range(0..length)] = random.random(),
+            1 => parts[at].truncate(random.random_range(0..=length)),
+            2 => parts.insert(at, parts[other].clone()),
+            3 => parts.swap(at, other),
+            4 if length >= 4 => {
+                let field = random.random_range(0..=length - 4);
+                let value: u32 = [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX][random.random_range(0..5)];
+                parts[at][field..field + 4].copy_from_slice(&value.to_be_bytes());
+            }
+            _ => (0..random.random_range(1..40)).for_each(|_| parts[at].push(random.random())),
+        }
+    }
+    parts.concat()
+}
+
+/// What the server must make of a client's bytes.
+pub struct Understood {
+    /// The answers to the handshake, greeting included.
+    pub handshake: Vec<u8>,
+    /// Requests that it may answer, by cookie.
+    requests: HashMap<u64, Vec<Request>>,
+    structured: bool,
+}
+
+/// Reads a client's bytes as the server must.
+pub fn understand(sent: &[u8], export: &Export) -> Understood {
+    let mut handshake = Vec::new();
+    let mut session = Session::new(&mut handshake);
+    let mut requests: HashMap<u64, Vec<Request>> = HashMap::new();
+    let mut start = 0;
+    loop {
+        match session.next(&sent[start..], export, &mut handshake) {
+            Turn::Go(length) => start += length,
+            Turn::Request(Request { command: Command::Disconnect, .. }, _) | Turn::Wait(_) | Turn::End(_) => {
+                break;
+            }
+            Turn::Request(request, length) => {
+                requests.entry(request.cookie).or_default().push(request);
+                start += length;
+            }
+        }
+    }
+    Understood { handshake, requests, structured: session.structured }
+}
+
+fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
+    Some(bytes.get(at..at + length)?.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+}
+
+impl Understood {
+    /// What is wrong with what the server has sent, the end of which may be missing.
+    pub fn judge(mut self, sent: &[u8]) -> Option<String> {
+        let common = sent.len().min(self.handshake.len());
+        if sent[..common] != self.handshake[..common] {
+            return Some("the handshake is answered otherwise than the protocol alone does".into());
+        }
+        let mut rest = &sent[common..];
+        while !rest.is_empty() {
+            match self.reply(rest) {
+                Ok(Some(length)) => rest = &rest[length..],
+                Ok(None) => return None,
+                Err(why) => return Some(why),
+            }
+        }
+        None
+    }
+
+    /// The length of the reply that bytes begin with; `None` if its end is missing.
+    fn reply(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
+        let (magic, header) = match number(bytes, 0, 4) {
+            None => return Ok(None),
+            Some(0x6744_6698) => (0, 16),
+            Some(0x668e_33ef) if self.structured => (1, 20),
+            Some(other) => return Err(format!("a reply begins with {other:#x}")),
+        };
+        let length = if magic == 1 { number(bytes, 16, 4).unwrap_or(0) as usize } else { 0 };
+        // With the offset that a chunk of data begins with.
+        let Some(cookie) = number(bytes, 8, 8).filter(|_| bytes.len() >= header + length.min(8)) else {
+            return Ok(None);
+        };
+        let (code, done) = match magic {
+            0 => (number(bytes, 4, 4), true),
+            _ => (number(bytes, 6, 2), number(bytes, 4, 2) == Some(1)),
+        };
+        let code = code.expect("the header is there");
+        let several = self.requests.get_mut(&cookie).ok_or(format!("nobody asked with cookie {cookie}"))?;
+        // Those with the same cookie may be answered in any order.
+        let fits = |request: &Request| match (magic, request.command) {
+            (0, Command::Read) => !self.structured,
+            (0, Command::BlockStatus) => !self.structured || request.length == 0,
+            (0, _) => true,
+            (_, Command::Read) => match code {
+                0 => request.length == 0,
+                1 => length == request.length as usize + 8 && number(bytes, 20, 8) == Some(request.offset),
+                code => code == 32_769 && length >= 6,
+            },
+            (_, Command::BlockStatus) => (code == 5 && length >= 12 && length % 8 == 4) || code == 32_769,
+            _ => false,
+        };
+        let at = several
+            .iter()
+            .position(|request| done && fits(request))
+            .ok_or(format!("no request has this reply: code {code}, {length} bytes, cookie {cookie}"))?;
+        let request = several.remove(at);
+        let data = match magic {
+            0 if request.command == Command::Read && code == 0 => request.length as usize,
+            0 => 0,
+            _ => length,
+        };
+        Ok(Some(header + data).filter(|&whole| whole <= bytes.len()))
+    }
+}

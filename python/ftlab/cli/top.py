@@ -1,0 +1,136 @@
+"""``ftlab top``: a running live device in the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ftlab import live
+from ftlab.units import count, duration, significant, size
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+
+@click.command()
+@click.argument("path", required=False)
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 3600),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Look so often.",
+)
+@click.option("--once", is_flag=True, help="Look once.  [default: where the output is no terminal]")
+def top(path: str | None, interval: float, once: bool) -> None:
+    """Watch a live device until it stops or you interrupt.
+
+    PATH is its control socket, or the Unix socket of its NBD server; without it, the only device that
+    runs is shown. Rates are those of the last interval, the rest is since the start.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    path = path or live.the_only()
+    before, at = live.ask(path, "stats"), time.monotonic()
+    console = Console()
+    if once or not sys.stdout.isatty():
+        console.print(view(path, before, before, 1.0))
+        return
+    try:
+        with Live(view(path, before, before, 1.0), console=console, screen=True, auto_refresh=False) as shown:
+            while True:
+                time.sleep(interval)
+                after, now = live.ask(path, "stats"), time.monotonic()
+                shown.update(view(path, before, after, now - at), refresh=True)
+                before, at = after, now
+    except KeyboardInterrupt:
+        return
+
+
+def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: float) -> Group:
+    """All of it; rates between two results that lie so far apart."""
+    from rich.console import Group
+    from rich.text import Text
+
+    own, config = after["live"], after["config"]
+    pace = "time free" if own["time"] == "free" else f"time real, speed {significant(own['speed'])}"
+    head = (
+        f"{path}: FTL {config['ftl']['kind']}, scheduler {config['host']['scheduler']}; {pace};"
+        f" {duration(own['simulated_ns'])} simulated"
+    )
+    return Group(
+        Text(head, style="bold"),
+        _requests(before, after, seconds),
+        _flash(before, after, seconds),
+        Text("\n".join(_facts(after))),
+    )
+
+
+def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
+    """Reads and writes, and their latencies."""
+    table = _table("requests", "all", "/s", "bytes", "bytes/s", "p50", "p99", "max")
+    for name, field in (("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")):
+        row = [count(after["trace"][field]), _rate(before["trace"][field], after["trace"][field], seconds)]
+        if name in after["latency"]:
+            moved, times = f"bytes_{'read' if name == 'read' else 'written'}", after["latency"][name]
+            rate = (after["trace"][moved] - before["trace"][moved]) / seconds
+            at = times["percentile_ns"]
+            row += [size(after["trace"][moved]), f"{size(round(rate))}/s"]
+            row += [duration(at.get(f"{percent}.000000")) for percent in (50, 99)]
+            row += [duration(times["max_ns"] if times["count"] else None)]
+        table.add_row(name, *row)
+    return table
+
+
+def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
+    """Flash operations by cause, those that there are."""
+    table = _table("flash", "reads", "/s", "programs", "/s", "erases", "/s", "time")
+    whole = sum(after["flash"]["busy_ns"].values())
+    for cause, busy_ns in after["flash"]["busy_ns"].items():
+        row = []
+        for kind in ("reads", "programs", "erases"):
+            was, now = before["flash"][kind][cause], after["flash"][kind][cause]
+            row += [count(now), _rate(was, now, seconds)]
+        if any(after["flash"][kind][cause] for kind in ("reads", "programs", "erases")):
+            table.add_row(cause, *row, f"{100 * busy_ns / whole:.0f} %" if whole else "-")
+    return table
+
+
+def _facts(data: dict[str, Any]) -> list[str]:
+    """What needs no table."""
+    own, waf, late = data["live"], data["waf"], data["live"]["lateness"]
+    causes = ", ".join(f"{cause} {significant(waf[cause])}" for cause in ("gc", "map", "merge", "pad"))
+    lines = [
+        f"write amplification: {significant(waf['total'])} ({causes})",
+        f"free blocks: {count(own['free_blocks'])}",
+        f"queues: {count(own['waiting'])} in the host, {count(own['held'])} in the device",
+        f"connections: {count(own['connections'])} so far; data kept: {size(own['payload_bytes'])}",
+    ]
+    hits = data["mapping"]["hit_ratio"]
+    if hits is not None:
+        lines.append(f"mapping: hit ratio {significant(100 * hits)} %")
+    if late["count"]:
+        at = late["percentile_ns"]
+        lines.append(f"lateness: p50 {duration(at['50.000000'])}, p99 {duration(at['99.000000'])}")
+    return lines
+
+
+def _rate(before: int, after: int, seconds: float) -> str:
+    return significant((after - before) / seconds, 3)
+
+
+def _table(*columns: str) -> Table:
+    """A table whose first column is words."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="left" if column == columns[0] else "right", no_wrap=True)
+    return table

@@ -1,0 +1,113 @@
+"""Live devices that run: where they are found, and what is said to them.
+
+Each leaves its name in a directory of its user's: the control socket, or a symbolic link to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import UserError
+
+
+def runtime_directory() -> Path:
+    """Where devices of this user leave their names: in $XDG_RUNTIME_DIR or /tmp; made if need be.
+
+    Raises:
+        UserError: it is somebody else's, or cannot be made.
+    """
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    path = Path(given, "ftlab") if given else Path(tempfile.gettempdir(), f"ftlab-{os.getuid()}")
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; --control names another place") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise UserError(f"{path}: is not a directory of this user alone (0700); remove it")
+    return path
+
+
+@contextmanager
+def named(control: str | None) -> Iterator[str]:
+    """The control socket of this process's device, under a name that others find; `None`: that name is it."""
+    name = runtime_directory() / f"{os.getpid()}.ctl"
+    with suppress(FileNotFoundError):
+        name.unlink()
+    if control is None:
+        yield str(name)
+        return
+    name.symlink_to(Path(control).absolute())
+    try:
+        yield control
+    finally:
+        with suppress(OSError):
+            name.unlink()
+
+
+def running() -> list[str]:
+    """The control sockets of this user's devices; names that a killed one left are removed."""
+    found = []
+    for name in sorted(runtime_directory().glob("*.ctl")):
+        with socket.socket(socket.AF_UNIX) as control:
+            try:
+                control.connect(str(name))
+            except (ConnectionRefusedError, FileNotFoundError):
+                with suppress(OSError):
+                    name.unlink()
+                continue
+            except OSError:
+                continue
+        found.append(str(name.readlink()) if name.is_symlink() else str(name))
+    return found
+
+
+def the_only() -> str:
+    """The control socket of the only device that runs.
+
+    Raises:
+        UserError: none runs, or several do, which it names.
+    """
+    found = running()
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UserError("no live device of this user runs; start one with `ftlab serve`, or name its socket")
+    raise UserError("several live devices run; name one:" + "".join(f"\n  {name}" for name in found))
+
+
+def ask(path: str, command: str) -> dict[str, Any]:
+    """What a device answers: ``path`` is its control socket, or the Unix socket of its NBD server.
+
+    Raises:
+        UserError: none answers there, or it refuses.
+    """
+    last: OSError | None = None
+    # An NBD server greets; its control socket is beside it.
+    for name in (path + ".ctl", path):
+        with socket.socket(socket.AF_UNIX) as control:
+            try:
+                control.connect(name)
+                control.sendall(command.encode() + b"\n")
+                text = b"".join(iter(lambda: control.recv(1 << 16), b""))
+            except OSError as error:
+                last = error
+                continue
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            break
+        if isinstance(answer, dict):
+            if "error" in answer:
+                raise UserError(f"{path}: {answer['error']}")
+            return answer
+    why = f": {last.strerror or last}" if last else ""
+    raise UserError(f"{path}: no live device answers there{why}")

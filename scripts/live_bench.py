@@ -1,0 +1,127 @@
+"""Times of the live device beside nbdkit's, with the same fio jobs (Debian: fio, nbdkit).
+
+`python scripts/live_bench.py` measures both in turn, so many times, and prints medians and spread. Two
+things are compared: flash that takes no time with nbdkit's memory plugin, and reads of 100 us and programs of
+300 us on one chip with its delay filter. Other load on the machine shows in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SIZE = 512 << 20
+DEVICE = (
+    *(
+        "map-plus",
+        "--set",
+        "ftl.kind=page",
+        "--set",
+        "host.scheduler=noop",
+        "--set",
+        "flash.blocks_per_plane=4096",
+    ),
+    *("--set", "flash.erase=0ns"),
+)
+AT_ONCE = ("--set", "device.queue_depth=unlimited", "--set", "flash.read=0ns", "--set", "flash.program=0ns")
+TIMED = ("--set", "flash.read=100us", "--set", "flash.program=300us")
+WAIT_S = 30.0
+
+
+@contextmanager
+def serving(command: list[str], path: Path) -> Iterator[None]:
+    """A server on a Unix socket."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        end = time.monotonic() + WAIT_S
+        while not path.exists():
+            if process.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"it does not start: {' '.join(command)}")
+            time.sleep(0.05)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+
+
+def fio(path: Path, operation: str, depth: int, seconds: float) -> dict[str, float]:
+    """IOPS, and the median and the 99th percentile of the completion latency, us."""
+    job = ["fio", "--name=job", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={path}", f"--rw={operation}"]
+    size = ["--bs=4k", f"--iodepth={depth}", f"--size={SIZE}", "--time_based", f"--runtime={seconds}"]
+    done = subprocess.run([*job, *size, "--output-format=json"], capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]
+    part = found["read" if operation == "randread" else "write"]
+    at = part["clat_ns"]["percentile"]
+    return {"iops": part["iops"], "p50_us": at["50.000000"] / 1e3, "p99_us": at["99.000000"] / 1e3}
+
+
+def compare(
+    title: str, servers: dict[str, Path], jobs: list[tuple[str, int]], options: argparse.Namespace
+) -> None:
+    """Runs each job on each server in turn and prints the medians."""
+    print(title)
+    for operation, depth in jobs:
+        measured: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
+        for number in range(options.pairs):
+            # Whoever comes second may find the machine warmer.
+            for name in sorted(servers, reverse=number % 2 == 1):
+                measured[name].append(fio(servers[name], operation, depth, options.seconds))
+        for name, runs in measured.items():
+            texts = []
+            for key in ("p50_us", "p99_us", "iops"):
+                values = sorted(run[key] for run in runs)
+                shown = [f"{value:,.{0 if key == 'iops' else 1}f}" for value in values]
+                middle = statistics.median_low(values)
+                texts.append(f"{key} {shown[values.index(middle)]} ({shown[0]} to {shown[-1]})")
+            print(f"  {operation} depth {depth:2} {name:7} {', '.join(texts)}", flush=True)
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each server (5)")
+    parser.add_argument("--seconds", type=float, default=3, help="of each run (3)")
+    options = parser.parse_args()
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    with tempfile.TemporaryDirectory() as folder:
+        own, other, result = Path(folder, "own"), Path(folder, "other"), Path(folder, "result.json")
+        servers = {"ftlab": own, "nbdkit": other}
+        serve = [
+            sys.executable,
+            "-m",
+            "ftlab",
+            "serve",
+            *DEVICE,
+            "--nbd",
+            f"unix:{own}",
+            "--json",
+            str(result),
+        ]
+        kit = ["nbdkit", "--foreground", "--unix", str(other)]
+        with serving([*serve, *AT_ONCE], own), serving([*kit, "memory", str(SIZE)], other):
+            for path in servers.values():
+                fio(path, "randwrite", 1, 2)
+            depths = [("randread", depth) for depth in (1, 16, 64)]
+            compare("flash of no time, nbdkit memory", servers, [*depths, ("randwrite", 1)], options)
+        delay = ["--filter=delay", "memory", str(SIZE), "delay-read=100us", "delay-write=300us"]
+        with serving([*serve, *TIMED], own), serving([*kit, *delay], other):
+            jobs = [("randwrite", 1), ("randread", 1)]
+            compare("read 100 us, program 300 us, nbdkit's delay filter", servers, jobs, options)
+        at = json.loads(result.read_text())["live"]["lateness"]["percentile_ns"]
+        late = {name: at[f"{name}.000000"] / 1e3 for name in (50, 90, 99)}
+        print("  live.lateness " + ", ".join(f"p{name} {value:.1f} us" for name, value in late.items()))
+
+
+if __name__ == "__main__":
+    main()

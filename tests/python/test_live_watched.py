@@ -1,0 +1,181 @@
+"""A running live device as others see it: metrics, `ftlab top`, `ftlab ctl` without a path, recordings."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from front import Cli
+from live import DEVICES, Served, need, served, without_times
+
+DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "live-dashboard.json"
+WRITES = """
+h.connect_uri(URI)
+for at in range(0, 40 << 20, 1 << 16):
+    h.pwrite(b"x" * 65536, at % (20 << 20))
+for at in range(0, 4 << 20, 4096):
+    h.pread(4096, at)
+h.trim(1 << 20, 0)
+h.flush()
+"""
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices of other tests are not seen."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def fetch(device: Served) -> tuple[str, str]:
+    """The metrics, and what kind of text they are."""
+    said = device.said.removeprefix("metrics at ").strip()
+    with urllib.request.urlopen(said, timeout=10) as answer:
+        return answer.read().decode(), answer.headers["Content-Type"]
+
+
+def samples(text: str) -> dict[str, float]:
+    """Each value by its name with labels."""
+    lines = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
+    return {name.replace("{}", ""): float(value) for name, value in lines}
+
+
+def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
+    need("nbdsh")
+    arguments = [*DEVICES["dftl"], "--time", "free", "--metrics", "127.0.0.1:0"]
+    with served(tmp_path, *arguments, said="metrics at") as device:
+        device.shell(WRITES)
+        text, kind = fetch(device)
+        stats = json.loads(cli.ok("ctl", "stats"))
+        for path, status in (("", 404), ("/metrics/x", 404)):
+            with pytest.raises(urllib.error.HTTPError, match=str(status)):
+                urllib.request.urlopen(device.said.split()[-1].removesuffix("/metrics") + path, timeout=10)
+    assert kind.startswith("application/openmetrics-text") and text.endswith("# EOF\n")
+    found = samples(text)
+    for name, field in (("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")):
+        assert found[f'ftlab_latency_seconds_count{{operation="{name}"}}'] == stats["trace"][field] > 0
+        assert found[f'ftlab_latency_seconds_bucket{{le="+Inf",operation="{name}"}}'] == stats["trace"][field]
+    total = found['ftlab_latency_seconds_sum{operation="read"}']
+    mean_ns = stats["latency"]["read"]["mean_ns"]
+    assert total == pytest.approx(mean_ns * stats["trace"]["reads"] / 1e9, rel=1e-9)
+    for cause, share in stats["waf"].items():
+        assert found[f'ftlab_write_amplification_ratio{{cause="{cause}"}}'] == pytest.approx(share)
+    for kind, field in (("read", "reads"), ("program", "programs"), ("erase", "erases")):
+        for cause, number in stats["flash"][field].items():
+            assert found[f'ftlab_flash_operations_total{{operation="{kind}",cause="{cause}"}}'] == number
+    assert found["ftlab_mapping_hit_ratio"] == pytest.approx(stats["mapping"]["hit_ratio"])
+    assert found["ftlab_free_blocks"] == stats["live"]["free_blocks"] > 0
+    assert found["ftlab_accepted_connections_total"] == 1 and found["ftlab_connections"] == 0
+    assert found["ftlab_payload_bytes"] == stats["live"]["payload_bytes"]
+    assert found['ftlab_queue_requests{queue="device"}'] == 0
+    assert found["ftlab_simulated_seconds_total"] == pytest.approx(stats["live"]["simulated_ns"] / 1e9)
+
+
+def test_the_dashboard_shows_what_is_served(tmp_path: Path) -> None:
+    """Every metric in it is served, and every one that is served is in it."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    asked = {
+        name
+        for panel in panels
+        for target in panel["targets"]
+        for name in re.findall(r"\bftlab_[a-z_]+", target["expr"])
+    }
+    with served(tmp_path, *DEVICES["page"], "--metrics", "127.0.0.1:0", said="metrics at") as device:
+        text, _ = fetch(device)
+    names = {re.split("[{ ]", name)[0] for name in samples(text)}
+    assert asked <= names, asked - names
+    families = {re.sub("_(bucket|sum|count)$", "", name) for name in names}
+    assert families == {re.sub("_(bucket|sum|count)$", "", name) for name in asked}
+
+
+def test_metrics_are_for_this_machine(tmp_path: Path, cli: Cli) -> None:
+    for address, word in (("0.0.0.0:9188", "tunnel"), ("9188", "unix:PATH or tcp:HOST:PORT")):
+        nbd = f"unix:{tmp_path}/a.sock"
+        done = cli("serve", *DEVICES["page"], "--nbd", nbd, "--metrics", address)
+        assert done.returncode == 2 and "--metrics" in done.stderr and word in done.stderr, done.stderr
+
+
+def test_the_only_device_needs_no_name(tmp_path: Path, cli: Cli) -> None:
+    """None and several are said, the several by name; what a killed one left is forgotten."""
+    none = cli("ctl", "stats")
+    assert none.returncode == 2 and "no live device of this user runs" in none.stderr
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    (tmp_path / "ftlab" / "1.ctl").symlink_to(tmp_path / "gone")
+    with served(one, *DEVICES["page"], "--time", "free") as device:
+        stats = json.loads(cli.ok("ctl", "stats"))
+        assert stats["live"]["time"] == "free"
+        with served(two, *DEVICES["page"]):
+            for command in (("ctl", "stats"), ("top",)):
+                several = cli(*command)
+                assert several.returncode == 2 and str(one) in several.stderr and str(two) in several.stderr
+        assert json.loads(cli.ok("ctl", str(device.path), "stats"))["live"]["time"] == "free"
+        cli.ok("ctl", "stop")
+        assert device.process.wait(timeout=30) == 0
+    assert list((tmp_path / "ftlab").iterdir()) == []
+    assert cli("ctl", "jump").returncode == 2
+
+
+def test_the_directory_of_names_is_the_users_own(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "ftlab").mkdir(mode=0o777)
+    (tmp_path / "ftlab").chmod(0o777)
+    refused = cli("ctl", "stats")
+    assert refused.returncode == 2 and "of this user alone" in refused.stderr
+
+
+def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
+    """Once where the output is no terminal, again and again where it is."""
+    need("nbdsh")
+    with served(tmp_path, *DEVICES["dftl"], "--speed", "100") as device:
+        device.shell(WRITES)
+        shown = cli.ok("top")
+        for text in (
+            "FTL dftl",
+            "time real, speed 100",
+            "1,024",
+            "hit ratio",
+            "write amplification",
+            "lateness",
+        ):
+            assert text in shown, shown
+        assert watched(device) > 2
+
+
+def watched(device: Served) -> int:
+    """How often `ftlab top` draws in some seconds."""
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "ftlab", "top", str(device.path), "--interval", "0.2"]
+    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal) as process:
+        os.close(terminal)
+        text, end = b"", time.monotonic() + 20
+        while text.count(b"requests") < 4 and time.monotonic() < end:
+            text += os.read(main, 1 << 16)
+        process.terminate()
+        os.close(main)
+    return text.count(b"requests")
+
+
+@pytest.mark.parametrize("how", [["--time", "free"], ["--speed", "20"]], ids=["free", "real"])
+def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli, how: list[str]) -> None:
+    """It has the columns that `trace convert` writes."""
+    need("nbdsh")
+    recording = tmp_path / "recording.parquet"
+    with served(tmp_path, *DEVICES["dftl"], *how, "--record", str(recording)) as device:
+        device.shell(WRITES + 'h.pwrite(b"y" * 512, 0, nbd.CMD_FLAG_FUA)\n')
+    replayed = json.loads(cli.ok("run", *DEVICES["dftl"], "--trace", str(recording), "--json", "-"))
+    assert without_times(replayed) == without_times(device.result)
+    (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n0,W,0,4096\n")
+    cli.ok("trace", "convert", str(tmp_path / "a.csv"), str(tmp_path / "a.parquet"))
+    assert pl.read_parquet_schema(recording) == pl.read_parquet_schema(tmp_path / "a.parquet")
+    assert not list(tmp_path.glob(".recording*"))
