@@ -115,6 +115,8 @@ def main() -> None:
             depths = [("randread", depth) for depth in (1, 16, 64)]
             compare("flash of no time, nbdkit memory", servers, [*depths, ("randwrite", 1)], options)
         delay = ["--filter=delay", "memory", str(SIZE), "delay-read=100us", "delay-write=300us"]
+        # nbdkit leaves its socket.
+        other.unlink()
         with serving([*serve, *TIMED], own), serving([*kit, *delay], other):
             jobs = [("randwrite", 1), ("randread", 1)]
             compare("read 100 us, program 300 us, nbdkit's delay filter", servers, jobs, options)

@@ -145,6 +145,8 @@ impl Engine {
                 })
             }
             Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
+            // Its answer has at least one extent.
+            Command::BlockStatus if length == 0 => Some(Errno::Inval),
             Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
             _ if self.broken => Some(Errno::Io),
             _ => None,

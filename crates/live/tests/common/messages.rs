@@ -79,6 +79,7 @@ pub struct Understood {
     /// Requests that it may answer, by cookie.
     requests: HashMap<u64, Vec<Request>>,
     structured: bool,
+    block_status: bool,
 }
 
 /// Reads a client's bytes as the server must.
@@ -99,7 +100,8 @@ pub fn understand(sent: &[u8], export: &Export) -> Understood {
             }
         }
     }
-    Understood { handshake, requests, structured: session.structured }
+    let Session { structured, block_status, .. } = session;
+    Understood { handshake, requests, structured, block_status }
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
@@ -146,7 +148,7 @@ impl Understood {
         // Those with the same cookie may be answered in any order.
         let fits = |request: &Request| match (magic, request.command) {
             (0, Command::Read) => !self.structured,
-            (0, Command::BlockStatus) => !self.structured || request.length == 0,
+            (0, Command::BlockStatus) => !(self.structured && self.block_status),
             (0, _) => true,
             (_, Command::Read) => match code {
                 0 => request.length == 0,
