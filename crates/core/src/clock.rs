@@ -3,56 +3,77 @@
 /// No event is due.
 pub const NEVER: u64 = u64::MAX;
 
-/// A winner tree over resources (chips and channel buses). Setting a time replaces the one before,
-/// so suspending a resource is an overwrite; ties go to the resource with the lower number.
+/// Neighbours that make room for a time one by one, before those that remain move as a block.
+const STEPS: usize = 12;
+
+/// Due times of resources (chips and channel buses), in their order. Setting a time replaces the one before, so
+/// suspending a resource is an overwrite; ties go to the resource with the lower number.
+///
+/// What is due next is taken from the front and most new times belong near the end, so that a sorted array needs
+/// fewer operations than a heap or a tree of as many chips as devices have.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// Times of the leaves; a power of two of them.
+    /// What is due, from `first` on.
+    due: Vec<(u64, u32)>,
+    first: usize,
+    /// By resource; [`NEVER`]: not due.
     times: Vec<u64>,
-    /// `winners[1]` is the resource with the earliest time; children of `n` are `2n` and `2n + 1`.
-    winners: Vec<u32>,
-    /// Time of the earliest, and which that is.
-    next: (u64, u32),
 }
 
 impl Clock {
     /// For `resources` resources, none due.
     pub fn new(resources: u32) -> Clock {
-        let leaves = resources.next_power_of_two().max(2) as usize;
-        let mut clock = Clock { times: vec![NEVER; leaves], winners: vec![0; leaves], next: (NEVER, 0) };
-        (0..leaves as u32).step_by(2).for_each(|leaf| clock.play(leaf));
-        clock
+        let resources = resources as usize;
+        // Room for as many again, so that they move to the front now and then, not each time.
+        Clock { due: Vec::with_capacity(2 * resources + 1), first: 0, times: vec![NEVER; resources] }
     }
 
     /// The resource due next and its time; [`NEVER`] if none is.
     #[inline]
     pub fn next(&self) -> (u64, u32) {
-        self.next
+        self.due.get(self.first).copied().unwrap_or((NEVER, 0))
     }
 
     /// Sets a resource's due time; [`NEVER`] for none.
     #[inline]
     pub fn set(&mut self, resource: u32, time_ns: u64) {
-        self.times[resource as usize] = time_ns;
-        self.play(resource);
+        let before_ns = std::mem::replace(&mut self.times[resource as usize], time_ns);
+        if before_ns != NEVER {
+            self.remove((before_ns, resource));
+        }
+        if time_ns != NEVER {
+            self.insert((time_ns, resource));
+        }
     }
 
-    /// Plays the matches from a leaf up to the root.
     #[inline]
-    fn play(&mut self, leaf: u32) {
-        let pair = leaf as usize & !1;
-        let mut winner = if self.times[pair + 1] < self.times[pair] { pair as u32 + 1 } else { pair as u32 };
-        let mut node = (leaf as usize + self.times.len()) / 2;
-        loop {
-            self.winners[node] = winner;
-            if node == 1 {
-                self.next = (self.times[winner as usize], winner);
-                return;
-            }
-            let (left, right) = (self.winners[node & !1], self.winners[node | 1]);
-            winner = if self.times[right as usize] < self.times[left as usize] { right } else { left };
-            node /= 2;
+    fn remove(&mut self, due: (u64, u32)) {
+        if self.due[self.first] == due {
+            self.first += 1;
+        } else {
+            let at = self.first + self.due[self.first..].partition_point(|&other| other < due);
+            self.due.remove(at);
         }
+    }
+
+    #[inline]
+    fn insert(&mut self, due: (u64, u32)) {
+        if self.due.len() == self.due.capacity() {
+            self.due.drain(..std::mem::take(&mut self.first));
+        }
+        let mut at = self.due.len();
+        self.due.push(due);
+        let least = self.first.max(at.saturating_sub(STEPS));
+        while at > least && self.due[at - 1] > due {
+            self.due[at] = self.due[at - 1];
+            at -= 1;
+        }
+        if at > self.first && self.due[at - 1] > due {
+            let to = self.first + self.due[self.first..at].partition_point(|&other| other < due);
+            self.due.copy_within(to..at, to + 1);
+            at = to;
+        }
+        self.due[at] = due;
     }
 }
 
@@ -63,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_the_earliest_and_lowest(resources in 1u32..70, sets in proptest::collection::vec((0u32..70, 0u64..20), 1..300)) {
+        fn names_the_earliest_and_lowest(resources in 1u32..600, sets in proptest::collection::vec((0u32..600, 0u64..20), 1..300)) {
             let mut clock = Clock::new(resources);
             let mut model = vec![NEVER; resources as usize];
             for (resource, time) in sets {

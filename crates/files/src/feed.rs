@@ -76,10 +76,10 @@ impl Arrivals for FileHost {
         Ok(())
     }
 
-    fn take(&mut self, _now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
-        let Some((id, _)) = self.outbox.pop_front() else { return Ok(None) };
+    fn take(&mut self, _arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
+        let (id, _) = self.outbox.pop_front().expect("one arrives");
         self.taken = true;
-        Ok(Some(pool.insert(self.hand_over(id))))
+        Ok(pool.insert(self.hand_over(id)))
     }
 
     /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes of the dirty pages of all files

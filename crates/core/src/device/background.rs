@@ -12,12 +12,12 @@
 
 use super::{COLLECTION, Device};
 use crate::flash::Work;
-use crate::ftl::{Ftl, Idle, Serve};
+use crate::ftl::Running;
 use crate::workload::Op;
 
 impl Device {
     /// Starts a step of garbage collection on every idle chip that the FTL wants collected.
-    pub fn collect(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) {
+    pub fn collect(&mut self, now_ns: u64, ftl: &mut impl Running, work: &mut Work) {
         let apart = self.array.counts_at_the_end();
         for chip in 0..self.places.len() as u32 {
             if !self.waiting.wants(chip) && self.array.is_resting(chip) {
@@ -47,7 +47,7 @@ impl Device {
     /// Remembers when the FTL turned the device read-only; whether it has refused a request since this was
     /// called last.
     #[cold]
-    pub(super) fn turned_read_only(&mut self, now_ns: u64, ftl: &Ftl) -> bool {
+    pub(super) fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
         let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused

@@ -29,7 +29,7 @@ impl Lookups {
 
     /// A request issues.
     #[cold]
-    pub fn request(&mut self, pages: Pages, ftl: &Ftl) {
+    pub fn request(&mut self, pages: Pages, ftl: &impl LookUp) {
         for lpn in pages.first..pages.first + pages.pages {
             self.entries.reference(lpn);
             self.units.reference(ftl.translation_page(lpn));

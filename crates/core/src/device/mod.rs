@@ -23,7 +23,7 @@ use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::flash::moves::{Move, Moves};
 use crate::flash::parallel::Place;
-use crate::ftl::{Cooperate, Ftl, Idle, Locate, LookUp, Serve};
+use crate::ftl::{Ftl, Running};
 use crate::request::{Mark, Pages, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
@@ -170,7 +170,7 @@ impl Device {
 
     /// Takes a request into the queue.
     #[inline]
-    pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &Ftl) {
+    pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
         self.held += 1;
         self.waiting.accept(id, pool, &self.array, ftl);
     }
@@ -181,7 +181,7 @@ impl Device {
         &mut self,
         now_ns: u64,
         pool: &mut Pool,
-        ftl: &mut Ftl,
+        ftl: &mut impl Running,
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
@@ -193,7 +193,7 @@ impl Device {
 
     /// Tells tape, moves and lookups of pages of a request that issue.
     #[cold]
-    fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &Ftl) {
+    fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &impl Running) {
         if let Some(tape) = &self.tape {
             // Padding is no request of the workload's.
             tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
@@ -211,13 +211,13 @@ impl Device {
     }
 
     /// Runs a request through the FTL and starts its steps.
-    #[inline(never)] // within a loop, the compiler reads all that any FTL may need before it begins
+    #[inline(always)] // called in one place, for every request
     fn begin(
         &mut self,
         id: u32,
         now_ns: u64,
         pool: &mut Pool,
-        ftl: &mut Ftl,
+        ftl: &mut impl Running,
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
@@ -256,7 +256,7 @@ impl Device {
         (id, part): (u32, sched::Part),
         now_ns: u64,
         pool: &mut Pool,
-        ftl: &mut Ftl,
+        ftl: &mut impl Running,
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
@@ -302,7 +302,7 @@ impl Device {
     }
 
     /// Starts one background write-back on an idle device; false if nothing is dirty.
-    pub fn write_back(&mut self, now_ns: u64, ftl: &mut Ftl, work: &mut Work) -> bool {
+    pub fn write_back(&mut self, now_ns: u64, ftl: &mut impl Running, work: &mut Work) -> bool {
         debug_assert!(self.is_idle());
         work.clear();
         work.chain();
@@ -343,7 +343,7 @@ impl Device {
 }
 
 /// Brings in what a batch misses of its translation page: the first of the batch issues.
-fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut Ftl, work: &mut Work) {
+fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
     let Request { batch, translation_page, .. } = pool[id];
     let mut at = id;
     // A scheduler of the device may have let later members of the batch pass this one; the
@@ -358,7 +358,7 @@ fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut Ftl, work: &mut Work) {
 
 /// Runs a request that the host has marked, between the commands of cooperation that go with it.
 #[cold]
-fn marked(ftl: &mut Ftl, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
+fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
     let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
     if mark.begin {
         ftl.coop_issue(block, work);
@@ -372,7 +372,7 @@ fn marked(ftl: &mut Ftl, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u
 
 /// Runs a request through the FTL; its mapping-cache misses.
 #[inline(always)] // for every request
-fn serve(ftl: &mut Ftl, op: Op, pages: Pages, mark: Option<Mark>, work: &mut Work) -> u32 {
+fn serve(ftl: &mut impl Running, op: Op, pages: Pages, mark: Option<Mark>, work: &mut Work) -> u32 {
     match (op, mark) {
         (Op::Read, None) => ftl.read(pages, work),
         (Op::Read, Some(mark)) => ftl.read_marked(pages, mark, work),

@@ -4,7 +4,7 @@ use super::array::Array;
 use super::sched::Sched;
 use super::settings::Settings;
 use crate::flash::Work;
-use crate::ftl::{Ftl, Locate};
+use crate::ftl::Locate;
 use crate::request::{Pages, Pool, Request, Window};
 use crate::util::Divider;
 use crate::workload::Op;
@@ -83,7 +83,7 @@ impl Waiting {
 
     /// Takes a request in.
     #[inline]
-    pub fn accept(&mut self, id: u32, pool: &mut Pool, array: &Array, ftl: &Ftl) {
+    pub fn accept(&mut self, id: u32, pool: &mut Pool, array: &Array, ftl: &impl Locate) {
         self.requests += 1;
         let request = &mut pool[id];
         self.flushes += u32::from(request.op == Op::Flush);
@@ -107,7 +107,7 @@ impl Waiting {
 
     /// The chips of a request's pages where static allocation puts them (VIOS, eq. (1)).
     #[inline]
-    fn window(&self, pages: Pages, ftl: &Ftl) -> Window {
+    fn window(&self, pages: Pages, ftl: &impl Locate) -> Window {
         if pages.pages == 0 || self.touch != Touch::Window {
             return Window { first: 0, width: 0 };
         }
@@ -123,7 +123,7 @@ impl Waiting {
     /// Whether a request, whose chips do not follow one another, meets a busy or awaited one. Under
     /// dynamic allocation, whether the chips of its data are busy, for a write whether all are.
     #[cold]
-    fn meets_others(&mut self, request: &Request, array: &Array, ftl: &Ftl) -> bool {
+    fn meets_others(&mut self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
         let mut pages = request.pages.first..request.pages.first + request.pages.pages;
         if self.touch == Touch::Unknown {
             return match request.op {
@@ -141,8 +141,8 @@ impl Waiting {
     }
 
     /// A request issues: it no longer waits for its chips.
-    #[inline]
-    pub fn leave(&mut self, request: &Request, array: &Array, ftl: &Ftl, work: &mut Work) {
+    #[inline(always)] // for every request
+    pub fn leave(&mut self, request: &Request, array: &Array, ftl: &impl Locate, work: &mut Work) {
         self.requests -= 1;
         self.flushes -= u32::from(request.op == Op::Flush);
         for chip in request.chips.members(self.chips()) {
@@ -159,7 +159,7 @@ impl Waiting {
 
     /// A request issues whose chips do not follow one another.
     #[cold]
-    fn leave_others(&mut self, pages: Pages, array: &Array, ftl: &Ftl, work: &mut Work) {
+    fn leave_others(&mut self, pages: Pages, array: &Array, ftl: &impl Locate, work: &mut Work) {
         if self.touch == Touch::Unknown {
             return work.set_busy(array.busy());
         }

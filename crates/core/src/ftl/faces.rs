@@ -18,6 +18,11 @@ use crate::request::{BlockSize, Mark, Pages};
 use crate::util::Bits;
 use crate::util::codec::Encoder;
 
+/// An FTL while requests run: what host and device ask of it.
+pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
+
+impl<F: Serve + Idle + Locate + LookUp + Cooperate> Running for F {}
+
 /// Declares the traits, and implements them for [`Ftl`].
 macro_rules! faces {
     ($(

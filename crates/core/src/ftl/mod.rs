@@ -22,7 +22,7 @@ use crate::config::{Choice, Contradiction, Ignored, section};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
-pub use faces::{Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Serve, Survive};
+pub use faces::{Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Running, Serve, Survive};
 pub use map::pages::MapStats;
 pub use map::units::UnitSpace;
 use page_mapped::PageMapped;
@@ -119,12 +119,12 @@ macro_rules! registry {
         macro_rules! with_ftl {
             ($ftl:expr, $name:ident => $body:expr) => {
                 match $ftl {
-                    $(Ftl::$variant($name) => $body,)*
-                    $(Ftl::$other($name) => $body),*
+                    $(crate::ftl::Ftl::$variant($name) => $body,)*
+                    $(crate::ftl::Ftl::$other($name) => $body),*
                 }
             };
         }
-        use with_ftl;
+        pub(crate) use with_ftl;
 
         /// Evaluates an expression with the type of the FTL of a name, and with what makes an [`Ftl`] of it.
         macro_rules! with_kind {

@@ -39,11 +39,11 @@ pub trait Arrivals {
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;
 
-    /// The request that arrives at `now_ns` or before, if any; it is put into the pool.
+    /// Puts into the pool the request that arrives next: at `arrival_ns`, as [`Arrivals::next_ns`] has just said.
     ///
     /// # Errors
     /// The workload's.
-    fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError>;
+    fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError>;
 
     /// A request just taken became part of one that is pending: both complete with that one.
     fn merged(&mut self, pending: &mut Request, taken: &Request);

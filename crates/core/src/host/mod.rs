@@ -191,8 +191,10 @@ impl Host {
     ) -> Result<(), SourceError> {
         // A request that joins a pending one needs no place of its own, but none is let in before it is
         // known to: as in a full request queue, the rest waits outside.
-        while self.pending < self.depth {
-            let Some(id) = arrivals.take(now_ns, &mut self.pool)? else { return Ok(()) };
+        while self.pending < self.depth
+            && let Some(arrival_ns) = arrivals.next_ns().filter(|&at_ns| at_ns <= now_ns)
+        {
+            let id = arrivals.take(arrival_ns, &mut self.pool)?;
             if self.needs.blocks && self.cut(id) {
                 continue;
             }
@@ -214,7 +216,7 @@ impl Host {
     }
 
     /// A request joins the pending ones.
-    #[inline(never)] // within the loop above, the compiler reads all that any FTL may need before it begins
+    #[inline(always)] // called in one place, for every request
     fn enter(&mut self, id: u32, device: &impl DeviceView) {
         self.announce(id, device);
         let request = &mut self.pool[id];

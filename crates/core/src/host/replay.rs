@@ -129,9 +129,8 @@ impl Arrivals for Replayed<'_> {
     }
 
     #[inline]
-    fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
-        let Some(record) = &self.next else { return Ok(None) };
-        let Some(arrival_ns) = self.next_ns().filter(|&at| at <= now_ns) else { return Ok(None) };
+    fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
+        let record = self.next.as_ref().expect("one arrives");
         let number = self.arrived + 1 - self.merged;
         let request = self.intake.request(number, arrival_ns, record).ok_or_else(|| self.beyond(record))?;
         let id = pool.insert(request);
@@ -142,7 +141,7 @@ impl Arrivals for Replayed<'_> {
             Some((at_start, _)) => *at_start -= 1,
         }
         self.arrived += 1;
-        Ok(Some(id))
+        Ok(id)
     }
 
     fn merged(&mut self, pending: &mut Request, _taken: &Request) {

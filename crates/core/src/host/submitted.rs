@@ -165,13 +165,10 @@ impl Arrivals for Submitted {
     }
 
     #[inline]
-    fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
-        let Some(record) = self.waiting.front().filter(|record| record.time_ns <= now_ns) else {
-            return Ok(None);
-        };
+    fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
+        let record = self.waiting.pop_front().expect("one arrives");
         let number = self.arrived + 1 - self.merged;
-        let request = self.intake.request(number, record.time_ns, record).expect("checked when submitted");
-        self.waiting.pop_front();
+        let request = self.intake.request(number, arrival_ns, &record).expect("checked when submitted");
         self.arrived += 1;
         let id = pool.insert(request);
         if let Some(behind) = &mut self.behind {
@@ -182,7 +179,7 @@ impl Arrivals for Submitted {
             pool[id].tag = slot;
             self.note(Move::Arrive { request: number, submission: self.arrived });
         }
-        Ok(Some(id))
+        Ok(id)
     }
 
     fn merged(&mut self, pending: &mut Request, taken: &Request) {

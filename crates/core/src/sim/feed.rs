@@ -56,9 +56,9 @@ impl Arrivals for Feed<'_> {
         on!(self, it => it.ended())
     }
 
-    #[inline]
-    fn take(&mut self, now_ns: u64, pool: &mut Pool) -> Result<Option<u32>, SourceError> {
-        on!(self, it => it.take(now_ns, pool))
+    #[inline(always)] // called in one place, for every request
+    fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
+        on!(self, it => it.take(arrival_ns, pool))
     }
 
     fn merged(&mut self, pending: &mut Request, taken: &Request) {

@@ -1,8 +1,10 @@
 //! One instant of a simulation.
 
 use super::{Completion, Feed, Observer, RunError, Simulation};
-use crate::ftl::Police;
-use crate::host::Arrivals;
+use crate::device::Device;
+use crate::flash::Work;
+use crate::ftl::{Police, Running, with_ftl};
+use crate::host::{Arrivals, Host};
 use crate::sim::Activity;
 use crate::util::NONE;
 use crate::workload::SourceError;
@@ -84,19 +86,10 @@ impl Simulation<'_> {
 
     /// Hands over all the device has room for, then lets the device choose; whether requests
     /// completed at once, so that there may be room again at this instant.
-    #[inline(never)] // as [`Simulation::complete_one`]
     fn hand_over(&mut self) -> Result<bool, RunError> {
-        while self.device.has_room() {
-            let Some(id) = self.host.next(self.now_ns, &mut self.feed, &self.ftl)? else { break };
-            if self.device.refuses(self.host.pool[id].op) {
-                self.host.pool[id].failed = true;
-                self.done.push(id);
-                continue;
-            }
-            self.device.accept(id, &mut self.host.pool, &self.ftl);
-        }
-        let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
-        device.issue(*now_ns, &mut host.pool, ftl, work, done);
+        let Simulation { device, host, feed, ftl, work, done, now_ns, .. } = self;
+        // Which FTL it is, is asked once for all that happens here.
+        with_ftl!(ftl, ftl => hand_over(*now_ns, (host, feed), device, ftl, work, done))?;
         if self.check.is_some() {
             self.host.verify().map_err(|fault| self.broken(&fault))?;
         }
@@ -214,4 +207,26 @@ impl Simulation<'_> {
     fn broken(&self, fault: &str) -> RunError {
         RunError::Check(format!("{fault} (after {} requests, at {} ns)", self.completed, self.now_ns))
     }
+}
+
+/// As [`Simulation::hand_over`], with the FTL by its type.
+fn hand_over(
+    now_ns: u64,
+    (host, feed): (&mut Host, &mut Feed),
+    device: &mut Device,
+    ftl: &mut impl Running,
+    work: &mut Work,
+    done: &mut Vec<u32>,
+) -> Result<(), SourceError> {
+    while device.has_room() {
+        let Some(id) = host.next(now_ns, feed, ftl)? else { break };
+        if device.refuses(host.pool[id].op) {
+            host.pool[id].failed = true;
+            done.push(id);
+            continue;
+        }
+        device.accept(id, &mut host.pool, ftl);
+    }
+    device.issue(now_ns, &mut host.pool, ftl, work, done);
+    Ok(())
 }

@@ -30,7 +30,7 @@ use super::windows::Windows;
 use super::{Needs, Scheduler};
 use crate::device::Array;
 use crate::device::settings::Settings;
-use crate::ftl::Ftl;
+use crate::ftl::Locate;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
@@ -188,7 +188,7 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
     }
 
     #[inline]
-    fn next(&mut self, array: &Array, _ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, _ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
         if self.nothing_since == Some(array.rests()) {
             return None;
         }

@@ -12,7 +12,7 @@ use super::{Part, Scheduler};
 use crate::device::Array;
 use crate::device::settings::Settings;
 use crate::flash::Work;
-use crate::ftl::Ftl;
+use crate::ftl::Locate;
 use crate::request::{Ages, Pool, Window};
 use crate::util::NONE;
 use crate::workload::Op;
@@ -39,7 +39,7 @@ impl Scheduler for Direct {
         self.waiting.push(id, pool);
     }
 
-    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
         if let Some(unbound) = &mut self.unbound {
             return unbound.next(&mut self.waiting, array, ftl, pool);
         }

@@ -20,7 +20,7 @@ use crate::config::{Choice, Contradiction, Ignored, section};
 use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::parallel::Allocation;
-use crate::ftl::Ftl;
+use crate::ftl::Locate;
 use crate::request::{Pool, Window};
 
 /// What a scheduler needs of the device.
@@ -59,7 +59,7 @@ pub trait Scheduler {
     fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool);
 
     /// Takes out a request that may issue now; one that issues in parts comes out as often as it has parts.
-    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32>;
+    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32>;
 
     /// Whether requests may issue in parts.
     fn divides(&self) -> bool {
@@ -107,14 +107,14 @@ macro_rules! registry {
             }
 
             /// See [`Scheduler::admit`].
-            #[inline]
+            #[inline(always)] // for every request
             pub fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
                 match self { $(Sched::$variant(s) => s.admit(id, chips, pool)),* }
             }
 
             /// See [`Scheduler::next`].
             #[inline]
-            pub fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+            pub fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
                 match self { $(Sched::$variant(s) => s.next(array, ftl, pool)),* }
             }
 

@@ -13,7 +13,7 @@ use super::Scheduler;
 use crate::device::Array;
 use crate::device::settings::Settings;
 use crate::flash::parallel::Allocation;
-use crate::ftl::{Ftl, Locate};
+use crate::ftl::Locate;
 use crate::request::{Ages, Pool, Request, Window};
 use crate::util::NONE;
 use crate::workload::Op;
@@ -42,7 +42,7 @@ impl Scheduler for Noop {
     }
 
     #[inline]
-    fn next(&mut self, array: &Array, ftl: &Ftl, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
         let id = self.waiting.head();
         if id == NONE || !self.may_issue(&pool[id], array, ftl) {
             return None;
@@ -54,7 +54,7 @@ impl Scheduler for Noop {
 impl Noop {
     /// Whether the oldest waiting request may issue now.
     #[inline]
-    fn may_issue(&self, request: &Request, array: &Array, ftl: &Ftl) -> bool {
+    fn may_issue(&self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
         if array.all_idle() {
             return true;
         }

@@ -10,7 +10,7 @@
 use super::{Array, Part};
 use crate::device::settings::Settings;
 use crate::flash::Work;
-use crate::ftl::{Ftl, Locate};
+use crate::ftl::Locate;
 use crate::request::{Ages, Pages, Pool};
 use crate::util::{Bits, NONE, Slab};
 use crate::workload::Op;
@@ -100,7 +100,7 @@ impl Unbound {
         &mut self,
         waiting: &mut Ages,
         array: &Array,
-        ftl: &Ftl,
+        ftl: &impl Locate,
         pool: &mut Pool,
     ) -> Option<u32> {
         if self.released.head != NONE {
@@ -181,7 +181,7 @@ impl Unbound {
     }
 
     /// Whether a page could be bound now.
-    fn finds_die(&mut self, array: &Array, ftl: &Ftl) -> bool {
+    fn finds_die(&mut self, array: &Array, ftl: &impl Locate) -> bool {
         array.taken(self.luns, &mut self.taken);
         ftl.finds_room(&self.taken)
     }

@@ -188,7 +188,7 @@ macro_rules! registry {
             }
 
             /// See [`Scheduler::admit`].
-            #[inline]
+            #[inline(always)] // for every request
             pub fn admit(&mut self, id: u32, pool: &mut Pool) {
                 match self { $(Sched::$variant(s) => Scheduler::admit(s, id, pool),)* Sched::Outside(s) => s.admit(id, pool) }
             }
@@ -199,7 +199,7 @@ macro_rules! registry {
             }
 
             /// See [`Scheduler::choose`].
-            #[inline]
+            #[inline(always)] // for every request
             pub fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
                 match self { $(Sched::$variant(s) => Scheduler::choose(s, pool, around),)* Sched::Outside(s) => s.choose(pool, around) }
             }
