@@ -13,7 +13,8 @@ use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::settings::{Arrival, BurstOps, Pattern, Precondition, Replay, Settings, Synthetic};
 use ftlab_core::sim::{Completion, Observer, run};
-use ftlab_core::workload::{Generator, Op, Record, Source, SourceError};
+use ftlab_core::workload::{Op, Record, Source, SourceError};
+use ftlab_generator::Generator;
 
 struct Counting;
 

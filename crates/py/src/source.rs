@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use ftlab_core::workload::{Generator, Record, Source, SourceError, SourceSummary};
+use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use ftlab_files::clients::{Clients, fio};
 use ftlab_files::settings::Settings;
+use ftlab_generator::Generator;
 use ftlab_trace::{Chunk, ChunkIter, GoOn, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyKeyboardInterrupt;

@@ -1,13 +1,11 @@
-//! What enters the stack: block requests, from a trace or a generator.
+//! What enters the stack: block requests, from a trace or a generator (`ftlab-generator`).
 
 mod formats;
 mod scatter;
 pub mod settings;
-mod synthetic;
 
 pub use formats::formats;
 pub use scatter::Scatter;
-pub use synthetic::Generator;
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -10,11 +10,11 @@
 mod arrivals;
 mod mix;
 
-use super::settings::{Pattern, Synthetic};
-use super::{Op, Record, Scatter, Source, SourceError};
-use crate::config::SizeMix;
-use crate::util::{below, stream};
 use arrivals::ArrivalProcess;
+use ftlab_core::config::SizeMix;
+use ftlab_core::settings::{Pattern, Synthetic};
+use ftlab_core::util::{below, stream};
+use ftlab_core::workload::{Op, Record, Scatter, Source, SourceError};
 use mix::Mix;
 use rand::RngCore;
 use rand_distr::{Distribution, Zipf};
@@ -317,8 +317,6 @@ impl Places {
 }
 
 #[cfg(test)]
-#[path = "synthetic_burst_tests.rs"]
 mod burst_tests;
 #[cfg(test)]
-#[path = "synthetic_tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::tests::*;
 use super::*;
-use crate::workload::settings::{Arrival, BurstOps};
+use ftlab_core::settings::{Arrival, BurstOps};
 
 #[test]
 fn constant_arrivals_are_equally_far_apart() {

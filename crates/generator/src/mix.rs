@@ -1,8 +1,8 @@
 //! Which operation comes next.
 
-use crate::util::below;
-use crate::workload::Op;
-use crate::workload::settings::Synthetic;
+use ftlab_core::settings::Synthetic;
+use ftlab_core::util::below;
+use ftlab_core::workload::Op;
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 

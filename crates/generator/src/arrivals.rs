@@ -1,9 +1,9 @@
 //! When requests arrive.
 
-use super::ALL;
-use crate::util::below;
-use crate::workload::Op;
-use crate::workload::settings::{Arrival, BurstOps, Synthetic};
+use crate::ALL;
+use ftlab_core::settings::{Arrival, BurstOps, Synthetic};
+use ftlab_core::util::below;
+use ftlab_core::workload::Op;
 use rand::RngCore;
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,7 +1,7 @@
 //! What the generator draws.
 
 use super::*;
-use crate::workload::settings::{Arrival, BurstOps};
+use ftlab_core::settings::{Arrival, BurstOps};
 use proptest::prelude::*;
 
 pub(super) fn settings(pattern: Pattern) -> Synthetic {
