@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ftlab._core import RunResult, UserError, __version__
+from ftlab._core import RunResult, UserError, __version__, peak_rss_bytes
 from ftlab.outputs import json_text
 
 if TYPE_CHECKING:
@@ -287,14 +286,3 @@ def engine_block(run: RunResult, requests: int) -> dict[str, Any]:
         "peak_rss_bytes": peak_rss_bytes(),
         "version": __version__,
     }
-
-
-def peak_rss_bytes() -> int | None:
-    """The largest resident memory of this process so far, bytes; None where it is not known."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Linux counts KiB, macOS bytes.
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -310,16 +310,14 @@ def test_as_many_at_a_time_as_memory_allows() -> None:
 @pytest.mark.parametrize("preset", ["map-plus", "vios", "coop-bast", "coop-fast", "msftl"])
 def test_the_estimate_of_a_devices_memory_holds(preset: str) -> None:
     config = load(preset)
-    # The peak of the process itself: the kernel's `ru_maxrss` begins at its parent's.
     script = (
-        "import pathlib; from ftlab.configs import load; from ftlab.running import run_core;"
-        "status = pathlib.Path('/proc/self/status');"
-        "peak = lambda: int(status.read_text().split('VmHWM:')[1].split()[0]);"
+        "from ftlab._core import peak_rss_bytes; from ftlab.configs import load;"
+        "from ftlab.running import run_core;"
         f"c = load({preset!r}, [('', 'device.precondition', 'fill'), "
         "('', 'workload.synthetic.requests', '9')]);"
-        "before = peak(); run_core(c); print(peak() - before)"
+        "before = peak_rss_bytes(); run_core(c); print(peak_rss_bytes() - before)"
     )
-    used = int(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout) << 10
+    used = int(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout)
     assert used <= estimated_bytes(config) <= 3 * used + (64 << 20)
 
 

@@ -131,24 +131,12 @@ impl Object {
         result["engine"] = json!({
             "wall_s": wall_s,
             "requests_per_s": (wall_s > 0.0).then(|| requests as f64 / wall_s),
-            "peak_rss_bytes": peak_rss_bytes(),
+            "peak_rss_bytes": ftlab_embed::peak_rss_bytes(),
             "version": env!("CARGO_PKG_VERSION"),
         });
         self.json = c_string(&result.to_string());
         self.json.as_ptr()
     }
-}
-
-/// Largest resident memory of the process so far, bytes.
-fn peak_rss_bytes() -> u64 {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: it is filled, or stays zero.
-    let most = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
-        usage.assume_init().ru_maxrss
-    };
-    // Linux counts in KiB, macOS in bytes.
-    most as u64 * if cfg!(target_os = "macos") { 1 } else { 1024 }
 }
 
 /// The caller's buffer, while time moves on.

@@ -54,3 +54,11 @@ pub fn result(resolved: &Resolved, report: &Report) -> Value {
     result.extend(report);
     Value::Object(result)
 }
+
+/// Largest resident memory of this process so far, bytes; `None` where it is not known (only Linux tells). Of this
+/// program alone: what `getrusage` says begins with the peak of the process that started it.
+pub fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    peak.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
+}

@@ -18,6 +18,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    use pyo3::pyfunction;
+
     #[pymodule_export]
     use crate::columns::Column;
     #[pymodule_export]
@@ -42,6 +44,12 @@ mod _core {
     use crate::state::{Device, discard_unfinished};
     #[pymodule_export]
     use crate::trace::{TraceChunks, trace_chunks, trace_convert_csv, trace_head, trace_info};
+
+    /// Largest resident memory of this process so far, bytes; None where it is not known.
+    #[pyfunction]
+    fn peak_rss_bytes() -> Option<u64> {
+        ftlab_embed::peak_rss_bytes()
+    }
 
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
