@@ -17,7 +17,7 @@ import pytest
 from campaign import long
 from front import TRACE, Cli
 from ftlab._core import UserError
-from ftlab.studies import cluster
+from ftlab.studies import cluster, worker
 from test_sweep import FILES, SLOW, STUDY, same, table
 from test_tune import RANGES
 
@@ -105,7 +105,7 @@ def hiding(folder: Path, more: str = "") -> Path:
     """A preload of a worker: it sees no trace but those that were sent to it."""
     path = folder / "hiding.py"
     path.write_text(
-        "import ftlab.studies.cluster as c\n"
+        "import ftlab.studies.worker as c\n"
         f"{more}"
         "of = c.__dict__.setdefault('of_test', c._hash)\n"
         "def hidden(path, changed):\n"
@@ -246,7 +246,7 @@ def test_a_run_that_kills_its_workers_is_given_up(cli: Cli) -> None:
     (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 2, 1]"))
     deadly = cli.directory / "deadly.py"
     deadly.write_text(
-        "import os, ftlab.studies.cluster as c\n"
+        "import os, ftlab.studies.worker as c\n"
         "of = c.__dict__.setdefault('of_test', c.measure)\n"
         "def measure(how, config, **more):\n"
         "    if '\"seed\":2' in config.json() and '\"8KiB\"' in config.json() and 'map+' in config.json():\n"
@@ -266,6 +266,35 @@ def test_a_run_that_kills_its_workers_is_given_up(cli: Cli) -> None:
     assert left == 1
 
 
+def test_a_policy_in_python_is_the_same_on_every_worker(cli: Cli) -> None:
+    example = Path(__file__).parents[2] / "examples" / "policies" / "shortest.py"
+    own = cli.directory / "own.py"
+    own.write_text(example.read_text())
+
+    def study(path: str) -> None:
+        name = f"python:{path}:ShortestFirst"
+        text = STUDY.replace("[1, 5, 1]", "[1, 1, 1]").replace('"map+"]', f'"{name}"]')
+        (cli.directory / "study.toml").write_text(text)
+
+    study(str(own))
+    cli.ok("sweep", "study.toml", "--out", "threads")
+    elsewhere = cli.directory / "elsewhere"
+    elsewhere.mkdir()
+    with workers(elsewhere, 1) as (address, _):
+        cli.ok("sweep", "study.toml", "--out", "dask", "--dask", address)
+        assert same(table(cli.directory / "dask")) == same(table(cli.directory / "threads"))
+        study("own.py")
+        done = cli("sweep", "study.toml", "--out", "relative", "--dask", address)
+        assert (done.returncode, "own.py:ShortestFirst: not there, or another file" in done.stderr) == (
+            1,
+            True,
+        )
+        study(str(own))
+        own.write_text(example.read_text() + "# changed\n")
+        done = cli("sweep", "study.toml", "--out", "changed", "--dask", address)
+        assert (done.returncode, "changed since it was loaded" in done.stderr) == (1, True), done.stderr
+
+
 def test_a_scheduler_that_is_not_there(cli: Cli) -> None:
     (cli.directory / "study.toml").write_text(STUDY)
     done = cli("sweep", "study.toml", "--out", "out", "--dask", "tcp://127.0.0.1:9")
@@ -278,8 +307,8 @@ def test_a_trace_larger_than_what_is_free(tmp_path: Path) -> None:
         local_directory = str(tmp_path)
         address = "tcp://w"
 
-    trace = cluster.Trace("/a/b.csv", 1 << 60, "0" * 64)
-    said = cluster.receive(trace, 0, b"x", dask_worker=Worker)
+    trace = worker.Trace("/a/b.csv", 1 << 60, "0" * 64)
+    said = worker.receive(trace, 0, b"x", dask_worker=Worker)
     assert said is not None
     assert "/a/b.csv: 1,152,921,504,606,846,976 B are more than the" in said
     assert "free on worker tcp://w" in said

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import resource
 import signal
 import statistics
 import subprocess
@@ -152,6 +153,17 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
     (cli.directory / "out" / "json" / f"{before['hash'][3]}.json").write_text("{")
     assert "5 runs, 19 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
     assert "24 runs, 0 more were there" in cli.ok("sweep", "study.toml", "--out", "out", "--fresh")
+
+
+def test_what_a_short_run_costs(cli: Cli) -> None:
+    """400 runs of half a millisecond: 3 ms of processor time each, and a second to start, as measured."""
+    (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 100, 1]"))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "400 runs" in cli.ok("sweep", "study.toml", "--out", "out")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    # The machine may be busy, which costs processor time too.
+    assert spent < 2 * (1 + 400 * 0.005)
 
 
 def test_a_dry_run_runs_nothing(cli: Cli, study: Path) -> None:

@@ -7,7 +7,7 @@ one of your own, and ``ftlab tune`` chooses its runs as it goes.
 - `expression`, `series`: the small language of values
 - `plan`: from axes to runs, each named by the hash of all that it depends on
 - `cache`, `run`: which of them are missing, and running those
-- `executor`, `cluster`: where runs are done: threads of this process, or Dask
+- `executor`, `cluster`, `worker`: where runs are done: threads of this process, or Dask
 - `measure`: what is measured of one configuration
 - `sweep`, `rows`, `replications`, `fleet`: a study's tables
 - `cells`, `figures`: its panels, drawn

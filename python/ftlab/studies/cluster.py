@@ -6,27 +6,21 @@ back; nothing else is shared. A trace that a worker cannot read is sent to it, o
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import itertools
 import json
-import shutil
-import threading
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from ftlab import policies
 from ftlab._core import Config, InternalError, UserError
-from ftlab.configs import Override, load_text
 from ftlab.pool import cores
 from ftlab.progress import Reporter
-from ftlab.studies.executor import Budget, Finished, Group, Told, estimated_bytes, free_memory, worker_name
-from ftlab.studies.measure import measure
+from ftlab.studies.executor import Finished, Group, Told
 from ftlab.studies.plan import Run, content, engine
+from ftlab.studies.worker import Answer, Task, Trace, mismatch, receive, work
 
 LOCAL = "local"
 """In place of an address: processes of this machine, for as long as the study takes."""
@@ -45,33 +39,6 @@ MOST_LOST = 20
 
 WAIT_S = 30
 """For a first worker."""
-
-SHARE_OF_LIMIT = 0.8
-"""Of a worker's memory, for devices."""
-
-
-Answer: TypeAlias = tuple[str, str]
-"""What a worker says of a task (see `work`)."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A file by its content."""
-
-    path: str
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Task:
-    """A run as it travels."""
-
-    measure: str
-    toml: str
-    trace: Trace | None
-    engine: str
-    collect: bool
 
 
 class Cluster:
@@ -151,7 +118,9 @@ class Cluster:
         for run in runs:
             trace = _trace(run.config)
             keys.append(f"ftlab-{run.key[:16]}-{uuid.uuid4().hex}")
-            tasks.append(Task(run.figure.measure, run.config.toml(), trace, engine(), run.collect))
+            toml = run.config.toml()
+            own = policies.content_of(toml)
+            tasks.append(Task(run.figure.measure, toml, trace, engine(), own, run.collect))
             under_way[keys[-1]] = (run, trace)
         if tasks:
             done.update(self._client.map(work, tasks, key=keys, pure=False))
@@ -203,7 +172,7 @@ class Cluster:
             raise self._wrong(f"its workers do not say their engine: {error}") from None
         for worker, theirs in found.items():
             if theirs != engine():
-                raise self._wrong(_mismatch(worker, theirs, engine()))
+                raise self._wrong(mismatch(worker, theirs, engine()))
 
     @contextmanager
     def _at_most_killed(self) -> Iterator[None]:
@@ -268,116 +237,7 @@ def _allow(failures: int, dask_scheduler: Any = None) -> int:
     return before
 
 
-def _mismatch(worker: str, theirs: str, ours: str) -> str:
-    return f"the engine of worker {worker} is {theirs}, here it is {ours}; install the same one"
-
-
 def _trace(config: Config) -> Trace | None:
     if config.trace is None:
         return None
     return Trace(config.trace, Path(config.trace).stat().st_size, content(config.trace))
-
-
-def work(task: Task) -> Answer:
-    """Does a run, on a worker.
-
-    What comes back is "result" and its JSON, "user" or "internal" and why there is none, or "missing" and
-    the address of this worker, which cannot read the trace.
-    """
-    from distributed import get_worker
-
-    worker = get_worker()
-    if engine() != task.engine:
-        return "user", _mismatch(worker.address, engine(), task.engine)
-    try:
-        return _work(task, worker)
-    except Exception as error:
-        # As text: not every exception can travel.
-        return "internal", f"{type(error).__name__}: {error}"
-
-
-def _work(task: Task, worker: Any) -> Answer:
-    start = time.perf_counter()
-    overrides = []
-    if task.trace is not None:
-        path = _readable(task.trace, worker)
-        if path is None:
-            return "missing", worker.address
-        overrides.append(Override("workload.trace", "workload.trace", str(path)))
-    try:
-        config = load_text("run", task.toml, overrides)
-        with _budget(worker).reserved(estimated_bytes(config)):
-            result = measure(task.measure, config, collect=task.collect)
-    except UserError as error:
-        text = str(error)
-        if task.trace is not None:
-            # As it is called where the study is.
-            text = text.replace(str(path), task.trace.path)
-        return "user", text
-    except InternalError as error:
-        return "internal", str(error)
-    where = {"identity": engine(), "worker": worker_name(), "seconds": round(time.perf_counter() - start, 6)}
-    result["engine"] = {**result.get("engine", {}), **where}
-    return "result", json.dumps(result)
-
-
-_lock = threading.Lock()
-_shared: list[Budget] = []
-
-
-def _budget(worker: Any) -> Budget:
-    """The memory that all runs of this worker share."""
-    with _lock:
-        if not _shared:
-            limit = worker.memory_manager.memory_limit
-            _shared.append(Budget(int(limit * SHARE_OF_LIMIT) if limit else free_memory()))
-        return _shared[0]
-
-
-def _stored(trace: Trace, worker: Any) -> Path:
-    """Where a trace that was sent lies on a worker, under its own name; it goes when the worker ends."""
-    return Path(worker.local_directory) / "ftlab-traces" / trace.sha256 / Path(trace.path).name
-
-
-def _readable(trace: Trace, worker: Any) -> Path | None:
-    """The trace as this worker can read it: where it lies, or as it was sent."""
-    for path in (Path(trace.path), _stored(trace, worker)):
-        try:
-            found = path.stat()
-            # A worker lives long: a file may have changed since it was last looked at.
-            if found.st_size == trace.size and _hash(path, found.st_mtime_ns) == trace.sha256:
-                return path
-        except OSError:
-            continue
-    return None
-
-
-@functools.lru_cache(10_000)
-def _hash(path: Path, changed_ns: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> str | None:
-    """Takes a piece of a trace, on a worker; says why if it cannot."""
-    path = _stored(trace, dask_worker)
-    unfinished = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(path.parent).free
-        if place == 0 and free < trace.size:
-            return (
-                f"{trace.path}: {trace.size:,} B are more than the {free:,} B free on worker"
-                f" {dask_worker.address}"
-            )
-        with unfinished.open("r+b" if place else "wb") as file:
-            file.seek(place)
-            file.write(piece)
-        if place + len(piece) == trace.size:
-            with unfinished.open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != trace.sha256:
-                    return f"{trace.path}: it changed while it was read"
-            unfinished.replace(path)
-    except OSError as error:
-        return f"{trace.path}: worker {dask_worker.address} cannot keep it: {error.strerror}"
-    return None

@@ -1,0 +1,176 @@
+"""What of a study runs on a worker of a cluster: a task, and taking in a trace that it lacks."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ftlab import policies
+from ftlab._core import InternalError, UserError
+from ftlab.configs import Override, load_text
+from ftlab.studies.executor import Budget, estimated_bytes, free_memory, worker_name
+from ftlab.studies.measure import measure
+from ftlab.studies.plan import engine
+
+SHARE_OF_LIMIT = 0.8
+"""Of a worker's memory, for devices."""
+
+Answer: TypeAlias = tuple[str, str]
+"""What a worker says of a task (see `work`)."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A file by its content."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run as it travels."""
+
+    measure: str
+    toml: str
+    trace: Trace | None
+    engine: str
+    policies: str
+    """What the classes in Python consist of that the configuration names."""
+    collect: bool
+
+
+def mismatch(worker: str, theirs: str, ours: str) -> str:
+    """Says that a worker has another build of ftlab."""
+    return f"the engine of worker {worker} is {theirs}, here it is {ours}; install the same one"
+
+
+def work(task: Task) -> Answer:
+    """Does a run, on a worker.
+
+    What comes back is "result" and its JSON, "user" or "internal" and why there is none, or "missing" and
+    the address of this worker, which cannot read the trace.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    if engine() != task.engine:
+        return "user", mismatch(worker.address, engine(), task.engine)
+    if why := _other_policies(task):
+        return "user", f"worker {worker.address}: {why}"
+    try:
+        return _work(task, worker)
+    except Exception as error:
+        # As text: not every exception can travel.
+        return "internal", f"{type(error).__name__}: {error}"
+
+
+def _other_policies(task: Task) -> str | None:
+    """Why the classes that a task names are not those of the client."""
+    names = ", ".join(sorted(set(policies.named_in(task.toml))))
+    if not names:
+        return None
+    if policies.content_of(task.toml) != task.policies:
+        return f"{names}: not there, or another file; name it by a path that all workers can read"
+    # A module is loaded once.
+    if _loaded.setdefault(names, task.policies) != task.policies:
+        return f"{names}: changed since it was loaded; start the workers anew"
+    return None
+
+
+_loaded: dict[str, str] = {}
+
+
+def _work(task: Task, worker: Any) -> Answer:
+    start = time.perf_counter()
+    overrides = []
+    if task.trace is not None:
+        path = _readable(task.trace, worker)
+        if path is None:
+            return "missing", worker.address
+        overrides.append(Override("workload.trace", "workload.trace", str(path)))
+    try:
+        config = load_text("run", task.toml, overrides)
+        with _budget(worker).reserved(estimated_bytes(config)):
+            result = measure(task.measure, config, collect=task.collect)
+    except UserError as error:
+        text = str(error)
+        if task.trace is not None:
+            # As it is called where the study is.
+            text = text.replace(str(path), task.trace.path)
+        return "user", text
+    except InternalError as error:
+        return "internal", str(error)
+    where = {"identity": engine(), "worker": worker_name(), "seconds": round(time.perf_counter() - start, 6)}
+    result["engine"] = {**result.get("engine", {}), **where}
+    return "result", json.dumps(result)
+
+
+_lock = threading.Lock()
+_shared: list[Budget] = []
+
+
+def _budget(worker: Any) -> Budget:
+    """The memory that all runs of this worker share."""
+    with _lock:
+        if not _shared:
+            limit = worker.memory_manager.memory_limit
+            _shared.append(Budget(int(limit * SHARE_OF_LIMIT) if limit else free_memory()))
+        return _shared[0]
+
+
+def _stored(trace: Trace, worker: Any) -> Path:
+    """Where a trace that was sent lies on a worker, under its own name; it goes when the worker ends."""
+    return Path(worker.local_directory) / "ftlab-traces" / trace.sha256 / Path(trace.path).name
+
+
+def _readable(trace: Trace, worker: Any) -> Path | None:
+    """The trace as this worker can read it: where it lies, or as it was sent."""
+    for path in (Path(trace.path), _stored(trace, worker)):
+        try:
+            found = path.stat()
+            # A worker lives long: a file may have changed since it was last looked at.
+            if found.st_size == trace.size and _hash(path, found.st_mtime_ns) == trace.sha256:
+                return path
+        except OSError:
+            continue
+    return None
+
+
+@functools.lru_cache(10_000)
+def _hash(path: Path, changed_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> str | None:
+    """Takes a piece of a trace, on a worker; says why if it cannot."""
+    path = _stored(trace, dask_worker)
+    unfinished = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(path.parent).free
+        if place == 0 and free < trace.size:
+            return (
+                f"{trace.path}: {trace.size:,} B are more than the {free:,} B free on worker"
+                f" {dask_worker.address}"
+            )
+        with unfinished.open("r+b" if place else "wb") as file:
+            file.seek(place)
+            file.write(piece)
+        if place + len(piece) == trace.size:
+            with unfinished.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != trace.sha256:
+                    return f"{trace.path}: it changed while it was read"
+            unfinished.replace(path)
+    except OSError as error:
+        return f"{trace.path}: worker {dask_worker.address} cannot keep it: {error.strerror}"
+    return None
