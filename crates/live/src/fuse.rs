@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, SystemTime};
 
 use fuser::{
@@ -171,7 +171,7 @@ impl Files {
         format!("{value:#}\n").into_bytes().into()
     }
 
-    fn texts(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<[u8]>>> {
+    fn texts(&self) -> MutexGuard<'_, HashMap<u64, Arc<[u8]>>> {
         self.texts.lock().expect("no panic while texts are listed")
     }
 }
@@ -184,7 +184,7 @@ fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
 
 impl Filesystem for Files {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Older kernels have one or the other, and are slower without.
+        // Without them it is slower.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         let _ = config.set_max_background(MOST_BACKGROUND);
         Ok(())
@@ -234,20 +234,18 @@ impl Filesystem for Files {
     }
 
     fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        const DIRECT: FopenFlags =
-            FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
+        let direct = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
         let writes = flags.acc_mode() != OpenAccMode::O_RDONLY;
         if inode.0 == DISK {
             return match writes && self.shared.export.read_only {
                 true => reply.error(Errno::EROFS),
-                false => reply.opened(FileHandle(0), DIRECT),
+                false => reply.opened(FileHandle(0), direct),
             };
         }
         if writes {
             return reply.error(Errno::EACCES);
         }
-        let text = self.text(inode.0);
-        let mut texts = self.texts();
+        let (text, mut texts) = (self.text(inode.0), self.texts());
         let handle = (1..).find(|handle| !texts.contains_key(handle)).expect("one is free");
         texts.insert(handle, text);
         reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO);
@@ -370,9 +368,6 @@ impl Mounted {
         match std::fs::metadata(directory) {
             Ok(found) if found.is_dir() => {}
             Ok(_) => return Err(fail("it is no directory".into())),
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => {
-                return Err(fail("a file system whose process is gone is mounted there; `umount` it".into()));
-            }
             Err(error) => return Err(fail(error.to_string())),
         }
         let mut config = Config::default();

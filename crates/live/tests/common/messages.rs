@@ -76,8 +76,8 @@ pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u
 pub struct Understood {
     /// The answers to the handshake, greeting included.
     pub handshake: Vec<u8>,
-    /// Requests that it may answer, by cookie.
-    requests: HashMap<u64, Vec<Request>>,
+    /// Requests that it may answer, by cookie, and how many of them it has.
+    requests: HashMap<u64, (Vec<Request>, usize)>,
     structured: bool,
     block_status: bool,
 }
@@ -86,7 +86,7 @@ pub struct Understood {
 pub fn understand(sent: &[u8], export: &Export) -> Understood {
     let mut handshake = Vec::new();
     let mut session = Session::new(&mut handshake);
-    let mut requests: HashMap<u64, Vec<Request>> = HashMap::new();
+    let mut requests: HashMap<u64, (Vec<Request>, usize)> = HashMap::new();
     let mut start = 0;
     loop {
         match session.next(&sent[start..], export, &mut handshake) {
@@ -95,7 +95,7 @@ pub fn understand(sent: &[u8], export: &Export) -> Understood {
                 break;
             }
             Turn::Request(request, length) => {
-                requests.entry(request.cookie).or_default().push(request);
+                requests.entry(request.cookie).or_default().0.push(request);
                 start += length;
             }
         }
@@ -144,8 +144,9 @@ impl Understood {
             _ => (number(bytes, 6, 2), number(bytes, 4, 2) == Some(1)),
         };
         let code = code.expect("the header is there");
-        let several = self.requests.get_mut(&cookie).ok_or(format!("nobody asked with cookie {cookie}"))?;
-        // Those with the same cookie may be answered in any order.
+        let (several, answered) =
+            self.requests.get_mut(&cookie).ok_or(format!("nobody asked with cookie {cookie}"))?;
+        // Those with the same cookie may be answered in any order, and a failure does not say which it is.
         let fits = |request: &Request| match (magic, request.command) {
             (0, Command::Read) => !self.structured,
             (0, Command::BlockStatus) => !(self.structured && self.block_status),
@@ -158,11 +159,19 @@ impl Understood {
             (_, Command::BlockStatus) => (code == 5 && length >= 12 && length % 8 == 4) || code == 32_769,
             _ => false,
         };
-        let at = several
+        let request = several
             .iter()
-            .position(|request| done && fits(request))
+            .find(|request| done && fits(request))
             .ok_or(format!("no request has this reply: code {code}, {length} bytes, cookie {cookie}"))?;
-        let request = several.remove(at);
+        *answered += 1;
+        if *answered > several.len() {
+            return Err(format!("more replies than requests with cookie {cookie}"));
+        }
+        // A plain reply does not say how long it is: with one cookie for requests that differ, nobody can tell.
+        let alike = |other: &Request| (other.command, other.length) == (request.command, request.length);
+        if magic == 0 && !several.iter().all(alike) {
+            return Ok(None);
+        }
         let data = match magic {
             0 if request.command == Command::Read && code == 0 => request.length as usize,
             0 => 0,
