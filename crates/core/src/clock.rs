@@ -25,7 +25,7 @@ impl Clock {
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
         // Room for as many again, so that they move to the front now and then, not each time.
-        Clock { due: Vec::with_capacity(2 * resources + 1), first: 0, times: vec![NEVER; resources] }
+        Clock { due: Vec::with_capacity((2 * resources).max(64)), first: 0, times: vec![NEVER; resources] }
     }
 
     /// The resource due next and its time; [`NEVER`] if none is.
