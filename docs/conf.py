@@ -32,8 +32,9 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 # Of the signatures, what is another package's and has no page here.
 nitpick_ignore_regex = [
-    ("py:class", r"(np|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
-    ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Mapping|Iterable|Progress|Preconditioning|Completion)"),
+    ("py:class", r"(np|alt|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
+    ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Frame|Mapping|Iterable|Progress|Preconditioning)"),
+    ("py:class", "Completion"),
     ("py:class", r"(ftlab\.result\.)?(Digest|Column|Timeline)"),
     ("py:class", r"ftlab\._core\..*"),
 ]

@@ -45,7 +45,8 @@ CLASSIFIED = {
 
 STATED = {
     **dict.fromkeys(("partd", "protobuf", "psutil", "vl-convert-python"), "BSD-3-Clause"),
-    "perfetto": "Apache-2.0",
+    **dict.fromkeys(("perfetto", "tzdata"), "Apache-2.0"),
+    "pyright": "MIT",
     # The package, and axe in it.
     "axe-playwright-python": "MIT AND MPL-2.0",
     "tqdm": "MPL-2.0 AND MIT",

@@ -9,17 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab.configs import ConfigLike, Scalar, load, overrides_of
+from ftlab.frames import NAME, Frame, chunks
 from ftlab.result import Result
 from ftlab.running import RunOptions, run_config
 
 if TYPE_CHECKING:
-    from ftlab._core import Preconditioning, Progress
+    from ftlab._core import MakeChunks, Preconditioning, Progress
     from ftlab.comparison import Comparison
+
+
+def _workload(
+    trace: str | os.PathLike[str] | Frame | None, short: Mapping[str, Scalar]
+) -> tuple[dict[str, Scalar], MakeChunks | None]:
+    """The short keywords that were given, and the rows of a trace in memory."""
+    given: dict[str, Scalar] = {name: value for name, value in short.items() if value is not None}
+    rows = None
+    if isinstance(trace, (str, os.PathLike)):
+        given["trace"] = trace
+    elif trace is not None:
+        given["trace"], rows = NAME, chunks(trace)
+    return given, rows
 
 
 def run(
     config: ConfigLike,
     *,
+    trace: str | os.PathLike[str] | Frame | None = None,
+    format: str | None = None,  # noqa: A002
+    dedup: str | None = None,
+    max_gap: str | None = None,
+    skip_bad: int | None = None,
+    out_of_range: str | None = None,
+    speed: float | None = None,
+    repeat: int | None = None,
+    replay: str | None = None,
+    seed: int | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     collect: bool = True,
     check: bool = False,
@@ -35,7 +59,19 @@ def run(
 
     Args:
         config: a preset's name, a TOML file, a nested mapping (``other_result["config"]``, say).
-        set: overrides by dotted key, ``{"host.scheduler": "map+"}``.
+        trace: the workload: a trace file's name, or a data frame with the columns ts_ns, op, offset and
+            size (`ftlab.read_trace`): polars, pandas, pyarrow, anything with Arrow's PyCapsule interface.
+        format: layout of the trace, if it is not recognised.
+        dedup: drop a repeated request within this time, ``"50ms"``.
+        max_gap: shorten longer gaps between arrivals, ``"60s"``.
+        skip_bad: lines of the trace that may fail to parse.
+        out_of_range: addresses beyond the device: ``"error"``, ``"wrap"`` or ``"compact"``.
+        speed: divide arrival times by this.
+        repeat: replay the trace this often.
+        replay: ``"open"`` (recorded times) or ``"closed"`` (queue kept full).
+        seed: of every random stream.
+        set: overrides by dotted key, ``{"host.scheduler": "map+"}``. Sizes are text (``"16KiB"``) or a
+            whole number of bytes, times are text (``"350us"``).
         collect: keep every request (71 bytes each) for `Result.requests` and `Result.column`.
         check: verify every invariant after every operation (slow).
         timeline: write what every channel, chip and die did to this file, for ui.perfetto.dev; what it
@@ -49,13 +85,17 @@ def run(
         save_state: file that takes the state of the device at time 0.
         load_state: file that such a state comes from, instead of preconditioning; the result is
             the same, the engine apart.
-        overrides: more of them; two underscores stand for the dot (``host__scheduler="map+"``),
-            and the command line's short flags are known (``trace="a.csv"``, ``dedup="50ms"``).
+        overrides: more of them; two underscores stand for the dot (``host__scheduler="map+"``).
 
     Raises:
         UserError: the configuration or the trace is at fault; the text says where.
         InternalError: a fault of ftlab.
     """
+    short: dict[str, Scalar] = {
+        **{"format": format, "dedup": dedup, "max_gap": max_gap, "skip_bad": skip_bad},
+        **{"out_of_range": out_of_range, "speed": speed, "repeat": repeat, "replay": replay, "seed": seed},
+    }
+    keywords, rows = _workload(trace, short)
     options = RunOptions(
         collect=collect,
         check=check,
@@ -65,14 +105,25 @@ def run(
         preconditioning=preconditioning,
         save_state=save_state,
         load_state=load_state,
+        chunks=rows,
     )
-    return run_config(load(config, overrides_of(set, overrides)), options)
+    return run_config(load(config, overrides_of(set, {**keywords, **overrides})), options)
 
 
 def compare(
     config: ConfigLike,
     vary: Mapping[str, Sequence[Scalar]],
     *,
+    trace: str | os.PathLike[str] | Frame | None = None,
+    format: str | None = None,  # noqa: A002
+    dedup: str | None = None,
+    max_gap: str | None = None,
+    skip_bad: int | None = None,
+    out_of_range: str | None = None,
+    speed: float | None = None,
+    repeat: int | None = None,
+    replay: str | None = None,
+    seed: int | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     collect: bool = False,
     check: bool = False,
@@ -87,6 +138,16 @@ def compare(
         config: as for `run`.
         vary: values by dotted key, ``{"host.scheduler": ["noop", "map+"]}``; the last key varies
             fastest.
+        trace: as for `run`, and so are the keywords up to ``seed``.
+        format: layout of the trace.
+        dedup: drop a repeated request within this time.
+        max_gap: shorten longer gaps between arrivals.
+        skip_bad: lines of the trace that may fail to parse.
+        out_of_range: addresses beyond the device.
+        speed: divide arrival times by this.
+        repeat: replay the trace this often.
+        replay: ``"open"`` or ``"closed"``.
+        seed: of every random stream.
         set: overrides for all variants, as for `run`.
         collect: keep every request of every variant.
         check: verify every invariant after every operation (slow).
@@ -102,9 +163,14 @@ def compare(
     from ftlab.comparison import prepare
     from ftlab.progress import Reporter
 
-    plan = prepare(config, vary, overrides_of(set, overrides), "vary")
+    short: dict[str, Scalar] = {
+        **{"format": format, "dedup": dedup, "max_gap": max_gap, "skip_bad": skip_bad},
+        **{"out_of_range": out_of_range, "speed": speed, "repeat": repeat, "replay": replay, "seed": seed},
+    }
+    keywords, rows = _workload(trace, short)
+    plan = prepare(config, vary, overrides_of(set, {**keywords, **overrides}), "vary")
     with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:
-        options = RunOptions(collect=collect, check=check, load_state=load_state)
+        options = RunOptions(collect=collect, check=check, load_state=load_state, chunks=rows)
         return plan.run(reporter, options, jobs=jobs)
 
 

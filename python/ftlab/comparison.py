@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ftlab._core import Config, InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
@@ -21,6 +21,10 @@ from ftlab.studies.axes import Axis, Choice
 from ftlab.studies.declaration import study_of
 from ftlab.studies.executor import Group, Threads
 from ftlab.studies.plan import Run, check_varied, combinations, ignored, notes_of
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
 
 MOST_VARIANTS = 1000
 """More are refused: a slip of the keyboard, or a study that wants a loop of its own."""
@@ -127,15 +131,31 @@ class Comparison:
         """What tables and pictures call the variants."""
         return Labels(self.vary, (variant.set for variant in self.variants))
 
-    def __getitem__(self, which: str | int) -> Result:
-        """The result of a variant, by label or position."""
+    def __getitem__(self, which: str | int | Mapping[str, Scalar]) -> Result:
+        """The result of a variant: by label, by position, or by varied values that one alone has.
+
+        ``comparison["map+, 8KiB"]``, ``comparison[-1]``, ``comparison[{"host.scheduler": "map+"}]``.
+
+        Raises:
+            KeyError: no variant is called so, or several have these values.
+            IndexError: there are not so many.
+        """
         if isinstance(which, int):
             return self.variants[which].result
-        for variant in self.variants:
-            if variant.label == which:
-                return variant.result
-        labels = ", ".join(variant.label for variant in self.variants)
-        raise KeyError(f"no variant {which!r}; there are: {labels}")
+        if isinstance(which, str):
+            found = [variant for variant in self.variants if variant.label == which]
+        else:
+            wanted = {key: to_text(value, key) for key, value in which.items()}.items()
+            found = [variant for variant in self.variants if wanted <= variant.set.items()]
+        if len(found) != 1:
+            labels = ", ".join(variant.label for variant in found or self.variants)
+            said = f"{len(found)} variants have {which!r}" if found else f"no variant {which!r}; there are"
+            raise KeyError(f"{said}: {labels}")
+        return found[0].result
+
+    def __iter__(self) -> Iterator[Result]:
+        """The results, in order."""
+        return (variant.result for variant in self.variants)
 
     def __len__(self) -> int:
         """The number of variants."""
@@ -171,18 +191,38 @@ class Comparison:
 
         return document([(variant.label, variant.result) for variant in self.variants], plus=plus)
 
-    def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws mean latency in its wait and access parts, as .png or .svg.
+    def to_polars(self) -> pl.DataFrame:
+        """A row for each variant: the varied values as text, then every metric of the table.
+
+        Times are nanoseconds, rates a second.
+        """
+        import polars as pl
+
+        from ftlab.table import records
+
+        return pl.DataFrame(records(self), infer_schema_length=None)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> alt.VConcatChart:
+        """Mean latency in its wait and access parts, as an Altair chart; written as .png or .svg, if asked.
 
         Raises:
             UserError: the file cannot be written.
         """
-        from ftlab.outputs import Output
-        from ftlab.plot import SUFFIXES, draw
+        from ftlab.plot import SUFFIXES, chart, draw
 
-        output = Output("plot", path)
-        output.check(SUFFIXES)
-        output.write(draw(self, output.suffix))
+        if path is not None:
+            from ftlab.outputs import Output
+
+            output = Output("plot", path)
+            output.check(SUFFIXES)
+            output.write(draw(self, output.suffix))
+        return chart(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the table."""
+        from ftlab.table import as_html
+
+        return as_html(self)
 
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
         """Writes a report to read in a browser, one file without a need of others.
@@ -253,7 +293,7 @@ def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, 
         # A lone text would be taken apart into letters.
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise UserError(f"{origin} {key}: the values must be a list")
-        texts[key] = [to_text(value) for value in values]
+        texts[key] = [to_text(value, key) for value in values]
         if not texts[key]:
             raise UserError(f"{origin} {key}: no values")
         for value in texts[key]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from ftlab import _core, policies
 from ftlab._core import Config
 
 Scalar: TypeAlias = "str | int | float | os.PathLike[str] | type | None"
-"""A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none", a policy."""
+"""A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none", a policy.
+
+A size may be a whole number, of bytes.
+"""
 
 ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
 """A preset's name, a TOML file, a nested mapping (a result's ``config``, say) or a resolved one."""
@@ -68,8 +72,33 @@ SHORTHANDS = (
 _BY_NAME = {shorthand.name: shorthand for shorthand in SHORTHANDS}
 
 
-def to_text(value: Scalar) -> str:
-    """A value as a configuration file writes it, without quotes."""
+@cache
+def _sizes() -> frozenset[str]:
+    """The keys whose values are sizes."""
+    return frozenset(_sizes_in(json.loads(_core.schema()), ""))
+
+
+def _sizes_in(schema: Mapping[str, Any], key: str) -> Iterator[str]:
+    for name, inner in schema.get("properties", {}).items():
+        yield from _sizes_in(inner, f"{key}.{name}" if key else name)
+    patterns = [each.get("pattern", "") for each in (schema, *schema.get("anyOf", ()))]
+    if any("|KiB|" in pattern for pattern in patterns):
+        yield key
+
+
+def _size_text(size: int) -> str:
+    """Bytes in the largest unit that they are a whole number of."""
+    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size and size % (1 << power) == 0:
+            return f"{size >> power}{unit}"
+    return f"{size}B"
+
+
+def to_text(value: Scalar, key: str = "") -> str:
+    """A value as a configuration file writes it, without quotes.
+
+    Of a ``key`` that is a size, a whole number is bytes.
+    """
     if value is None:
         return "none"
     if isinstance(value, type):
@@ -78,6 +107,8 @@ def to_text(value: Scalar) -> str:
     value = getattr(value, "item", lambda: value)()
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and key and key in _sizes():
+        return _size_text(value)
     if isinstance(value, (int, float, str)):
         return str(value)
     return os.fspath(value)
@@ -88,14 +119,14 @@ def keyword_overrides(keywords: Mapping[str, Scalar]) -> list[Override]:
     overrides = []
     for name, value in keywords.items():
         key = _BY_NAME[name].key if name in _BY_NAME else name.replace("__", ".")
-        text = to_text(value)
+        text = to_text(value, key)
         overrides.append(Override(f"argument {name}={text}", key, text))
     return overrides
 
 
 def mapping_overrides(values: Mapping[str, Any], origin: str) -> list[Override]:
     """Overrides from a mapping, nested or with dotted keys."""
-    texts = ((key, to_text(value)) for key, value in _flatten(values, ""))
+    texts = ((key, to_text(value, key)) for key, value in _flatten(values, ""))
     return [Override(f"{origin} {key}={text}", key, text) for key, text in texts]
 
 

@@ -32,7 +32,7 @@ def draw(comparison: Comparison, suffix: str) -> bytes:
     return vl_convert.vegalite_to_png(spec, scale=2.0)
 
 
-def chart(comparison: Comparison) -> Any:
+def chart(comparison: Comparison) -> alt.VConcatChart:
     """The chart, for a notebook or for changes of one's own."""
     import altair as alt
 
@@ -46,7 +46,7 @@ def chart(comparison: Comparison) -> Any:
         row = alt.hconcat(*panels, spacing=18)
         heading = alt.TitleParams(group.load, anchor="start", fontSize=13, offset=8)
         rows.append(row.properties(title=heading) if group.load else row)
-    return (
+    drawn: alt.VConcatChart = (
         alt.vconcat(*rows, spacing=24)
         .properties(title=_title(comparison, labels))
         .configure(font="DejaVu Sans, Arial, sans-serif", background="white")
@@ -54,6 +54,7 @@ def chart(comparison: Comparison) -> Any:
         .configure_axis(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", titleColor="#444")
         .configure_legend(labelFontSize=12, symbolType="square", labelLimit=0)
     )
+    return drawn
 
 
 def _title(comparison: Comparison, labels: Labels) -> alt.TitleParams:

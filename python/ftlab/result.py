@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ftlab._core import RunResult, UserError, __version__, peak_rss_bytes
+from ftlab.fields import Fields, Section
 from ftlab.outputs import json_text
+from ftlab.units import count, duration
+
+__all__ = ["Result", "Section", "Timeline"]
 
 if TYPE_CHECKING:
+    import altair as alt
     import numpy as np
     import polars as pl
 
     from ftlab._core import Column
+    from ftlab.comparison import Comparison
     from ftlab.fio import Digest
     from ftlab.histogram import Histogram
 
@@ -61,49 +67,7 @@ class Timeline(NamedTuple):
     """When it stopped because it had grown to its bound, simulated ns."""
 
 
-class Section(Mapping[str, Any]):
-    """A JSON object whose fields are attributes too: ``result.latency.read.mean_ns``."""
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        """``data`` is shared, not copied."""
-        self._data = data
-
-    def __getitem__(self, name: str) -> Any:
-        """The field ``name``; an object is a section again."""
-        value = self._data[name]
-        return Section(value) if isinstance(value, dict) else value
-
-    def __getattr__(self, name: str) -> Any:
-        """The field ``name``."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"no field {name!r}; there are: {', '.join(self._data)}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the fields, in their order."""
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        """The number of fields."""
-        return len(self._data)
-
-    def __dir__(self) -> list[str]:
-        """Fields included, for completion."""
-        return [*super().__dir__(), *self._data]
-
-    def __repr__(self) -> str:
-        """The fields as a dictionary."""
-        return f"{type(self).__name__}({self._data!r})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plain dictionary; do not change it."""
-        return self._data
-
-
-class Result(Section):
+class Result(Fields):
     """A run's result: `schema`, `config`, `trace`, the measured fields, `engine`.
 
     Its fields are those of the JSON that ``ftlab run --json`` writes; times are nanoseconds, sizes
@@ -113,7 +77,7 @@ class Result(Section):
     def __init__(
         self,
         data: dict[str, Any],
-        columns: dict[str, Column] | None = None,
+        columns: Mapping[str, Column | np.ndarray[Any, Any]] | None = None,
         timeline: Timeline | None = None,
     ) -> None:
         """``columns`` are the per-request columns, if they were collected."""
@@ -138,6 +102,36 @@ class Result(Section):
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""
         return json_text(self._data)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        """For pickle: the requests go with it, if they were collected."""
+        import numpy as np
+
+        columns = self._columns and {name: np.array(column) for name, column in self._columns.items()}
+        return type(self), (self._data, columns, self._timeline)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The requests for anything that reads Arrow's PyCapsule interface: ``pyarrow.table(result)``.
+
+        Raises:
+            UserError: the requests were not collected.
+        """
+        return self.requests.__arrow_c_stream__(requested_schema)
+
+    def plot(self) -> alt.VConcatChart:
+        """Mean latency in its wait and access parts, as an Altair chart."""
+        return self._alone().plot()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the most important figures."""
+        return self._alone()._repr_html_()
+
+    def _alone(self) -> Comparison:
+        from ftlab.comparison import Comparison, Variant
+
+        name = self._data["scheduler"]["name"]
+        variant = Variant(name, {"host.scheduler": name}, self)
+        return Comparison(self._data["config"], {"host.scheduler": [name]}, [variant])
 
     def histogram(self, part: str = "latency", op: str = "all") -> Histogram:
         """The histogram of ``latency``, ``wait`` or ``access`` of ``read``, ``write`` or ``all``.
@@ -260,7 +254,7 @@ class Result(Section):
             return pl.Series(name, OPS, pl.Enum(OPS)).gather(values)
         return pl.Series(name, values.view(np.bool_) if name in FLAGS else values)
 
-    def _collected(self) -> dict[str, Column]:
+    def _collected(self) -> Mapping[str, Column | np.ndarray[Any, Any]]:
         if self._columns is None:
             raise UserError("this run did not keep its requests; run with collect=True")
         return self._columns
@@ -274,8 +268,9 @@ class Result(Section):
     def __repr__(self) -> str:
         """One line: scheduler, requests and mean latency."""
         latency = self._data["latency"]["all"]
+        mean = duration(latency["mean_ns"]) if latency["count"] else "-"
         scheduler = self._data["scheduler"]["name"]
-        return f"<ftlab.Result {scheduler}: {latency['count']} requests, mean {latency['mean_ns']} ns>"
+        return f"<ftlab.Result {scheduler}: {count(self._data['trace']['requests'])} requests, mean {mean}>"
 
 
 def engine_block(run: RunResult, requests: int) -> dict[str, Any]:

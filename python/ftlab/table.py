@@ -7,10 +7,11 @@ does not fit is left out and named below.
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -126,10 +127,7 @@ def render_as(comparison: Comparison, layout: str) -> str:
     """All metrics, a row for each variant: ``csv`` and ``json`` as measured, ``markdown`` to read."""
     if layout == "markdown":
         return _markdown(comparison)
-    rows = [
-        {**variant.set, **{metric.column: metric.get(variant.result.to_dict()) for metric in METRICS}}
-        for variant in comparison.variants
-    ]
+    rows = records(comparison)
     if layout == "json":
         return json.dumps(rows, indent=2) + "\n"
     text = io.StringIO()
@@ -139,23 +137,49 @@ def render_as(comparison: Comparison, layout: str) -> str:
     return text.getvalue()
 
 
+def records(comparison: Comparison) -> list[dict[str, str | Number]]:
+    """The varied values and all metrics of each variant, as measured."""
+    return [
+        {**variant.set, **{metric.column: metric.get(variant.result.to_dict()) for metric in METRICS}}
+        for variant in comparison.variants
+    ]
+
+
 def _markdown(comparison: Comparison) -> str:
+    header, rows = _texts_of(comparison, "**{}**".format)
+    keys = len(comparison.vary)
+    aligned = ["---"] * keys + ["---:"] * (len(header) - keys)
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in [header, aligned, *rows]]
+    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
+
+
+def as_html(comparison: Comparison) -> str:
+    """All metrics as an HTML table, a row for each variant, the best ones bold."""
+    # Values are escaped before they are marked.
+    header, rows = _texts_of(comparison, "<b>{}</b>".format, html.escape)
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _texts_of(
+    comparison: Comparison, bold: Callable[[str], str], escape: Callable[[str], str] = str
+) -> tuple[list[str], list[list[str]]]:
+    """Headings, and of each variant its varied values and metrics as text."""
     shown = _shown(comparison, comparison.labels())
-    header, aligned = list(shown.keys), ["---"] * len(shown.keys)
+    header = list(shown.keys)
     for line in shown.lines:
         header += [line.full_name, *(["(x)"] if line.metric.short == _WITH_RATIO and line.has_ratios else [])]
-    aligned += ["---:"] * (len(header) - len(aligned))
     rows = []
     for position, label in enumerate(shown.labels):
-        cells = list(label)
+        cells = [escape(value) for value in label]
         for line in shown.lines:
-            value = line.values[position].strip().removesuffix("*")
-            cells.append(f"**{value}**" if position in line.best else value)
+            value = escape(line.values[position].strip().removesuffix("*"))
+            cells.append(bold(value) if position in line.best else value)
             if line.metric.short == _WITH_RATIO and line.has_ratios:
                 cells.append(line.ratios[position])
         rows.append(cells)
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in [header, aligned, *rows]]
-    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
+    return header, rows
 
 
 def _footer(comparison: Comparison, labels: Labels, left_out: list[_Line]) -> list[str]:

@@ -151,14 +151,36 @@ def test_the_commands_of_getting_started_run(place: Path) -> None:
         assert done.returncode == 0, f"{words}: {done.stderr}"
 
 
-@pytest.mark.parametrize("page", ["getting-started.md", "fio-output.md"])
+def python_blocks() -> list[tuple[str, int, str]]:
+    """Page, number and text of every block of Python; those of studies are in `test_study_docs`."""
+    return [
+        (named(page), number, code)
+        for page in PAGES
+        if page.name != "studies.md"
+        for number, code in enumerate(
+            re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "code"), [pytest.param(page, code, id=f"{page}-{at}") for page, at, code in python_blocks()]
+)
 def test_the_python_of_the_pages_runs(
-    page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str, code: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    for code in blocks(page, "python"):
-        exec(code, {})
-    assert capsys.readouterr().out
+    monkeypatch.chdir(place)
+    exec(compile(code, page, "exec"), {})
+
+
+def test_there_is_python_to_run() -> None:
+    pages = {page for page, _, _ in python_blocks()}
+    assert {"README.md", "docs/getting-started.md", "docs/python.md"} <= pages
+    # Indented blocks are of commands; Python stands in fences, which are run.
+    for page in PAGES:
+        assert re.findall(r"^    (?:import \w|from \w+ import|>>> )", page.read_text(), re.MULTILINE) == [], (
+            page
+        )
 
 
 # The glossary: its names against real results, its formulas against a run's requests.
@@ -312,5 +334,5 @@ def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: 
         ]
         if name == "row":
             shown = ["", "", ""]
-        hits = f"{100 * comparison[name].mapping.hit_ratio:.1f}"
+        hits = f"{100 * (comparison[name].mapping.hit_ratio or 0):.1f}"
         assert [cell.strip() for cell in cells[first : first + 4]] == [*shown, hits], name
