@@ -255,6 +255,51 @@ def test_they_fit_and_follow_the_scheme(
     page.close()
 
 
+SMALL = 'config = "map-plus"\n[set]\n"workload.synthetic.requests" = 50\n"flash.blocks_per_plane" = 64\n'
+
+
+@pytest.mark.parametrize(
+    ("axes", "labels", "points"),
+    [
+        ("", [""], 1),
+        ("[axis.seed]\nkey = 'seed'\nrange = [1, 3, 1]\n", [""], 1),
+        ("[axis.size]\nkey = 'ftl.mapping_cache'\nvalues = ['8KiB']\n", ["8KiB"], 1),
+        ("[axis.many]\nkey = 'host.deadline'\nrange = ['1ms', '150ms', '1ms']\n", ["1ms"], 150),
+    ],
+    ids=["one-run", "seeds-alone", "one-label", "very-many-labels"],
+)
+def test_studies_of_any_shape(browser: Any, cli: Cli, axes: str, labels: list[str], points: int) -> None:
+    (cli.directory / "study.toml").write_text(SMALL + axes)
+    cli.ok("sweep", "study.toml", "--out", "out")
+    page = Page(browser, cli.directory / "out" / "index.html")
+    assert page.tab.locator("#means .marks .point").count() == points
+    there = page.texts("#means svg.plot > .tick")
+    assert [label for label in labels if label and label not in there] == []
+    assert len(there) < 100, "no more than fit"
+    assert page.tab.locator("#runs tbody tr").count() == (3 if "seed" in axes else points)
+    page.close()
+
+
+@pytest.mark.parametrize("sought", ["waf.total", 'waf.total", "latency.all.mean_ns", "mapping.hit_ratio'])
+def test_searches_for_one_thing_or_three(browser: Any, cli: Cli, sought: str) -> None:
+    text = RANGES.replace('maximize = ["throughput_bytes_per_s"]\n', "").replace("runs = 16", "runs = 6")
+    (cli.directory / "tune.toml").write_text(text.replace("latency.all.percentile_ns.99", sought))
+    cli.ok("tune", "tune.toml", "--out", "out")
+    page = Page(browser, cli.directory / "out" / "index.html")
+    several = "," in sought
+    assert page.tab.locator("#history svg[role=img]").count() == (3 if several else 1)
+    assert page.tab.locator("#front .marks .point").count() == (7 if several else 0)
+    if several:
+        page.choose("#x", "2")
+        assert "mapping.hit_ratio" in page.texts("#front .title.x")[0]
+        # The other one gives way.
+        page.choose("#y", "2")
+        assert page.tab.input_value("#x") != "2"
+    else:
+        assert page.texts("#front .missing")[0].startswith("One objective")
+    page.close()
+
+
 def test_names_are_text(browser: Any, cli: Cli) -> None:
     label = json.dumps(HOSTILE)
     (cli.directory / "study.toml").write_text(

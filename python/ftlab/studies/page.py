@@ -168,4 +168,4 @@ def _axis(axis: Axis, seed: bool) -> dict[str, Any]:
 def _short(name: str) -> str:
     """A result's field as a heading: latency.all p99."""
     head, _, percent = name.partition(".percentile_ns.")
-    return f"{head} p{float(percent):g}" if percent else name.removesuffix("_ns")
+    return f"{head} p{float(percent):g}" if percent else name.removesuffix("_ns").removesuffix("_bytes_per_s")

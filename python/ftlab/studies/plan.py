@@ -27,7 +27,7 @@ OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
 """Keys that make sense within a trace alone: the times of one say nothing of another."""
 
 MOST_NAMED = 50
-"""Variants that a note names."""
+"""Variants that a note names, where nothing else is said."""
 
 Labels = tuple[str, ...]
 
@@ -205,8 +205,10 @@ def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], va
             raise UserError(f"{where} {key}: every variant ignores it; {label}: {why}")
 
 
-def notes_of(found: Mapping[str, Sequence[tuple[str, str]]], variants: int) -> list[str]:
-    """What variants ignore, a sentence for each key."""
+def notes_of(
+    found: Mapping[str, Sequence[tuple[str, str]]], variants: int, most: int = MOST_NAMED
+) -> list[str]:
+    """What variants ignore, a sentence for each key; at most so many variants are named."""
     notes = []
     for key, ignoring in found.items():
         whys = {why for _, why in ignoring}
@@ -214,8 +216,8 @@ def notes_of(found: Mapping[str, Sequence[tuple[str, str]]], variants: int) -> l
             notes.append(f"{key}: {whys.pop()}")
         else:
             labels = [label for label, _ in ignoring]
-            more = f"; {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
-            named = "; ".join(labels[:MOST_NAMED])
+            more = f"; {len(labels) - most} more" if len(labels) > most else ""
+            named = "; ".join(labels[:most])
             notes.append(f"{key}: ignored by {len(ignoring)} of {variants} variants: {named}{more}")
     return notes
 

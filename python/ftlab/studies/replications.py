@@ -65,7 +65,12 @@ def shown(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """The values that are summarised, and their units."""
     there = {name for row in rows[:1] for name in row}
     declared = {value.name: value.unit for value in figure.values}
-    return declared or {name: "ns" if "_ns" in name else "" for name in VALUES if name in there}
+    return declared or {name: _unit(name) for name in VALUES if name in there}
+
+
+def _unit(name: str) -> str:
+    """The unit that a result's field has in its name."""
+    return "ns" if "_ns" in name else "B/s" if name.endswith("_bytes_per_s") else ""
 
 
 def estimate(values: Sequence[float]) -> Estimate:

@@ -24,6 +24,8 @@ from ftlab.units import quantity, size
 if TYPE_CHECKING:
     import polars as pl
 
+MOST_NAMED = 3
+"""Runs that a note names, of perhaps thousands."""
 SECONDS_PER_REQUEST = 1.2e-6
 """Roughly, where no run has been measured."""
 SECONDS_PER_PAGE = 4e-8
@@ -70,7 +72,7 @@ def plan(path: Path) -> Planned:
     varied = dict.fromkeys(key for each in runs for key in each.varied)
     if len(runs) > 1:
         check_varied(f"{path}: axis:", varied, found, len(runs))
-    return Planned(figure, runs, tuple(notes_of(found, len(runs))))
+    return Planned(figure, runs, tuple(notes_of(found, len(runs), MOST_NAMED)))
 
 
 def sweep(

@@ -57,7 +57,9 @@ function scaleOf({ labels, values, log, unit }, from, to, apart) {
   if (labels) {
     const step = (to - from) / labels.length;
     const at = (label) => from + step * (labels.indexOf(label) + 0.5);
-    return { at, step: Math.abs(step), marks: labels.map((label) => [at(label), label]) };
+    // As many as are not written over each other.
+    const each = Math.ceil(15 / Math.abs(step));
+    return { at, step: Math.abs(step) * each, apart: Math.abs(step), marks: labels.filter((_, place) => place % each === 0).map((label) => [at(label), label]) };
   }
   let low = Math.min(...values), high = Math.max(...values);
   if (log) {
@@ -85,7 +87,7 @@ function plot(width, height, x, y, marks) {
   const bottom = (turned ? Math.min(longest * 0.72, 110) + 8 : 16) + 26;
   const across = names, up = scaleOf(y, height - bottom, 14, 45);
   const group = svg("g", { class: "marks" });
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" },
+  const picture = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "img" },
     svg("title", {}, `${y.title} by ${x.title}`));
   for (const [at, text] of up.marks) {
     picture.append(svg("line", { class: "grid", x1: left, x2: width - 10, y1: at, y2: at }),

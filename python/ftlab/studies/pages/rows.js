@@ -99,7 +99,7 @@ function parallel(id, dimensions, rows, kindOf, said) {
     const edge = at === dimensions.length - 1 ? "end" : at === 0 ? "start" : "middle";
     const place = upright ? { x: from - 14, y: along(at) - 20, "text-anchor": "start" }
       : { x: edge === "end" ? width - 2 : edge === "start" ? 2 : along(at), y: 12, "text-anchor": edge };
-    picture.append(svg("text", { class: "title", ...place }, cut(title, upright ? width - 10 : step - 4)));
+    picture.append(svg("text", { class: "title", ...place }, cut(title, upright ? width - 10 : step * (edge === "middle" ? 0.9 : 0.7))));
     scales[at].marks.forEach(([spotted, value], mark, all) => {
       const words = scales[at].plain ? text(value) : value;
       const end = mark === 0 ? "start" : mark === all.length - 1 ? "end" : "middle";

@@ -1,6 +1,7 @@
 // A sweep: means with intervals in small multiples, a line for each run, tables of both.
 
 const MOST_PANELS = 24;
+const MOST_COLOURS = 24; // Of the axis that colours tell apart, unless another is chosen.
 const AXES = DATA.axes, VALUES = DATA.values;
 const GROUPED = AXES.filter((axis) => !axis.seed);
 const NAMES = [...AXES.map((axis) => axis.name), ...VALUES.map((value) => value.name)];
@@ -14,6 +15,11 @@ const RUNS = DATA.runs.map(([run, labels, numbers, seconds]) => ({
 // Numbers are shown in a unit that suits all of a value.
 const SHOWN = VALUES.map(({ unit }, at) =>
   unitOf([...MEANS.filter((each) => each.value === at).map((each) => each.mean), ...RUNS.map((run) => run.numbers[at])], unit));
+// By factors where the greatest is a hundred times the least.
+const LOG = VALUES.map((_, at) => {
+  const known = RUNS.map((run) => run.numbers[at]).filter((value) => value !== null);
+  return known.length > 1 && Math.min(...known) > 0 && Math.max(...known) > 100 * Math.min(...known);
+});
 const axisOf = (name) => AXES.find((axis) => axis.name === name);
 const several = GROUPED.filter((axis) => axis.labels.length > 1);
 const within = (value, of) => (value === null || value === undefined ? null : value / SHOWN[of].of);
@@ -21,7 +27,8 @@ const indexOf = (name) => VALUES.findIndex((value) => value.name === name);
 const cellOf = (run, name) => run.labels[name] ?? within(run.numbers[indexOf(name)], indexOf(name));
 // Along the longest axis of numbers, a colour for each label of the first of the others.
 const along = [...several].sort((a, b) => b.ordered - a.ordered || (b.ordered ? b.labels.length - a.labels.length : 0))[0];
-const state = { value: 0, kind: "mean", x: along?.name || "", colour: several.find((axis) => axis !== along)?.name || "" };
+const few = several.find((axis) => axis !== along && axis.labels.length <= MOST_COLOURS);
+const state = { value: 0, kind: "mean", x: (along || GROUPED[0])?.name || "", colour: few?.name || "" };
 
 const title = (at) => titled(VALUES[at].title, SHOWN[at].name);
 const around = (mean, half) => `${number(mean)}${half === null ? "" : ` ± ${Number(half.toPrecision(2))}`}`;
@@ -78,7 +85,7 @@ function panel(members, kinds, width, height, y) {
       const own = members.filter((row) => label === undefined || row.labels[state.colour] === label);
       const kind = label === undefined ? "c6" : colour(axisOf(state.colour).places[label]);
       // Beside each other, so that intervals can be told apart.
-      const shift = (place - (series.length - 1) / 2) * Math.min(9, (across.step * 0.8) / series.length);
+      const shift = (place - (series.length - 1) / 2) * Math.min(9, (across.apart * 0.8) / series.length);
       const at = (row) => across.at(axis ? row.labels[axis.name] : "") + shift;
       if (axis?.ordered) {
         const order = labels.map((one) => own.find((row) => row.labels[axis.name] === one)).filter(Boolean);
@@ -105,7 +112,7 @@ function drawRuns() {
   const axes = AXES.filter((axis) => axis.labels.length > 1);
   const dimensions = [
     ...axes.filter((axis) => !axis.seed).map((axis) => ({ title: axis.title, labels: axis.labels, cell: (run) => run.labels[axis.name] })),
-    ...VALUES.map((value, at) => ({ title: title(at), cell: (run) => run.numbers[at], text: (one) => number(within(one, at)) })),
+    ...VALUES.map((value, at) => ({ title: title(at), log: LOG[at], cell: (run) => run.numbers[at], text: (one) => number(within(one, at)) })),
   ];
   const saidOf = (run) => [`run ${run.run}`, wordsOf(run.labels),
     ...VALUES.map((value, at) => `${value.title}: ${number(within(run.numbers[at], at))} ${SHOWN[at].name}`)].join("\n");
