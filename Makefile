@@ -152,7 +152,7 @@ soak-ends: $(VENV)/.built
 # File systems on the live device (root, /dev/fuse, loop devices), and hostile clients.
 soak-live: $(VENV)/.built
 	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture
-	FTLAB_CAMPAIGN=20 $(BIN)/python -m pytest -q -s tests/python/test_live_files.py
+	FTLAB_CAMPAIGN=20 $(BIN)/python -m pytest -q -s tests/python/test_live_files.py tests/python/test_live.py
 
 # Licences always; advisories where there is data for them, and it says where there is none.
 audit: $(VENV)/.deps

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import sqlite3
+from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -127,6 +128,26 @@ def test_a_directory_that_cannot_be_mounted_is_refused(tmp_path: Path, cli: Cli)
     for name, word in (("file", "no directory"), ("nothing", "No such file")):
         done = cli("serve", *DEVICES["page"], "--fuse", str(tmp_path / name))
         assert done.returncode == 2 and word in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", ["page", "dftl"])
+def test_fio_finds_what_it_wrote(tmp_path: Path, name: str) -> None:
+    """Blocks trimmed and written anew, trims beside verified writes; through the file every write has FUA."""
+    need_fuse()
+    need("fio")
+    recording = tmp_path / "recording.csv"
+    arguments = ["--set", "flash.blocks_per_plane=1024", "--time", "free", "--record", str(recording)]
+    size = "100m" if campaign.long() else "8m"
+    with served(tmp_path, *DEVICES[name], *arguments, fuse=True) as device:
+        verified = ["--bs=4k", f"--size={size}", "--verify=crc32c", "--verify_fatal=1", "--do_verify=1"]
+        nbd = ["--ioengine=nbd", f"--uri={device.uri}", "--iodepth=16"]
+        device.client("fio", "--name=anew", "--rw=randtrimwrite", *verified, *nbd)
+        beside = ["--name=trims", "--rw=randtrim", "--bs=4k", f"--size={size}", f"--offset={size}", *nbd]
+        device.client("fio", "--name=job", "--rw=randrw", "--fsync=37", *verified, *nbd, *beside)
+        file = ["--ioengine=libaio", "--iodepth=8", "--direct=1", f"--filename={device.disk}", "--sync=dsync"]
+        device.client("fio", "--name=file", "--rw=randrw", *verified, *file)
+    ops = Counter(line.split(",")[1] for line in recording.read_text().splitlines()[1:])
+    assert min(ops[op] for op in ("R", "W", "T", "WF")) > 500 and ops["F"] > 10, ops
 
 
 @pytest.mark.parametrize("name", ["page", "dftl", "bast", "fast"])
