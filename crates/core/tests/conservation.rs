@@ -332,7 +332,7 @@ impl ByAmount {
                 }
             }
             Step::Flush if self.host_flush => self.flush(),
-            // A page programmed by a flush where no page is ever part-full is a unit of trims, written
+            // A page programmed by a flush where no page is ever part-full is a trim page, written
             // like data.
             Step::Flush if self.slots_per_page == 1 && user > 0 && self.programmed >= self.amount => {
                 self.flush()

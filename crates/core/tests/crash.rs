@@ -206,7 +206,7 @@ fn preset(kind: &str) -> Settings {
 /// Faults that cuts have found, each with the seed that showed it.
 #[test]
 fn found_before() {
-    // Page: a unit of trims written by a collection that was undone was the only statement that kept
+    // Page: a trim page written by a collection that was undone was the only statement that kept
     // other chips' trimmed pages from coming back: it was relied on before its collection had ended.
     cuts(&tiny("page"), 1114, 1, Flaw::None).unwrap();
     // Dftl, deep queue: an older version of a unit alone kept a page trimmed whose rewriting was torn,
@@ -216,7 +216,7 @@ fn found_before() {
     deep.device.queue_depth = 16;
     deep.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
     cuts(&deep, 700, 2, Flaw::None).unwrap();
-    // Page, no slack: a collection wrote the unit of trims on a chip that had room for its data alone.
+    // Page, no slack: a collection wrote the trim page on a chip that had room for its data alone.
     let mut tight = settings();
     tight.ftl.kind = "page".into();
     tight.flash.chips_per_channel = 2;
@@ -231,13 +231,13 @@ fn found_before() {
     }
     let options = Options { cuts: Cuts::Random { count: 100, mean: 40 }, seed: 0, flaw: Flaw::None };
     crash(&tight, &mut || Ok(Box::new(Requests::new(&tight, 0))), &options, &mut |_| true).unwrap();
-    // Msftl: recovery would not undo a collection whose own unit of trims a newer one left in force, and
+    // Msftl: recovery would not undo a collection whose own trim page a newer one left in force, and
     // (the second) erased a block without live slots whose unit was needed once a collection on another
     // chip was undone. Only after thousands of cuts, so `make crash` alone comes that far.
     if common::cuts() >= 5000 {
         cuts(&buffered("msftl"), 2442, 2, Flaw::None).unwrap();
         cuts(&tiny("msftl"), 4683, 1, Flaw::None).unwrap();
-        // A victim's own unit of trims, written anew for it, spoke of data under way to another chip.
+        // A victim's own trim page, written anew for it, spoke of data under way to another chip.
         cuts(&tiny("cdftl"), 7666, 1, Flaw::None).unwrap();
     }
     // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the

@@ -1,7 +1,7 @@
 //! What lies where: the map of owners to slots, and what the flash says of each slot.
 //!
 //! A log of pages and the blocks of a hybrid FTL both stand on this. An owner is what has data: a logical page, a
-//! translation page, a unit of trims. A slot holds one owner's data: a NAND page, or a logical page where that is
+//! translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page where that is
 //! smaller. In check mode the [`Medium`] hears of everything.
 
 use crate::flash::media::{Kind, Media, Tape};

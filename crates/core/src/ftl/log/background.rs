@@ -114,7 +114,7 @@ impl Log {
         } else {
             self.background.as_mut().expect("a victim is begun").victims[chip as usize] = NONE;
             if self.trims.is_some() || self.superseded.contains(&victim) {
-                // Something else may have to be on flash first. Units of trims go with the last copies, and
+                // Something else may have to be on flash first. Trim pages go with the last copies, and
                 // the erasure with them: until then nothing may rely on them.
                 self.empty(chip, victim, self.shape.gc, pool, work, moved);
             } else {

@@ -120,8 +120,8 @@ impl Log {
     pub(super) fn room(&self) -> u64 {
         let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
-        let units = if self.trims.is_some() { self.shape.trim_units } else { 0 };
-        u64::from(limit - reserve) * sure - u64::from(slots_per_page + units)
+        let trim_pages = if self.trims.is_some() { self.shape.trim_pages } else { 0 };
+        u64::from(limit - reserve) * sure - u64::from(slots_per_page + trim_pages)
     }
 
     /// Moves the cursor to the next chip that can take data and still collect its garbage.

@@ -7,7 +7,7 @@ use crate::ftl::settings::Settings;
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Chips it spans: units of [`crate::flash::parallel`], which are dies or planes where those work
+    /// Chips it spans: LUNs of [`crate::flash::parallel`], which are dies or planes where those work
     /// on their own.
     pub chips: u32,
     /// Pages go to the next idle chip, not where their number says.
@@ -18,12 +18,12 @@ pub struct Shape {
     pub pages_per_block: u32,
     /// Slots per NAND page.
     pub slots_per_page: u32,
-    /// Number of owners (LPNs or translation pages, then units of trims).
+    /// Number of owners (LPNs or translation pages, then trim pages).
     pub owners: u32,
-    /// Units of trims among the owners (`trims.rs`).
-    pub trim_units: u32,
-    /// LPNs in a unit.
-    pub lpns_per_unit: u32,
+    /// Trim pages among the owners (`trims.rs`).
+    pub trim_pages: u32,
+    /// LPNs of a trim page.
+    pub lpns_per_trim_page: u32,
     /// An erase waits for what replaces the block's slots on other chips.
     pub power_safe: bool,
     /// Blocks of each chip that hold user data from the start, written or not; 0: those that were written.

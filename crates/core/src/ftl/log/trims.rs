@@ -1,21 +1,21 @@
 //! Trims that survive a power cut.
 //!
 //! A trim leaves nothing on flash, and the trimmed data is still there. So the log of user data has
-//! owners beside the logical pages: a *unit* for every `8 x` (bytes of a logical page) LPNs, one slot
+//! owners beside the logical pages: a *trim page* for every `8 x` (bytes of a logical page) LPNs, one slot
 //! that says with a bit for each of them whether it has data. The statement "no data" is about all
-//! that was written before the unit, so every version of a unit that is still on flash stays true, and
-//! copies keep their sequence number. A unit is written
+//! that was written before the trim page, so every version of a trim page that is still on flash stays true, and
+//! copies keep their sequence number. A trim page is written
 //!
 //! - at a host flush, if a page of it was trimmed since it was last written: behind all data that the
 //!   flush programs, because a page that has data again has its bit cleared;
 //! - when garbage collection is about to erase a slot whose page was trimmed since: an older version
 //!   of the page may lie elsewhere, and must not come back in place of the one that was trimmed.
 //!
-//! Blocks with other slots trimmed before then rely on that unit; they are not erased before it is on
+//! Blocks with other slots trimmed before then rely on that trim page; they are not erased before it is on
 //! flash and the collection it belongs to has ended, on whatever chip.
 //!
 //! The second case needs no room beyond the victim's: it has as many invalid slots as it causes
-//! units to be written. Without trims nothing of this happens, and the units take no room.
+//! trim pages to be written. Without trims nothing of this happens, and the trim pages take no room.
 
 use super::Log;
 use crate::flash::Work;
@@ -23,12 +23,12 @@ use crate::flash::media::Kind;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::{Bits, NONE};
 
-/// What was trimmed since its unit was written.
+/// What was trimmed since its trim page was written.
 #[derive(Clone, Debug)]
 pub(super) struct Trims {
     lpns: Bits,
-    /// Units to be written, in the order of their first trim.
-    units: Vec<u32>,
+    /// Trim pages to be written, in the order of their first trim.
+    due: Vec<u32>,
     /// Blocks with a slot that such a trim made invalid.
     blocks: Bits,
 }
@@ -41,99 +41,99 @@ impl Trims {
 }
 
 impl Log {
-    /// Owners that are logical pages, or translation pages; those behind them are units of trims.
+    /// Owners that are logical pages, or translation pages; those behind them are trim pages.
     pub(crate) fn pages(&self) -> u32 {
-        self.shape.owners - self.shape.trim_units
+        self.shape.owners - self.shape.trim_pages
     }
 
     /// Notes that an owner is trimmed whose data lies in a slot.
     #[cold]
     pub(super) fn note_trim(&mut self, owner: u32, slot: u32) {
-        if self.shape.trim_units == 0 {
+        if self.shape.trim_pages == 0 {
             return;
         }
-        self.unit_needed(self.pages() + owner / self.shape.lpns_per_unit, slot).lpns.set(owner);
+        self.trim_page_needed(self.pages() + owner / self.shape.lpns_per_trim_page, slot).lpns.set(owner);
     }
 
-    /// A unit is due before the block of a slot may be erased.
-    fn unit_needed(&mut self, unit: u32, slot: u32) -> &mut Trims {
-        let (pages, blocks, units) = (self.pages(), self.blocks.len(), self.shape.trim_units);
+    /// A trim page is due before the block of a slot may be erased.
+    fn trim_page_needed(&mut self, owner: u32, slot: u32) -> &mut Trims {
+        let (pages, blocks, trim_pages) = (self.pages(), self.blocks.len(), self.shape.trim_pages);
         let block = self.by_block.div(slot);
         let trims = self.trims.get_or_insert_with(|| {
             Box::new(Trims {
                 lpns: Bits::new(pages as usize),
-                units: Vec::with_capacity(units as usize),
+                due: Vec::with_capacity(trim_pages as usize),
                 blocks: Bits::new(blocks),
             })
         });
         trims.blocks.set(block);
-        if !trims.units.contains(&unit) {
-            trims.units.push(unit);
+        if !trims.due.contains(&owner) {
+            trims.due.push(owner);
         }
         trims
     }
 
-    /// After a power cut: the version of a unit in a slot is not the newest, and is relied on.
-    pub(crate) fn rely(&mut self, unit: u32, slot: u32) {
-        self.slots.spare[slot as usize] = unit;
-        self.unit_needed(unit, slot);
+    /// After a power cut: the version of a trim page in a slot is not the newest, and is relied on.
+    pub(crate) fn rely(&mut self, owner: u32, slot: u32) {
+        self.slots.spare[slot as usize] = owner;
+        self.trim_page_needed(owner, slot);
     }
 
-    /// How many units must be written.
-    pub(crate) fn units_due(&self) -> usize {
-        self.trims.as_ref().map_or(0, |trims| trims.units.len())
+    /// How many trim pages must be written.
+    pub(crate) fn trim_pages_due(&self) -> usize {
+        self.trims.as_ref().map_or(0, |trims| trims.due.len())
     }
 
-    /// The units that must be written before the trims so far survive a power cut, in order.
-    pub(crate) fn unit_due(&self, at: usize) -> Option<u32> {
-        self.trims.as_ref()?.units.get(at).copied()
+    /// The trim pages that must be written before the trims so far survive a power cut, in order.
+    pub(crate) fn trim_page_due(&self, at: usize) -> Option<u32> {
+        self.trims.as_ref()?.due.get(at).copied()
     }
 
-    /// Tells the tape, if there is one, what the newest version of a unit says.
-    pub(crate) fn hold_unit(&self, unit: u32) {
+    /// Tells the tape, if there is one, what the newest version of a trim page says.
+    pub(crate) fn hold_trim_page(&self, owner: u32) {
         let Some(tape) = self.slots.tape() else { return };
-        let (first, end) = self.lpns_of(unit);
+        let (first, end) = self.lpns_of(owner);
         let mut bits = vec![0; (end - first).div_ceil(32) as usize];
         for lpn in (first..end).filter(|&lpn| self.slots.map[lpn as usize] == NONE) {
-            // A unit begins at a multiple of 32.
+            // A trim page begins at a multiple of 32.
             bits[((lpn - first) / 32) as usize] |= 1 << (lpn % 32);
         }
-        tape.hold(Kind::Data, unit, self.slots.seq(unit), bits.into());
+        tape.hold(Kind::Data, owner, self.slots.seq(owner), bits.into());
     }
 
-    fn lpns_of(&self, unit: u32) -> (u32, u32) {
-        let first = (unit - self.pages()) * self.shape.lpns_per_unit;
-        (first, first.saturating_add(self.shape.lpns_per_unit).min(self.pages()))
+    fn lpns_of(&self, owner: u32) -> (u32, u32) {
+        let first = (owner - self.pages()) * self.shape.lpns_per_trim_page;
+        (first, first.saturating_add(self.shape.lpns_per_trim_page).min(self.pages()))
     }
 
-    /// A unit is about to be written, on another chip maybe: until then its newest version is needed.
-    pub(crate) fn unit_moves(&mut self, unit: u32) {
-        let old = self.slots.of(unit);
+    /// A trim page is about to be written, on another chip maybe: until then its newest version is needed.
+    pub(crate) fn trim_page_moves(&mut self, owner: u32) {
+        let old = self.slots.of(owner);
         if old != NONE {
             let block = self.by_block.div(old);
-            self.trims.as_mut().expect("units are due").blocks.set(block);
+            self.trims.as_mut().expect("trim pages are due").blocks.set(block);
         }
     }
 
-    /// A unit has been written: its trims so far are no longer due.
-    fn unit_written(&mut self, unit: u32) {
-        let (first, end) = self.lpns_of(unit);
+    /// A trim page has been written: its trims so far are no longer due.
+    fn trim_page_written(&mut self, owner: u32) {
+        let (first, end) = self.lpns_of(owner);
         let Some(trims) = &mut self.trims else { return };
-        trims.units.retain(|&due| due != unit);
+        trims.due.retain(|&other| other != owner);
         while let Some(lpn) = trims.lpns.next_set(first, end) {
             trims.lpns.clear(lpn);
         }
     }
 
-    /// All units due have been programmed.
-    pub(crate) fn units_written(&mut self, work: &mut Work) {
-        while let Some(unit) = self.unit_due(0) {
-            self.unit_written(unit);
+    /// All trim pages due have been programmed.
+    pub(crate) fn trim_pages_written(&mut self, work: &mut Work) {
+        while let Some(owner) = self.trim_page_due(0) {
+            self.trim_page_written(owner);
         }
         self.trims_settled(work.mark());
     }
 
-    /// Blocks with trimmed slots rely on units that are on flash for good, whatever is cut, once everything up to
+    /// Blocks with trimmed slots rely on trim pages that are on flash for good, whatever is cut, once everything up to
     /// `number` has finished.
     pub(super) fn trims_settled(&mut self, number: u32) {
         let Some(trims) = &mut self.trims else { return };
@@ -143,7 +143,7 @@ impl Log {
             self.blocks[block as usize].after = number;
             from = block + 1;
         }
-        if trims.units.is_empty() {
+        if trims.due.is_empty() {
             trims.blocks.reset();
         }
     }
@@ -180,21 +180,21 @@ impl Log {
         self.superseded.clear();
     }
 
-    /// Whether a block has slots that a trim, or a unit due, made invalid.
+    /// Whether a block has slots that a trim, or a trim page due, made invalid.
     pub(super) fn relies(&self, block: u32) -> bool {
         self.trims.as_ref().is_some_and(|trims| trims.blocks.get(block))
     }
 
-    /// The unit that is due before a slot is erased, if there is one.
-    fn unit_kept_by(&self, slot: u32) -> Option<u32> {
+    /// The trim page that is due before a slot is erased, if there is one.
+    fn trim_page_awaited(&self, slot: u32) -> Option<u32> {
         let trims = self.trims.as_ref().filter(|_| !self.slots.valid.get(slot))?;
         let owner = self.slots.spare[slot as usize];
         let trimmed = owner < self.pages() && trims.lpns.get(owner);
-        let unit = if trimmed { self.pages() + owner / self.shape.lpns_per_unit } else { owner };
-        (unit >= self.pages() && trims.units.contains(&unit)).then_some(unit)
+        let owner = if trimmed { self.pages() + owner / self.shape.lpns_per_trim_page } else { owner };
+        (owner >= self.pages() && trims.due.contains(&owner)).then_some(owner)
     }
 
-    /// Writes the units without which trimmed data could come back once `victim` is erased; whether
+    /// Writes the trim pages without which trimmed data could come back once `victim` is erased; whether
     /// there are any. They go where its copies will go, and count among them (`here`).
     pub(super) fn state_trims(
         &mut self,
@@ -211,10 +211,10 @@ impl Log {
         let mut any = false;
         for slot in first..first + self.slots_per_block {
             // What was written for another slot is no longer due.
-            let Some(unit) = self.unit_kept_by(slot) else { continue };
+            let Some(owner) = self.trim_page_awaited(slot) else { continue };
             any = true;
-            self.unit_moves(unit);
-            let old = self.renew(unit);
+            self.trim_page_moves(owner);
+            let old = self.renew(owner);
             if old != NONE && self.by_block.div(old) == victim {
                 // The new version says of data that it is there; it may be on its way to another chip.
                 self.blocks[victim as usize].after = work.mark();
@@ -223,11 +223,11 @@ impl Log {
                 self.note_copies(chip, here, pool, work);
                 self.next_for_copies(chip, false, pool);
             }
-            self.place(chip, unit);
+            self.place(chip, owner);
             *here += 1;
             self.close_if_full(chip);
-            self.hold_unit(unit);
-            self.unit_written(unit);
+            self.hold_trim_page(owner);
+            self.trim_page_written(owner);
         }
         if self.by_speed.is_some() {
             self.note_copies(chip, here, pool, work);

@@ -9,20 +9,20 @@ use crate::ftl::recovery::Flaw;
 impl<T: Translation> PageMapped<T> {
     /// Makes the trims so far durable ([`crate::ftl::log`]).
     pub(super) fn state_trims(&mut self, work: &mut Work) {
-        if self.data.units_due() == 0 {
+        if self.data.trim_pages_due() == 0 {
             return;
         }
-        // One chain: a unit says of data that it is there, so the data is there first. From the end,
+        // One chain: a trim page says of data that it is there, so the data is there first. From the end,
         // since a collection may write some of them meanwhile.
-        for at in (0..self.data.units_due()).rev() {
-            if let Some(unit) = self.data.unit_due(at) {
-                self.data.unit_moves(unit);
-                self.append(unit, Cause::Pad, work);
-                self.data.hold_unit(unit);
+        for at in (0..self.data.trim_pages_due()).rev() {
+            if let Some(owner) = self.data.trim_page_due(at) {
+                self.data.trim_page_moves(owner);
+                self.append(owner, Cause::Pad, work);
+                self.data.hold_trim_page(owner);
             }
         }
         self.data.flush(&mut self.pool, work);
-        self.data.units_written(work);
+        self.data.trim_pages_written(work);
     }
 
     /// Programs what a write with FUA has left in a page buffer; the spare area says whose it is, so that

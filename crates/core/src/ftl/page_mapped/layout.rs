@@ -14,8 +14,8 @@ use crate::ftl::{background, gathers};
 pub(super) struct Layout {
     data_limit: u32,
     map_limit: u32,
-    /// Units of trims; 0: there is no room for them, so trims are not durable.
-    trim_units: u32,
+    /// Trim pages; 0: there is no room for them, so trims are not durable.
+    trim_pages: u32,
     /// The translation units.
     pub space: UnitSpace,
     /// Logical pages in a NAND page.
@@ -50,8 +50,8 @@ impl Layout {
         }
         // Trims take no room until there are some; then all their units may come to lie on one chip.
         let limit = blocks - own.map_or(map_least, |own| own.max(map_least));
-        let room = settings.ftl.power_safe && least(live + 2 * trim_units(settings)) <= limit;
-        let trim_units = if room { trim_units(settings) } else { 0 };
+        let room = settings.ftl.power_safe && least(live + 2 * trim_pages(settings)) <= limit;
+        let trim_pages = if room { trim_pages(settings) } else { 0 };
         let map_blocks = if on_flash {
             let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
             own.unwrap_or(map_least + (left / 16).max(left.min(map_least) / 2))
@@ -61,25 +61,25 @@ impl Layout {
         Ok(Layout {
             data_limit: (blocks - map_blocks) as u32,
             map_limit: map_blocks as u32,
-            trim_units: trim_units as u32,
+            trim_pages: trim_pages as u32,
             space,
             slots_per_page,
         })
     }
 }
 
-/// LPNs of a unit of trims: a bit each.
-fn lpns_per_unit(settings: &Settings) -> u64 {
+/// LPNs of a trim page: a bit each.
+fn lpns_per_trim_page(settings: &Settings) -> u64 {
     u64::from(settings.ftl.logical_page_bytes) * 8
 }
 
-fn trim_units(settings: &Settings) -> u64 {
-    settings.user_pages().div_ceil(lpns_per_unit(settings))
+fn trim_pages(settings: &Settings) -> u64 {
+    settings.user_pages().div_ceil(lpns_per_trim_page(settings))
 }
 
 /// Whether the device has room to make trims durable.
 pub(crate) fn keeps_trims(settings: &Settings, on_flash: bool) -> bool {
-    Layout::new(settings, on_flash).is_ok_and(|layout| layout.trim_units > 0)
+    Layout::new(settings, on_flash).is_ok_and(|layout| layout.trim_pages > 0)
 }
 
 /// Blocks of each chip that translation pages need.
@@ -161,9 +161,9 @@ pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]
         limit: layout.data_limit,
         pages_per_block: settings.flash.pages_per_block,
         slots_per_page: layout.slots_per_page,
-        owners: settings.user_pages() as u32 + layout.trim_units,
-        trim_units: layout.trim_units,
-        lpns_per_unit: lpns_per_unit(settings) as u32,
+        owners: settings.user_pages() as u32 + layout.trim_pages,
+        trim_pages: layout.trim_pages,
+        lpns_per_trim_page: lpns_per_trim_page(settings) as u32,
         power_safe: settings.ftl.power_safe,
         user_blocks: match settings.ftl.free_blocks {
             FreeBlocks::Erased => 0,
@@ -182,7 +182,7 @@ pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]
         limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
         slots_per_page: layout.space.per_page,
         owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },
-        trim_units: 0,
+        trim_pages: 0,
         user_blocks: 0,
         reserve: u32::from(on_flash),
         gc: Cause::GcMap,

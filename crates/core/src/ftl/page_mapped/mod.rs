@@ -120,7 +120,7 @@ impl<T: Translation> PageMapped<T> {
         u32::from(!hit)
     }
 
-    /// Writes a new version of an LPN, or of a unit of trims.
+    /// Writes a new version of an LPN, or of a trim page.
     #[inline]
     fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
         let PageMapped { data, pages, pool, translation, .. } = self;

@@ -1,7 +1,7 @@
 //! Page-mapped FTLs and power cuts: what they keep on flash, and how they are made anew from it.
 //!
 //! The order: scan all spare areas ([`crate::ftl::recovery`]); of each LPN the newest version counts,
-//! unless a unit of trims says that nothing up to it does ([`crate::ftl::log`]); torn blocks are
+//! unless a trim page says that nothing up to it does ([`crate::ftl::log`]); torn blocks are
 //! erased and the reserves made whole; the translation pages are read, and those that do not say
 //! what was found are written anew, so that the mapping cache begins empty. Every step can be cut:
 //! what it leaves is found by the next recovery like anything else.
@@ -33,7 +33,7 @@ pub(super) fn recover<T: Translation>(
     work: &mut Work,
 ) -> Result<(PageMapped<T>, Recovery), String> {
     let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
-    let lpns = data.owners - data.trim_units;
+    let lpns = data.owners - data.trim_pages;
     let mut scan = Scan::new((media, tape), [&data, &map], flaw, work);
     if flaw == Flaw::SkipScan {
         without_scan(&mut scan, lpns, layout.space.entries, data.slots_per_page, tape, media);

@@ -8,7 +8,7 @@
 //! - if all it held has been copied it holds nothing that counts, and is erased (the collection is
 //!   finished); so is a block whose erase was torn;
 //! - if not, the reserve block holds nothing but copies of what the victim still has: the originals
-//!   count again and the block is erased (the collection is undone). A unit of trims in it was
+//!   count again and the block is erased (the collection is undone). A trim page in it was
 //!   written for the collection, and is undone with it: what it speaks of is still in the victim.
 //!
 //! Either way an erased block is back without a copy made, so a cut within recovery finds the same
@@ -64,7 +64,7 @@ impl Room {
     }
 }
 
-/// What was found, and which of it counts. Owners are LPNs, units of trims and, behind them, translation units.
+/// What was found, and which of it counts. Owners are LPNs, trim pages and, behind them, translation units.
 pub(super) struct Scan<'a> {
     /// What was found.
     pub found: Found,
@@ -73,9 +73,9 @@ pub(super) struct Scan<'a> {
     flaw: Flaw,
     /// Version of each owner that counts.
     best: Vec<Option<Version>>,
-    /// Units of trims.
-    units: Range<u32>,
-    lpns_per_unit: u32,
+    /// Trim pages.
+    trim_pages: Range<u32>,
+    lpns_per_trim_page: u32,
     /// Blocks to erase.
     pub erase: Vec<u32>,
 }
@@ -100,8 +100,8 @@ impl<'a> Scan<'a> {
             media,
             tape,
             flaw,
-            units: data.owners - data.trim_units..data.owners,
-            lpns_per_unit: data.lpns_per_unit,
+            trim_pages: data.owners - data.trim_pages..data.owners,
+            lpns_per_trim_page: data.lpns_per_trim_page,
             erase: Vec::new(),
         }
     }
@@ -109,14 +109,14 @@ impl<'a> Scan<'a> {
     /// Owners of a log.
     fn owners(&self, kind: Kind) -> Range<usize> {
         match kind {
-            Kind::Data => 0..self.units.end as usize,
-            _ => self.units.end as usize..self.best.len(),
+            Kind::Data => 0..self.trim_pages.end as usize,
+            _ => self.trim_pages.end as usize..self.best.len(),
         }
     }
 
     /// The version of a translation unit that counts.
     pub(super) fn unit(&self, unit: u32) -> Option<Version> {
-        self.best.get((self.units.end + unit) as usize).copied().flatten()
+        self.best.get((self.trim_pages.end + unit) as usize).copied().flatten()
     }
 
     /// Puts a version in place of what was found of its owner.
@@ -129,9 +129,9 @@ impl<'a> Scan<'a> {
         self.best[self.owners(kind)].iter().map(|version| version.map_or(NONE, |at| at.slot)).collect()
     }
 
-    /// All versions of units of trims that are kept.
+    /// All versions of trim pages that are kept.
     pub(super) fn trims(&self) -> impl Iterator<Item = &Version> {
-        self.found.versions_of(self.units.clone()).iter().filter(|version| self.found.is_kept(version))
+        self.found.versions_of(self.trim_pages.clone()).iter().filter(|version| self.found.is_kept(version))
     }
 
     /// Slots that count or are relied on, by block.
@@ -143,18 +143,18 @@ impl<'a> Scan<'a> {
         live
     }
 
-    /// LPNs whose data is none because a unit of trims says so, and the newest that does.
+    /// LPNs whose data is none because a trim page says so, and the newest that does.
     pub(super) fn trimmed(&self) -> Vec<(u32, Version)> {
         let mut trims: Vec<Version> =
             self.trims().filter(|_| self.flaw != Flaw::ForgetTrims).copied().collect();
         trims.sort_by_key(|trim| (Reverse(trim.seq), trim.slot));
-        let lpns = self.units.start;
+        let lpns = self.trim_pages.start;
         let mut gone = vec![false; lpns as usize];
         let mut found = Vec::new();
         for trim in trims {
             let Some(bits) = self.tape.content(Kind::Data, trim.owner, trim.seq) else { continue };
-            let first = (trim.owner - lpns) * self.lpns_per_unit;
-            let end = first.saturating_add(self.lpns_per_unit).min(lpns);
+            let first = (trim.owner - lpns) * self.lpns_per_trim_page;
+            let end = first.saturating_add(self.lpns_per_trim_page).min(lpns);
             let none = |lpn: &u32| bits[((lpn - first) / 32) as usize] >> ((lpn - first) % 32) & 1 != 0;
             for lpn in (first..end).filter(none) {
                 let older = self.best[lpn as usize].is_some_and(|written| written.seq < trim.seq);
@@ -166,7 +166,7 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Units of trims that are not the newest of theirs, and still say of some data alone that it is
+    /// Trim pages that are not the newest of theirs, and still say of some data alone that it is
     /// none: the newest says that there was data again, which the cut has taken.
     pub(super) fn relied(&self) -> Vec<Version> {
         let newest = |trim: &Version| self.best[trim.owner as usize].is_some_and(|at| at.seq == trim.seq);
@@ -188,8 +188,8 @@ impl<'a> Scan<'a> {
                 self.give_up(block);
             }
         }
-        // First where no unit of trims goes with a block: undoing a collection elsewhere may bring older
-        // units into force again.
+        // First where no trim page goes with a block: undoing a collection elsewhere may bring older
+        // trim pages into force again.
         for last in [false, true] {
             for chip in 0..media.chips() {
                 self.make_room_on(media.of_chip(chip), room, last)
@@ -231,7 +231,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Chooses a block of a range, with `kind` of one log: one with nothing that counts, or the destination of a
-    /// collection that is undone. Only the last time may it hold units of trims that do not count.
+    /// collection that is undone. Only the last time may it hold trim pages that do not count.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
@@ -271,7 +271,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Undoes a collection that was cut: of the blocks concerned, the one programmed last holds nothing
-    /// but its copies, and units of trims that were written for it. The originals count again. In a log
+    /// but its copies, and trim pages that were written for it. The originals count again. In a log
     /// of translation units that spans the chips, others may have been programmed meanwhile.
     fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
         let seen = |block: &u32| self.found.blocks[*block as usize];
@@ -285,7 +285,7 @@ impl<'a> Scan<'a> {
         }
         let undone = |&block: &u32| Some((block, self.others(seen(&block).kind?, block)?));
         let (block, others) = held.iter().find_map(undone)?;
-        // A unit in the block that is relied on is a copy, or was written for the collection: then
+        // A trim page in the block that is relied on is a copy, or was written for the collection: then
         // nothing that relies on it has been erased.
         for (owner, other) in others {
             self.best[owner as usize] = other;
@@ -300,7 +300,7 @@ impl<'a> Scan<'a> {
         let inside = |version: &&Version| self.found.block_of(version) == block;
         let other = |version: &Version| {
             let others = self.found.versions(version.owner).iter().filter(elsewhere);
-            if self.units.contains(&version.owner) {
+            if self.trim_pages.contains(&version.owner) {
                 return Some((version.owner, others.max_by_key(|other| (other.seq, other.slot)).copied()));
             }
             let twin = others.filter(|other| other.seq == version.seq).min_by_key(|other| other.slot)?;
