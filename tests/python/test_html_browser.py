@@ -462,3 +462,22 @@ def test_of_very_many_runs_some_curves_are_drawn(browser: Any, runs: Runs, tmp_p
     assert len(curves) == 12 and curves[0] == "1KiB" and curves[-1] == "63KiB"
     assert "12 of 63 are drawn" in page.texts("#distribution .chart .note")[0]
     page.close()
+
+
+def test_titles_of_axes_are_whole_on_a_phone(browser: Any, report: Path) -> None:
+    """The title of an axis ran out of the picture where it was longer than the axis."""
+    page = Page(browser, report, 390)
+    for metric in ("mean", "p9999", "stddev", "busiest"):
+        page.choose("#metric", metric)
+        outside = page.tab.eval_on_selector_all(
+            "section:not([hidden]) svg.marks",
+            """all => all.flatMap(svg => {
+                const frame = svg.getBoundingClientRect();
+                return [...svg.querySelectorAll(".role-axis-title text")].filter(text => {
+                    const box = text.getBoundingClientRect();
+                    return box.left < frame.left - 1 || box.right > frame.right + 1;
+                }).map(text => text.textContent);
+            })""",
+        )
+        assert outside == [], metric
+    page.close()

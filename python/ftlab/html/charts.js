@@ -1,50 +1,5 @@
 // What each section shows, from the runs of a case: a Vega-Lite specification, panels of them, or a table.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
-const { causes: CAUSES, parts: PARTS, merges: MERGES } = DATA.palette;
-
-function theme(dark) {
-  const [text, soft, grid] = dark ? ["#e7eaee", "#a8b0ba", "#2c333b"] : ["#1b1f23", "#575f68", "#e6e8eb"];
-  return {
-    font: 'system-ui, "DejaVu Sans", Arial, sans-serif', background: null, view: { stroke: null },
-    text: { color: text, fontSize: 11 },
-    axis: {
-      labelColor: soft, titleColor: soft, gridColor: grid, domainColor: soft, tickColor: soft, labelFontSize: 12,
-      titleFontSize: 12, titleFontWeight: "normal", labelOverlap: true, titlePadding: 6,
-    },
-  };
-}
-
-const fit = (width, height, rest) => ({
-  width, height, autosize: { type: "fit", contains: "padding" }, padding: { left: 0, right: 8, top: 6, bottom: 2 },
-  ...rest,
-});
-
-// Lines told apart by colour, dash and marker. `rows` have a policy each, in the order of their curve.
-function lines(view, rows, encoding, mark = {}) {
-  const own = new Map();
-  rows.forEach((row) => own.set(row.policy, [...(own.get(row.policy) || []), row]));
-  [...own.values()].forEach((curve, at) => {
-    const step = Math.max(1, Math.ceil(curve.length / 9));
-    // Not one upon the other where curves are alike.
-    const first = Math.floor((step * (at % 4)) / 4);
-    curve.forEach((row, index) => { row.marked = index % step === first; });
-  });
-  const line = { mark: { type: "line", strokeWidth: 2, clip: true, ...mark }, encoding: { ...encoding, color: view.colours(), strokeDash: view.dashes() } };
-  const points = {
-    transform: [{ filter: "datum.marked" }], mark: { type: "point", filled: true, size: 45, opacity: 1, clip: true },
-    encoding: { ...encoding, color: view.colours(), shape: view.shapes() },
-  };
-  return { data: { values: rows }, layer: [line, points] };
-}
-
-// An axis of names: of a long one the middle is left out, since names often differ in their ends.
-function names(width) {
-  const most = Math.floor(width / 3 / 7);
-  const label = `length(datum.label) > ${most} ? slice(datum.label, 0, ${Math.floor(most / 2) - 1}) + '…' + slice(datum.label, -${Math.ceil(most / 2)}) : datum.label`;
-  return { labelExpr: label, labelLimit: width / 2, maxExtent: width };
-}
-
 // A bar for each run in each case.
 function overview(view) {
   const { runs, width } = view;
@@ -65,7 +20,7 @@ function overview(view) {
     };
   const most = Math.max(...metric.values.filter((v) => v !== null));
   const x = {
-    field: "value", type: "quantitative", title: titled(metric.label, metric.unit.name),
+    field: "value", type: "quantitative", title: broken(titled(metric.label, metric.unit.name), width),
     scale: { domain: [0, most * 1.14 || 1], nice: false }, axis: { tickCount: Math.max(3, width / 110) },
   };
   const tooltip = [
@@ -172,7 +127,7 @@ function stack(view, rows, colours, what, unit, totals = []) {
       layer: [{
         data: { values }, mark: { type: "bar", size: 18 },
         encoding: {
-          y, x: { field: "value", type: "quantitative", stack: "zero", title: titled(what, unit), axis: { tickCount: Math.max(3, width / 110) } },
+          y, x: { field: "value", type: "quantitative", stack: "zero", title: broken(titled(what, unit), width), axis: { tickCount: Math.max(3, width / 110) } },
           color: { field: "kind", type: "nominal", scale: { domain: present, range: present.map((name) => colours[name]) }, legend: null },
           order: { field: "order", type: "quantitative" },
           tooltip: [{ field: "policy", title: view.colour }, { field: "kind", title: "part" }, { field: "text", title: titled(what, unit) }],
