@@ -250,6 +250,18 @@ def test_importance_is_the_variance_between_values(tmp_path: Path) -> None:
     assert [each.maximize for each in tuning.objectives] == [False, True]
 
 
+@pytest.mark.parametrize(("given", "digits"), [('["7%", "28%"]', 0), ('["0.5%", "2.5%"]', 4)])
+def test_ranges_of_shares(tmp_path: Path, given: str, digits: int) -> None:
+    """Regression: 7% was 7.000000000000001%, which no configuration takes."""
+    text = RANGES.replace('key = "ftl.mapping_cache"\nrange = ["4KiB", "64KiB"]\nlog = true', "KEY")
+    text = text.replace("KEY", f'key = "ftl.spare"\nrange = {given}').replace("runs = 16", "runs = 4")
+    text = text.replace("ftl.spare", "ftl.over_provisioning").replace('"flash.blocks_per_plane" = 64', "")
+    found = search(tmp_path, text.replace("constraints", "# constraints"))
+    shares = [trial.parameters["cache"] for trial in found.trials]
+    assert all(trial.values for trial in found.trials), [trial.error for trial in found.trials]
+    assert all(len(share.removesuffix("%").partition(".")[2]) <= digits for share in shares), shares
+
+
 def test_runs_that_last_are_not_ended_by_those_before(tmp_path: Path) -> None:
     """Regression: the second of two trials was taken for interrupted."""
     found = search(tmp_path, RANGES.replace("= 300", "= 200000").replace("runs = 16", "runs = 3"))

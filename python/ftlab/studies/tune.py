@@ -73,7 +73,9 @@ class Tuner:
         said += repr([(each.text, each.maximize) for each in tuning.objectives])
         said += repr([(*vars(each).values(),)[:-1] for each in tuning.parameters])
         digest = hashlib.sha256(said.encode()).hexdigest()
-        if self._file.user_attrs.get("declaration", digest) != digest:
+        another = self._file.user_attrs.get("declaration", digest) != digest
+        # One that was refused before it began leaves nothing to go on with.
+        if another and self._file.get_trials(deepcopy=False):
             raise UserError(f"--out {out}: holds another search; name another directory")
         self._file.set_user_attr("declaration", digest)
 

@@ -45,7 +45,9 @@ class Parameter:
         return self.choices or tuple(self.text(cast(value)) for value in (self.low, self.high))
 
     def text(self, value: Any) -> str:
-        """A value as the configuration writes it."""
+        """A value as the configuration writes it; of shares no more digits than it takes."""
+        if self.unit == "%":
+            value = round(value, 4)
         return f"{to_text(value)}{self.unit}"
 
 
@@ -141,7 +143,7 @@ def _bounds(table: Table) -> tuple[float, float, str]:
         raise table.wrong("range", f"{texts!r}: two numbers, or quantities of one kind")
     unit = units.pop() or ""
     scale = 100 if unit == "%" else 1
-    low, high = (value * scale for value in values if value is not None)
+    low, high = (round(value * scale, 6) if scale > 1 else value for value in values if value is not None)
     if not low < high:
         raise table.wrong("range", f"{texts!r}: the first is the least")
     return low, high, unit
