@@ -28,7 +28,7 @@ const _: () = {
 };
 
 thread_local! {
-    /// Of the last opening that failed.
+    /// The text of the last opening that failed.
     static OPENING: RefCell<CString> = RefCell::default();
 }
 

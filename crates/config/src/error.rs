@@ -62,7 +62,7 @@ impl std::error::Error for ConfigError {}
 pub(crate) struct Text {
     /// As messages name it.
     label: String,
-    /// Its content, without a byte order mark.
+    /// The content, without a byte order mark.
     pub text: String,
 }
 

@@ -19,7 +19,7 @@ pub enum Input {
     File {
         /// Path as given.
         name: String,
-        /// Its text.
+        /// The text.
         text: String,
     },
 }

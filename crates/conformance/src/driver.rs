@@ -22,7 +22,7 @@ pub const fn whole(first: u32, pages: u32) -> Pages {
 pub struct Driver<F> {
     /// The FTL.
     pub ftl: F,
-    /// Its steps.
+    /// The steps.
     pub work: Work,
     /// By LPN the version that it must resolve to; `None` once it is trimmed.
     pub versions: HashMap<u32, Option<u32>>,

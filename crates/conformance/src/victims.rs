@@ -46,12 +46,12 @@ impl Model {
         self.blocks[&block]
     }
 
-    /// Of a chip the block whose turn it is where they go by number.
+    /// The block of a chip whose turn it is, where blocks go by number.
     pub fn due(&self, chip: u32) -> Option<u32> {
         self.due[chip as usize]
     }
 
-    /// Of a chip so many blocks, those closed first.
+    /// So many blocks of a chip, those closed first.
     pub fn oldest(&self, chip: u32, count: usize) -> Vec<(u32, Known)> {
         let mut all: Vec<_> = self.of(chip).collect();
         all.sort_by_key(|(_, known)| known.closed);

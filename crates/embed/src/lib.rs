@@ -55,8 +55,8 @@ pub fn result(resolved: &Resolved, report: &Report) -> Value {
     Value::Object(result)
 }
 
-/// Largest resident memory of this process so far, bytes; `None` where it is not known (only Linux tells). Of this
-/// program alone: what `getrusage` says begins with the peak of the process that started it.
+/// Largest resident memory of this process so far, bytes; `None` where it is not known (only Linux tells). It is
+/// this program's alone: what `getrusage` says begins with the peak of the process that started it.
 pub fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -50,7 +50,7 @@ fn some_bursts_are_one_request_alone() {
     let synthetic = Synthetic { isolated_ppm, ..in_bursts([9.0; 2], 1_000_000_000, BurstOps::Single) };
     let records = run(&synthetic);
     let found = bursts(&records);
-    // Of those of several requests a ninth is one alone by chance.
+    // A ninth of those of several requests is one alone by chance.
     let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
     assert!((ones - (0.75 + 0.25 / 9.0)).abs() < 0.01, "{ones}");
     let mean = records.len() as f64 / found.len() as f64;
@@ -85,7 +85,7 @@ fn some_bursts_begin_after_a_pause() {
     let bursts = in_bursts([5.0; 2], 100_000, BurstOps::Mixed);
     let records = run(&Synthetic { interarrival_ns: 100, pause_ppm, pause_ns, ..bursts });
     let gaps: Vec<_> = records.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns).collect();
-    // Of 40,000 gaps between bursts a tenth are of a second on average, the others of 0.1 ms.
+    // A tenth of 40,000 gaps between bursts are of a second on average, the others of 0.1 ms.
     let pauses: Vec<_> = gaps.iter().filter(|&&gap| gap > 2_000_000).collect();
     assert!((pauses.len() as f64 / 4000.0 - 1.0).abs() < 0.06, "{}", pauses.len());
     let mean = pauses.iter().map(|&&gap| gap as f64).sum::<f64>() / pauses.len() as f64;

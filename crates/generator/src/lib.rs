@@ -41,7 +41,7 @@ pub struct Generator {
     arrivals: ArrivalProcess,
     mix: Mix,
     op: Op,
-    /// Of reads, and of the others.
+    /// Sizes of reads, and of the others.
     sizes: [Sizes; 2],
     size_correlation_ppm: u64,
     /// The last size of either kind in this burst.

@@ -54,7 +54,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Of a connection.
+    /// An empty outbox of a connection.
     pub fn new(stream: Arc<Stream>) -> Outbox {
         Outbox { stream, waiting: Mutex::default(), changed: Condvar::new(), dead: AtomicBool::new(false) }
     }

@@ -35,7 +35,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Of a simulation under way.
+    /// The result of a simulation under way.
     pub fn new(json: String, wall_s: f64, rows: Option<Rows>) -> RunResult {
         RunResult { json, wall_s, timeline: None, rows: Mutex::new(rows) }
     }

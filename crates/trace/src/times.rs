@@ -63,7 +63,7 @@ pub(crate) struct Clock {
     pass: Option<Pass>,
 }
 
-/// Of the current pass, once it has a request.
+/// The current pass, once it has a request.
 struct Pass {
     base_ns: u64,
     first_ns: u64,

@@ -11,7 +11,7 @@ type Maker = Arc<dyn Any + Send + Sync>;
 
 static MAKERS: RwLock<BTreeMap<(&'static str, String), Maker>> = RwLock::new(BTreeMap::new());
 
-/// From now on a key may name this part. A part of the same name that was added before is replaced, for
+/// Lets a key name this part. A part of the same name that was added before is replaced, for
 /// simulations that begin later.
 pub fn add<M: Any + Send + Sync>(key: &'static str, name: &str, maker: M) {
     MAKERS.write().unwrap_or_else(PoisonError::into_inner).insert((key, name.to_owned()), Arc::new(maker));

@@ -28,7 +28,7 @@ pub trait Section: Sized {
     /// Appends its keys, in the order of the reference.
     fn declare(keys: &mut Vec<Key>);
 
-    /// Its values.
+    /// The values.
     ///
     /// # Panics
     /// If a key with a default is missing from `values` or holds another kind's value.
@@ -47,7 +47,7 @@ pub trait Switched: Sized {
     /// Appends the key, and those that it switches on.
     fn declare_with_switch(keys: &mut Vec<Key>);
 
-    /// Its values, if it is on.
+    /// The values, if it is on.
     ///
     /// # Panics
     /// As [`Section::read`].

@@ -153,7 +153,7 @@ impl Unit {
             let decimals = decimals.trim_end_matches('0');
             let point = if decimals.is_empty() { "" } else { "." };
             let text = format!("{whole}{point}{decimals}{name}");
-            // Of equally long texts the one without decimals reads better.
+            // Two texts may be equally long: the one without decimals reads better.
             let rank = |t: &str| (t.chars().count(), t.contains('.'));
             if best.as_deref().is_none_or(|b| rank(&text) < rank(b)) {
                 best = Some(text);

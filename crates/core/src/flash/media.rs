@@ -51,9 +51,9 @@ pub enum Change {
     Program {
         /// Page, counted over the device.
         page: u32,
-        /// Its log.
+        /// The log.
         kind: Kind,
-        /// Its slots.
+        /// The slots.
         spares: Box<[Spare]>,
     },
     /// A block is erased.
@@ -85,7 +85,7 @@ pub struct Issue {
     pub time_ns: u64,
     /// The sequence number before it.
     pub seq: u64,
-    /// Its data is durable when it completes.
+    /// The data is durable when it completes.
     pub fua: bool,
 }
 
@@ -175,11 +175,11 @@ pub enum Page {
     Erased,
     /// Programmed.
     Programmed {
-        /// Its log.
+        /// The log.
         kind: Kind,
         /// Number of the program, over the life of the device.
         number: u64,
-        /// Its slots.
+        /// The slots.
         spares: Box<[Spare]>,
     },
     /// A program or an erase of it was cut: it cannot be read, nor be programmed before an erase.

@@ -33,7 +33,7 @@ pub enum Move {
     Read {
         /// The logical page.
         lpn: u32,
-        /// Its slot.
+        /// The slot.
         slot: u32,
     },
     /// The request that issues writes a logical page, whose data was in this slot. Its program follows.
@@ -55,9 +55,9 @@ pub enum Move {
     },
     /// A block is erased.
     Erase {
-        /// Its first slot.
+        /// The first slot.
         first: u32,
-        /// Its slots.
+        /// The slots.
         slots: u32,
     },
 }

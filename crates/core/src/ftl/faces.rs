@@ -164,7 +164,7 @@ faces! {
         /// Puts data in place before time 0: these LPNs are written in this order, their mapping is on flash and
         /// not cached. An FTL that maps blocks leaves data where it is.
         fn lay(self: &mut Self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work);
-        /// From now on blocks of user data that were never written count as closed and empty, if
+        /// Blocks of user data that were never written count from here on as closed and empty, if
         /// `ftl.free_blocks` says so.
         fn close_unwritten(self: &mut Self);
         /// Begins the run: counters start at 0.

@@ -1,6 +1,6 @@
 //! Recovery after a power cut: what is found on flash, which of it counts, and what finding it took.
 //!
-//! Nothing of the FTL's RAM is left, so every page's spare area is read. Of each owner the version with the highest
+//! Nothing of the FTL's RAM is left, so every page's spare area is read. The version of each owner with the highest
 //! sequence number counts; of equal ones (a copy and its original) the one programmed last. What is torn cannot be
 //! read. What follows from that is each FTL's own: `page_mapped/room.rs` and `hybrid/recover.rs`.
 

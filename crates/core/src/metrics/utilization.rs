@@ -28,7 +28,7 @@ pub struct Utilization {
 /// The busiest chip, or die where dies work on their own, or channel bus.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bottleneck {
-    /// `chip 3`, `chip 3 die 1` or `channel 0`. Of equally busy ones a chip or die, then the lower
+    /// `chip 3`, `chip 3 die 1` or `channel 0`. Among equally busy ones a chip or die, then the lower
     /// number.
     pub name: String,
     /// Busy share of the elapsed time: near 1 it holds the run back, far below the requests

@@ -34,7 +34,7 @@ pub struct Power {
 }
 
 impl Power {
-    /// Of a device at time 0, which begins with everything on flash.
+    /// The power of a device at time 0, which begins with everything on flash.
     ///
     /// # Errors
     /// In words, where the FTL cannot lose power.

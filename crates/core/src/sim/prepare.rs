@@ -72,7 +72,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Its FTL.
+    /// The FTL.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
     }

@@ -48,7 +48,7 @@ pub enum StateError {
         "saved in format {0}, this version of ftlab reads format {FORMAT}; precondition anew and save it again"
     )]
     Format(u32),
-    /// Of another device.
+    /// The state is that of another device.
     #[error("saved from another device:\n{0}")]
     Differs(String),
     /// Not as it was written.

@@ -131,7 +131,7 @@ pub struct Decoder<'a> {
     input: &'a mut dyn Read,
     hash: XxHash3_64,
     buffer: Vec<u8>,
-    /// Of the buffer: bytes handed out, those of them in the hash, and bytes read.
+    /// Bytes of the buffer handed out, those of them in the hash, and bytes read.
     taken: usize,
     hashed: usize,
     filled: usize,

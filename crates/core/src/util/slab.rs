@@ -96,7 +96,7 @@ impl Default for Neighbours {
 
 /// An item that one list at a time may hold.
 pub trait Linked {
-    /// Its neighbours.
+    /// The neighbours.
     fn neighbours(&mut self) -> &mut Neighbours;
 }
 

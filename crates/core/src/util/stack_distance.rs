@@ -76,7 +76,7 @@ fn hash(item: u32) -> u64 {
 }
 
 impl StackDistances {
-    /// Of the items `0..items`, all of them followed up to `limit` different ones.
+    /// Distances of the items `0..items`, all of them followed up to `limit` different ones.
     pub fn new(items: u32, limit: u32) -> StackDistances {
         let limit = limit.min(items).clamp(1, 1 << 30);
         StackDistances {

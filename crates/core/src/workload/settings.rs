@@ -100,11 +100,11 @@ section! {
         hot_piece: Option<u64> = "workload.synthetic.hot_piece", bytes(512, 1 << 60) or "region", "region";
         /// Share of requests that begin where the one before ended, whatever the pattern.
         sequential_ppm: u64 = "workload.synthetic.sequential_share", share(0, 1_000_000), "0%";
-        /// Of the requests that are not sequential, the share that begin in the range of one of the 8 before.
+        /// Share of the requests that are not sequential that begin in the range of one of the 8 before.
         near_ppm: u64 = "workload.synthetic.near_share", share(0, 1_000_000), "0%";
         /// Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.
         near_range: u64 = "workload.synthetic.near_range", bytes(512, 1 << 60), "2MiB";
-        /// Of the near requests, the share that go on where the run of that one ended: interleaved streams.
+        /// Share of the near requests that go on where the run of that one ended: interleaved streams.
         near_sequential_ppm: u64 = "workload.synthetic.near_sequential", share(0, 1_000_000), "0%";
         /// Process of arrivals.
         arrival: Arrival = "workload.synthetic.arrival", "exponential";

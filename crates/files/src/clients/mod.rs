@@ -27,7 +27,7 @@ pub enum FileOp {
     Close(FileId),
     /// Reads.
     Read {
-        /// Of this file.
+        /// The file.
         file: FileId,
         /// First byte.
         offset: u64,

@@ -65,9 +65,9 @@ pub struct Model {
     pub committing: Option<Change>,
     /// The last commit's number.
     pub committed: u64,
-    /// Of each commit that still holds a part of the ring: its length, and its blocks that are not in place.
+    /// Each commit that still holds a part of the ring: the length, and the blocks that are not in place.
     ring: VecDeque<(u64, u32, BTreeSet<u32>)>,
-    /// Of each block logged and not in place: since when.
+    /// Since when each block is logged and not in place.
     pub since_ns: BTreeMap<u32, u64>,
 }
 

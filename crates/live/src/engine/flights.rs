@@ -16,7 +16,7 @@ pub(super) struct Ticket {
     pub sink: Arc<dyn Sink>,
     pub cookie: u64,
     pub charged: usize,
-    /// Of a read: its first byte, and whether the client reads chunks.
+    /// A read's first byte, and whether the client reads chunks.
     pub reads: Option<(u64, bool)>,
     /// The reply to a read, and where its data begins.
     pub reply: Vec<u8>,

@@ -25,7 +25,7 @@ const UNKNOWN: u32 = 0x8000_0006;
 
 /// The one context of block status.
 const ALLOCATION: &[u8] = b"base:allocation";
-/// Its number.
+/// The number under which that is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
 
 /// What is exported, under the empty name.

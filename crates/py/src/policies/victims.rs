@@ -12,7 +12,7 @@ use super::object::Object;
 /// A closed block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
-    /// Its place among the blocks of its chip.
+    /// The place among the blocks of its chip.
     order: u64,
     valid: u32,
     closed: u64,
@@ -27,7 +27,7 @@ struct Victims {
     /// Closed blocks of each chip, in the order in which they came to their present number of valid pages.
     chips: Vec<BTreeMap<u64, u32>>,
     changes: u64,
-    /// Of the block that was closed last: no two have the same.
+    /// The count of the block that was closed last: no two have the same.
     last_closed: u64,
 }
 

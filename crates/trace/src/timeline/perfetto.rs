@@ -74,9 +74,9 @@ const SEQUENCE: u64 = 1;
 pub enum Name {
     /// A request, by its operation.
     Request(Op),
-    /// Its time before the device.
+    /// The time before the device.
     Wait,
-    /// Its time in the device.
+    /// The time in the device.
     Access,
     /// Data to the chip.
     DataIn,
@@ -294,13 +294,13 @@ impl Args<'_> {
 /// A track in the hierarchy.
 #[derive(Clone, Copy, Debug)]
 pub struct Track<'a> {
-    /// Its number, not 0.
+    /// The number, not 0.
     pub uuid: u64,
     /// Number of the track above; 0: none.
     pub parent: u64,
-    /// Its name; neighbours of one name are drawn as one track.
+    /// The name; neighbours of one name are drawn as one track.
     pub name: &'a str,
-    /// Its place among its neighbours.
+    /// The place among its neighbours.
     pub rank: u64,
     /// It holds values, not slices.
     pub counter: bool,

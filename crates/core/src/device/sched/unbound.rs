@@ -5,7 +5,7 @@
 //! written by a write that came before it waits until that one is bound, and goes right behind it; its other
 //! pages do not wait. What waits is not in the FTL: its mapping is as it was.
 //!
-//! Of what waits, the oldest goes first: pages to bind, then requests that have arrived.
+//! What has waited longest goes first: pages to bind, then requests that have arrived.
 
 use super::{Array, Part};
 use crate::device::settings::Settings;

@@ -75,7 +75,7 @@ impl BlockPool {
         }
     }
 
-    /// Of the classes of a chip's erased blocks, that of the one that a write in no hurry takes.
+    /// The class of the block that a write in no hurry takes, among those of a chip's erased blocks.
     pub(super) fn next_class(&self, chip: u32, classes: u64) -> u32 {
         if self.order.is_none() {
             return classes.ilog2();

@@ -18,7 +18,7 @@ pub type Keys = ();
 pub(super) struct Cyclic {
     space: Space,
     closed: Bits,
-    /// Of each chip the closed block that is due, or [`NONE`] where none is closed.
+    /// The closed block of each chip that is due, or [`NONE`] where none is closed.
     due: Vec<u32>,
 }
 

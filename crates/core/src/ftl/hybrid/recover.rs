@@ -11,7 +11,7 @@
 //! FTL decided them: a cut leaves a prefix of these, the next one torn at most. A merge erases nothing
 //! before its destination is complete, so:
 //!
-//! 1. Of each logical page the highest sequence number counts; of a copy and its original the one
+//! 1. The highest sequence number of each logical page counts; of a copy and its original the one
 //!    programmed last; nothing of what was trimmed after it ([`super::trims`]).
 //! 2. **A full merge that was cut** left a block taken as data block beside an older one that still has
 //!    pages that count. It holds nothing but copies of what is still there (if not, the older is no data

@@ -2,7 +2,7 @@
 //!
 //! A trim leaves its data on flash. It is therefore a write of one page, for each logical block that it
 //! concerns, into the log block that takes the block's writes: a bit for each offset that has no data
-//! (cause pad). Of a logical block the newest such page counts; whatever was written before it, of the
+//! (cause pad). The newest such page of a logical block counts; whatever was written before it, of the
 //! offsets it names, is void. It is a valid page: what counts in a log block that is reclaimed is its
 //! logical block, which is merged. After that nothing is left of what it makes void, and it is not
 //! needed any more:

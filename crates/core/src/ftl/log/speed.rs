@@ -10,7 +10,7 @@
 //! have begun is among them.
 //!
 //! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which
-//! have a block: the paper's red-black tree, with every operation in constant time. Of equally fast
+//! have a block: the paper's red-black tree, with every operation in constant time. Among equally fast
 //! blocks a partly written one goes first, then the one erased first; so each speed has at most one
 //! partly written block on a chip.
 //!
@@ -111,7 +111,7 @@ impl Log {
         }
     }
 
-    /// Of the classes with writable blocks of a chip, that of the one next in order; `open` is its frontier.
+    /// The class of the block next in order, among those of a chip's writable blocks; `open` is its frontier.
     fn next_in_order(&mut self, chip: u32, classes: u64, open: Option<u32>, pool: &BlockPool) -> u32 {
         let Some(parked) = &mut self.by_speed else { return 0 };
         // Each class has at most one partly written block, which was erased before its others.
