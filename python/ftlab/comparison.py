@@ -51,9 +51,14 @@ class Plan:
         self.vary = vary
         self.variants = variants
 
+    @property
+    def labelled(self) -> list[tuple[str, Config]]:
+        """The variants' configurations with their labels."""
+        return [(_label(variant), variant.config) for variant in self.variants]
+
     def ignored(self) -> dict[str, list[tuple[str, str]]]:
         """The keys that the user set or varied and that variants ignore: of each their labels, and why."""
-        return ignored((_label(variant), variant.config) for variant in self.variants)
+        return ignored(self.labelled)
 
     def notes(self) -> list[str]:
         """What variants ignore, a sentence for each key."""

@@ -59,7 +59,7 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 
 class Output:
-    """A file an option asks for."""
+    """A file an option asks for; the directories it lies in are made."""
 
     def __init__(self, option: str, path: str | os.PathLike[str]) -> None:
         """``option`` is what messages name, ``--json`` say; empty for an argument."""
@@ -101,6 +101,8 @@ class Output:
         """
         if not self.name:
             raise self.fail("the name is empty")
+        if self.name == "-":
+            raise self.fail("only --json prints to standard output; name a file")
         # A pipe or a device has no name to go by; it gets the first format.
         if suffixes and self.suffix not in suffixes and not self.special:
             raise self.fail(f"the name must end in {' or '.join(suffixes)}")
@@ -118,8 +120,9 @@ class Output:
         if self.special:
             return
         parent = self.path.parent
-        if not parent.is_dir():
-            raise self.fail(f"cannot write: no directory {parent}")
+        if parent.exists() and not parent.is_dir():
+            raise self.fail(f"cannot write: {parent} is no directory")
+        parent.mkdir(parents=True, exist_ok=True)
         with self.beside("") as path:
             path.touch()
 

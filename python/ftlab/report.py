@@ -26,7 +26,7 @@ def render(result: Result) -> str:
     lines += _page_cache(data)
     lines += _totals(data)
     lines += _health(data["health"])
-    lines += _engine(data)
+    lines += _engine(data, result.prepare_s)
     lines += _where_time_went(data)
     return "\n".join(lines) + "\n"
 
@@ -225,14 +225,16 @@ def _health(health: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _engine(data: dict[str, Any]) -> list[str]:
+def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     engine = data.get("engine")
     if not engine:
         return []
-    rate, peak = engine["requests_per_s"], engine["peak_rss_bytes"]
-    parts = [f"{engine['wall_s']:.2f} s"]
-    if rate is not None:
-        parts.append(f"{rate:,.0f} requests/s")
+    ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
+    # What was empty was made in no time.
+    parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
+    parts.append(f"{ran_s:.2f} s")
+    if ran_s > 0:
+        parts.append(f"{data['trace']['requests'] / ran_s:,.0f} requests/s")
     if peak is not None:
         parts.append(f"peak memory {size(peak)}")
     return [f"engine: {', '.join(parts)}"]

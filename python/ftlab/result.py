@@ -79,11 +79,13 @@ class Result(Fields):
         data: dict[str, Any],
         columns: Mapping[str, Column | np.ndarray[Any, Any]] | None = None,
         timeline: Timeline | None = None,
+        prepare_s: float = 0.0,
     ) -> None:
         """``columns`` are the per-request columns, if they were collected."""
         super().__init__(data)
         self._columns = columns
         self._timeline = timeline
+        self._prepare_s = prepare_s
         self._fio: Digest | None = None
 
     @property
@@ -91,13 +93,18 @@ class Result(Fields):
         """What the timeline holds, if one was written."""
         return self._timeline
 
+    @property
+    def prepare_s(self) -> float:
+        """What of ``engine.wall_s`` the device was prepared in; 0.0 of a result from a file."""
+        return self._prepare_s
+
     @classmethod
     def of_run(cls, run: RunResult) -> Result:
         """The result of a finished run, its engine block added."""
         data: dict[str, Any] = json.loads(run.json)
         data["engine"] = engine_block(run, data["trace"]["requests"])
         timeline = Timeline(*run.timeline) if run.timeline else None
-        return cls(data, run.take_columns(), timeline)
+        return cls(data, run.take_columns(), timeline, run.prepare_s)
 
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""

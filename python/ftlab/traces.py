@@ -12,7 +12,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -168,6 +168,33 @@ def info(config: Config) -> dict[str, Any]:
     """As `trace_info`, of a configuration's trace."""
     loaded: dict[str, Any] = json.loads(_core.trace_info(config, chunks=chunks_of(config)))
     return loaded
+
+
+def doubts(configs: Iterable[tuple[str, Config]], progress: Progress | None = None) -> dict[str, list[str]]:
+    """What makes one doubt the traces of configurations, each with the remedy, by name; each is read once.
+
+    The configurations have labels, which an error names.
+    A trace that is no regular file cannot be read beforehand and is left out.
+
+    Raises:
+        UserError: a trace is at fault: what would stop a run of it stops this.
+    """
+    found: dict[str, list[str]] = {}
+    seen = set()
+    for label, config in configs:
+        if config.trace is None or not Path(config.trace).is_file():
+            continue
+        # The device sets which addresses there are.
+        settings = json.loads(config.json())
+        read = json.dumps([settings["workload"], settings["flash"], settings["ftl"]])
+        if read not in seen:
+            seen.add(read)
+            try:
+                checked = _core.trace_check(config, chunks=chunks_of(config), progress=progress)
+            except UserError as error:
+                raise UserError(f"{error}\n  in the variant {label}") if label else error from None
+            found[config.trace] = list(dict.fromkeys([*found.get(config.trace, ()), *checked]))
+    return found
 
 
 def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
@@ -437,6 +464,7 @@ def info_text(found: dict[str, Any]) -> str:
     if found["out_of_order"]:
         lines.append(f"out of order: {count(found['out_of_order'])} stamps raised to the one before")
     lines += [f"note: {note}" for note in found["notes"]]
+    lines += [f"doubtful: {doubt}" for doubt in found["doubts"]] or ["nothing doubtful"]
     return "\n".join(lines) + "\n"
 
 

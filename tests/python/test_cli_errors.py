@@ -169,11 +169,11 @@ def test_vary_of_a_key_twice(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("option", "path", "what"),
     [
-        ("--json", "none/r.json", "no directory"),
+        ("--json", "a.csv/r.json", "no directory"),
         ("--json", ".", "directory"),
         ("--json", "/proc/r.json", "cannot write"),
         ("--json", "a.csv", "would replace the input"),
-        ("--requests", "none/r.csv", "no directory"),
+        ("--requests", "-", "only --json prints to standard output"),
         ("--requests", "r.txt", ".csv or .parquet"),
         ("--requests", "/proc/r.parquet", "cannot write"),
     ],

@@ -68,8 +68,9 @@ def test_full_device_is_an_error_that_names_option_and_path() -> None:
     [
         ("", "the name is empty"),
         (".", "is a directory; name a file"),
-        ("none/r.json", "cannot write: no directory "),
-        ("a.csv/r.json", "cannot write: no directory "),
+        ("-", "only --json prints to standard output; name a file"),
+        ("a.csv/r.json", "cannot write: "),
+        ("a.csv/none/r.json", "cannot write: "),
         ("/proc/ftlab.json", "cannot write: "),
         ("x" * 300 + ".json", "cannot write: File name too long"),
     ],
@@ -80,6 +81,13 @@ def test_check_refuses(trace: Path, monkeypatch: pytest.MonkeyPatch, name: str, 
         Output("--json", name).check()
     assert str(raised.value).startswith(f"--json {name}: {why}")
     assert os.listdir(trace.parent) == ["a.csv"]
+
+
+def test_missing_directories_are_made(tmp_path: Path) -> None:
+    output = Output("--json", tmp_path / "none" / "deeper" / "r.json")
+    output.check()
+    output.write(b"x")
+    assert (tmp_path / "none" / "deeper" / "r.json").read_bytes() == b"x"
 
 
 def test_suffix_is_checked(tmp_path: Path) -> None:

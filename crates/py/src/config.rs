@@ -34,6 +34,11 @@ impl Config {
         self.resolved.notes()
     }
 
+    /// Options of the fio job file that change nothing here.
+    fn passed_over(&self) -> Vec<&'static str> {
+        crate::source::passed_over(&self.resolved.settings)
+    }
+
     /// The trace to replay, if one is named.
     #[getter]
     fn trace(&self) -> Option<String> {

@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::state::{Device, discard_unfinished};
     #[pymodule_export]
-    use crate::trace::{TraceChunks, trace_chunks, trace_convert_csv, trace_head, trace_info};
+    use crate::trace::{TraceChunks, trace_check, trace_chunks, trace_convert_csv, trace_head, trace_info};
 
     /// Largest resident memory of this process so far, bytes; None where it is not known.
     #[pyfunction]

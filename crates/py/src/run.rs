@@ -28,6 +28,9 @@ pub struct RunResult {
     /// Wall time of the simulation, the reading of the trace included, seconds.
     #[pyo3(get)]
     wall_s: f64,
+    /// Of it, what passed before time 0, while the device was prepared, seconds.
+    #[pyo3(get)]
+    prepare_s: f64,
     /// Events in the timeline, and when it stopped because it had grown to its bound, ns.
     #[pyo3(get)]
     timeline: Option<(u64, Option<u64>)>,
@@ -37,7 +40,7 @@ pub struct RunResult {
 impl RunResult {
     /// The result of a simulation under way.
     pub fn new(json: String, wall_s: f64, rows: Option<Rows>) -> RunResult {
-        RunResult { json, wall_s, timeline: None, rows: Mutex::new(rows) }
+        RunResult { json, wall_s, prepare_s: 0.0, timeline: None, rows: Mutex::new(rows) }
     }
 }
 
@@ -102,12 +105,14 @@ pub fn run(
         let rows = collect.then(Rows::default);
         let pulse = Pulse::new(progress).with_preconditioning(preconditioning);
         let mut watch = Watch { rows, csv, timeline, pulse };
+        let before = start.elapsed();
         let prepared = match (&device, &load_state) {
             (Some(device), _) => device.get().at_time_0(resolved)?,
             (None, Some(path)) => ftlab_embed::load(resolved, path, check)?,
             (None, None) => Prepared::new(settings, &mut watch, check)
                 .map_err(|error| explain(error, &mut watch, &raised))?,
         };
+        let prepare = start.elapsed() - before;
         if let Some(path) = &save_state {
             ftlab_embed::save(resolved, &prepared, path)?;
         }
@@ -117,7 +122,8 @@ pub fn run(
             (None, None) => unreachable!("one of the two was opened"),
         };
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
-        ended(resolved, report, watch, start)
+        let result = ended(resolved, report, watch, start)?;
+        Ok(RunResult { prepare_s: prepare.as_secs_f64(), ..result })
     };
     Ok(py.detach(|| guard(work))?)
 }
@@ -132,6 +138,7 @@ fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) 
     Ok(RunResult {
         json: ftlab_embed::result(resolved, &report).to_string(),
         wall_s: start.elapsed().as_secs_f64(),
+        prepare_s: 0.0,
         timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
         rows: Mutex::new(watch.rows),
     })

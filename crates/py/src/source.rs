@@ -68,6 +68,24 @@ pub fn of_settings_raising(
     open_raising(settings, &options, chunks, &raised)
 }
 
+/// Opens the workload of a run for a single pass.
+///
+/// # Errors
+/// As [`of_settings`].
+pub fn once(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
+    let raised = Raised::default();
+    let options = Options { repeat: 1, go_on: go_on(&raised), ..Options::from_settings(settings) };
+    let source = open_raising(settings, &options, chunks, &raised)?;
+    Ok(Opened { source, raised })
+}
+
+/// Options of the configuration's fio job file that are passed over; empty where none is chosen or it cannot be
+/// read, as the run will say.
+pub fn passed_over(settings: &Settings) -> Vec<&'static str> {
+    let text = settings.workload.fio_job.as_ref().map(|path| ftlab_config::read_text(path, "fio job file"));
+    text.and_then(Result::ok).map(|text| fio::passed_over(&text)).unwrap_or_default()
+}
+
 /// The clients of a run, where a benchmark or a fio job is chosen instead of a trace.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use ftlab_core::settings::Replay;
 use ftlab_core::workload::{Record, Source, SourceSummary};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -33,6 +34,25 @@ pub fn trace_info(py: Python<'_>, config: &Config, chunks: Option<Py<PyAny>>) ->
         };
         let info = info.map_err(|error| raised.explain(error.into()))?;
         Ok(serde_json::to_string(&info).expect("figures are numbers and texts"))
+    };
+    Ok(py.detach(|| guard(work))?)
+}
+
+/// What makes one doubt a configuration's trace, a sentence or two each; it is read as a run reads it, once.
+/// `chunks` and `progress` as in `run`.
+#[pyfunction]
+#[pyo3(signature = (config, *, chunks=None, progress=None))]
+pub fn trace_check(
+    py: Python<'_>,
+    config: &Config,
+    chunks: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<String>> {
+    let settings = &config.resolved.settings;
+    let work = || {
+        let mut watched = Watched::new(source::once(settings, chunks)?, progress);
+        let doubts = ftlab_trace::doubts(&mut watched, settings.workload.replay == Replay::Closed);
+        doubts.map_err(|error| watched.explain(error.into()))
     };
     Ok(py.detach(|| guard(work))?)
 }

@@ -15,6 +15,13 @@ const LINES: usize = 200;
 /// If the named one does not exist, or none (or more than one) fits.
 pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'static Format, SourceError> {
     let (head, is_all) = lines.head();
+    let binary = formats::BINARIES.iter().find(|binary| match options.format.as_str() {
+        "auto" => (binary.is_one)(path, head),
+        name => name == binary.format.name,
+    });
+    if let Some(binary) = binary {
+        return Ok(&binary.format);
+    }
     refuse_binary(path, head)?;
     if options.format != "auto" {
         return formats::named(&options.format).ok_or_else(|| {
@@ -78,7 +85,7 @@ fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, Strin
         _ => {
             let names: Vec<_> = candidates.iter().map(|format| format.name).collect();
             return Err(format!(
-                "the layout could be any of {}\n  name it: --set workload.format={}",
+                "the layout could be any of {}\n  name it: --format {}",
                 names.join(", "),
                 names[0]
             ));
@@ -90,13 +97,13 @@ fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, Strin
     if !alike.is_empty() {
         return Err(format!(
             "five numbers a line can be {}: they differ in units alone, so ftlab does not guess\n  \
-             name the layout, e.g. --set workload.format={}",
+             name the layout, e.g. --format {}",
             alike.join(" or "),
             alike[0]
         ));
     }
     Err(format!(
-        "the layout is none that ftlab recognises\n  name it with --set workload.format=NAME if it is one of \
+        "the layout is none that ftlab recognises\n  name it with --format NAME if it is one of \
          {}\n  ftlab's own csv begins with a header: time_ns,op,offset,size",
         names()
     ))
@@ -125,9 +132,8 @@ fn refuse_binary(path: &str, head: &[u8]) -> Result<(), SourceError> {
         [b'P', b'A', b'R', b'1', ..] => {
             Some("a Parquet file: it is read through ftlab's Python side, uncompressed")
         }
-        // Magic 0x656174 with version 7, in either byte order.
-        [0x07, b't', b'a', b'e', ..] | [b'e', b'a', b't', 0x07, ..] => {
-            Some("blktrace's binary output: turn it into text with blkparse")
+        _ if head.get(257..262) == Some(b"ustar") => {
+            Some("a tar (or pax) archive: unpack it with tar -xf, and name a file of it")
         }
         _ => None,
     };

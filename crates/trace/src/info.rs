@@ -7,6 +7,7 @@ use crate::input::Input;
 use crate::options::Options;
 use crate::pipeline::Pipeline;
 use crate::range::touch;
+use crate::sanity::Sanity;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -71,6 +72,8 @@ pub struct Info {
     pub dropped: BTreeMap<&'static str, u64>,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,
+    /// What makes one doubt that the trace is what it seems to be, each with the remedy.
+    pub doubts: Vec<String>,
 }
 
 /// How often a size occurs.
@@ -179,9 +182,10 @@ impl Counts {
 
 fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
     let page_bytes = u64::from(options.page_bytes);
-    let mut counts = Counts::default();
+    let (mut counts, mut sanity) = (Counts::default(), Sanity::default());
     while let Some(record) = source.next()? {
         counts.add(&record, page_bytes);
+        sanity.add(&record);
     }
     let summary = source.summary();
     let [reads, writes, trims, flushes] = counts.requests;
@@ -225,5 +229,7 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
         out_of_order: summary.out_of_order,
         dropped: summary.dropped,
         notes,
+        // Without times, nobody can have taken them for what they are not.
+        doubts: sanity.verdict(&source, input.stamps == Stamps::Absent),
     })
 }

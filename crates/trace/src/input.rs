@@ -45,7 +45,7 @@ impl Input {
                 path,
                 &format!(
                     "a {} trace has no arrival times, so it cannot be replayed by them\n  \
-                     closed replay keeps host.queue_depth requests outstanding: --set workload.replay=closed",
+                     closed replay keeps so many requests outstanding: --replay closed --set host.queue_depth=32",
                     format.name
                 ),
             ));
@@ -64,7 +64,7 @@ impl Input {
             format: format.name,
             compression,
             stamps: format.stamps,
-            in_rows: false,
+            in_rows: crate::formats::BINARIES.iter().any(|binary| binary.format.name == format.name),
             first: Some((format.rows)(path, lines, options)),
             restart: Box::new(move || Ok((format.rows)(&name, Lines::open(&name, &again.go_on)?, &again))),
         })

@@ -24,6 +24,7 @@
 //! second layouts) and, for `compact`, by the pages touched, never by the length of the file.
 
 pub mod atomic;
+mod binary;
 mod chunks;
 mod convert;
 mod dedup;
@@ -41,6 +42,7 @@ mod pipeline;
 mod range;
 mod requests;
 mod rwbs;
+mod sanity;
 mod text;
 pub mod timeline;
 mod times;
@@ -53,6 +55,7 @@ pub use formats::samples;
 pub use info::{Info, SizeCount, info, info_chunks};
 pub use options::{GoOn, Options};
 pub use requests::RequestsCsv;
+pub use sanity::doubts;
 pub use times::Paced;
 
 use ftlab_core::workload::{Record, Source, SourceError};

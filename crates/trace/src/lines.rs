@@ -96,6 +96,19 @@ impl Lines {
         Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), self.number)))
     }
 
+    /// The next bytes, of which there may be fewer than `count` (at most the buffer) at the end; `None` if none are left.
+    pub(crate) fn take(&mut self, count: usize) -> Result<Option<&[u8]>, SourceError> {
+        if self.end - self.start < count && !self.at_end {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            self.fill()?;
+        }
+        let from = self.start;
+        self.start = (from + count).min(self.end);
+        Ok((from < self.end).then(|| &self.buffer[from..self.start]))
+    }
+
     /// Length of the line that begins at `start` and does not end in the buffer as it is.
     #[cold]
     fn find_end(&mut self) -> Result<Option<usize>, SourceError> {

@@ -87,7 +87,7 @@ fn pages_of(record: &Record, page_bytes: u64) -> u64 {
 fn beyond(record: &Record, capacity_bytes: u64) -> String {
     format!(
         "{} B at byte {} ({}) lie beyond the user capacity of {capacity_bytes} B ({})\n  \
-         --set workload.out_of_range=compact packs the touched pages densely, =wrap takes page numbers \
+         --out-of-range compact packs the touched pages densely, wrap takes page numbers \
          modulo the capacity\n  or choose a larger device (flash.blocks_per_plane)",
         record.size,
         record.offset,
@@ -141,7 +141,7 @@ impl Packer {
                 Err(format!(
                     "the touched pages need {at_least}{need} B ({}) packed, and the user capacity is \
                      {capacity} B ({})\n  choose a larger device (flash.blocks_per_plane) or \
-                     --set workload.out_of_range=wrap",
+                     --out-of-range wrap",
                     human(u64::try_from(need).unwrap_or(u64::MAX)),
                     human(capacity)
                 ))
@@ -205,7 +205,7 @@ mod tests {
         assert!(
             text.starts_with("4097 B at byte 4096 (4 KiB) lie beyond the user capacity of 8192 B (8 KiB)\n")
         );
-        assert!(text.contains("=compact") && text.contains("=wrap"));
+        assert!(text.contains("--out-of-range compact") && text.contains("wrap takes"));
     }
 
     #[test]

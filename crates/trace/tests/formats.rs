@@ -184,7 +184,7 @@ fn look_alikes_are_told_apart_by_name_alone() {
     for name in ["mqsim", "ssdsim", "disksim", "replayer"] {
         assert!(first.contains(name), "{text}");
     }
-    assert!(text.contains("--set workload.format=mqsim"), "{text}");
+    assert!(text.contains("--format mqsim"), "{text}");
     let sectors = [(0, 'R', 4096, 8192), (2000, 'W', 4096 * 512, 4096)];
     assert_eq!(rows(content, &with("mqsim")), sectors);
     assert_eq!(rows(content, &with("ssdsim")), sectors);
@@ -320,7 +320,7 @@ fn notimes_needs_closed_replay() {
     let device = Options { capacity_bytes: Some(1 << 40), ..Options::default() };
     let text = failure(content, &device);
     assert!(text.starts_with("trace: a notimes trace has no arrival times"), "{text}");
-    assert!(text.contains("--set workload.replay=closed"), "{text}");
+    assert!(text.contains("--replay closed"), "{text}");
     assert_eq!(rows(content, &Options { closed: true, ..device }), wanted);
 }
 

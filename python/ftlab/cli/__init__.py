@@ -28,8 +28,13 @@ _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 COMMANDS = {
     "components": ("describe", "List what can be chosen in each layer."),
     "compare": ("compare", "Run variants of a configuration side by side."),
+    "completion": (
+        "completion",
+        "Print what a shell needs to complete commands, options, presets, keys and their values.",
+    ),
     "crash": ("crash", "Cut the power again and again, recover from flash alone, verify what was promised."),
     "ctl": ("ctl", "Tell a live device something."),
+    "diff": ("diff", "Say what differs between two results, settings first."),
     "presets": ("describe", "List the presets; with NAME, print that one as a file to start from."),
     "reproduce": ("reproduce", "Reproduce a paper's figures and tables, published against measured."),
     "run": ("run", "Run one configuration and report what it measured."),

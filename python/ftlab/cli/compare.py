@@ -7,17 +7,18 @@ import sys
 import click
 
 from ftlab._core import UserError
-from ftlab.cli import options
+from ftlab.cli import completing, options
 from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_written, write_stdout
 
 
 @click.command()
-@click.argument("config")
+@click.argument("config", shell_complete=completing.presets)
 @click.option(
     "--vary",
     multiple=True,
     required=True,
     metavar="KEY=A,B,...",
+    shell_complete=completing.variations,
     help="Compare these values of a key. Repeatable: every combination is run.",
 )
 @options.shorthands()
@@ -42,6 +43,7 @@ from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_writ
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Variants at a time.  [default: all cores]"
 )
 @options.load_state_option
+@options.strict_option
 @options.check_option
 def compare(
     config: str,
@@ -54,6 +56,7 @@ def compare(
     html_path: str | None,
     jobs: int | None,
     load_state: str | None,
+    strict: bool,
     check: bool,
     **flags: str | None,
 ) -> None:
@@ -84,6 +87,7 @@ def compare(
     inputs = [*plan.traces, *([load_state] if load_state else [])]
     outputs = [output for output in (json_output, html, *pictures) if output]
     check_distinct(outputs, inputs)
+    options.check_traces(plan.labelled, strict)
 
     from ftlab.progress import Reporter
     from ftlab.running import RunOptions

@@ -11,7 +11,7 @@ import click
 
 from ftlab import _core
 from ftlab._core import UserError
-from ftlab.cli import options
+from ftlab.cli import completing, options
 from ftlab.configs import load
 from ftlab.outputs import check_distinct, write_stdout
 from ftlab.units import count, duration
@@ -21,7 +21,7 @@ FAULT = 1
 
 
 @click.command()
-@click.argument("config")
+@click.argument("config", shell_complete=completing.presets)
 @options.shorthands()
 @options.set_option
 @options.json_option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,7 @@ import click
 
 from ftlab import _core
 from ftlab._core import Config, UserError
+from ftlab.cli import completing
 from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override
 from ftlab.outputs import Output
 
@@ -30,7 +31,13 @@ def shorthands(names: Iterable[str] = tuple(_BY_NAME)) -> Callable[[Decorated], 
     def decorate(command: Decorated) -> Decorated:
         for shorthand in reversed(chosen):
             text = f"{shorthand.help}  [{shorthand.key}]"
-            option = click.option(shorthand.flag, shorthand.name, metavar=shorthand.metavar, help=text)
+            option = click.option(
+                shorthand.flag,
+                shorthand.name,
+                metavar=shorthand.metavar,
+                help=text,
+                shell_complete=completing.values_of(shorthand.key),
+            )
             command = option(command)
         return command
 
@@ -44,6 +51,7 @@ def set_option(command: Decorated) -> Decorated:
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
+        shell_complete=completing.settings,
         help="Set a key of the configuration, host.scheduler=noop say. Repeatable.",
     )(command)
 
@@ -52,6 +60,48 @@ def say_notes(config: Config | Plan) -> None:
     """Says which keys the user set in vain."""
     for note in config.notes():
         click.echo(f"note: {note}", err=True)
+    if isinstance(config, Config) and (passed := config.passed_over()):
+        click.echo(
+            f"note: the fio job's {', '.join(passed)}: passed over, nothing here depends on it", err=True
+        )
+
+
+def strict_option(command: Decorated) -> Decorated:
+    """``--strict``."""
+    return click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse a trace that is doubtful: what is a warning ends with status 2.",
+    )(command)
+
+
+def check_traces(configs: Iterable[tuple[str, Config]], strict: bool) -> None:
+    """Reads the traces of labelled configurations through, before anything is prepared for them.
+
+    What makes one doubt a trace is a warning, or with ``strict`` an error.
+
+    Raises:
+        UserError: a trace is at fault, or ``strict`` and one is doubtful.
+    """
+    from ftlab.progress import Reporter
+    from ftlab.traces import doubts
+
+    with Reporter(unit="requests checked") as reporter:
+        found = doubts(configs, reporter.callback("check"))
+    say_doubts(found, strict)
+
+
+def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
+    """Warns of doubtful traces, by their names.
+
+    Raises:
+        UserError: ``strict``, and there is one.
+    """
+    lines = [f"{trace}: {doubt}" for trace, doubts in found.items() for doubt in doubts]
+    if strict and lines:
+        raise UserError("\n  ".join([lines[0], *lines[1:], "without --strict this is a warning"]))
+    for line in lines:
+        click.echo(f"warning: {line}", err=True)
 
 
 def json_option(command: Decorated) -> Decorated:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from ftlab.cli import completing
 from ftlab.outputs import write_stdout
 
 
 @click.command()
-@click.argument("paper")
+@click.argument("paper", shell_complete=completing.papers)
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 @click.option(
     "--out",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ftlab._core import UserError
-from ftlab.cli import options
+from ftlab.cli import completing, options
 from ftlab.configs import load
 from ftlab.outputs import (
     Output,
@@ -25,7 +25,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
 
 
 @click.command()
-@click.argument("config")
+@click.argument("config", shell_complete=completing.presets)
 @options.shorthands()
 @options.set_option
 @options.json_option
@@ -44,6 +44,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     help="Write the preconditioned device, as it is at time 0, to a file that --load-state takes.",
 )
 @options.load_state_option
+@options.strict_option
 @click.option(
     "--timeline",
     "timeline_path",
@@ -65,6 +66,7 @@ def run(
     requests_path: str | None,
     state_path: str | None,
     load_state: str | None,
+    strict: bool,
     timeline_path: str | None,
     timeline_window: str | None,
     check: bool,
@@ -87,6 +89,7 @@ def run(
     html = options.output("--html", html_path)
     outputs = [output for output in (json_output, requests, state, timeline, html) if output]
     check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
+    options.check_traces([("", resolved)], strict)
 
     from ftlab.progress import Reporter
     from ftlab.running import RunOptions

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ftlab._core import UserError
-from ftlab.cli import options
+from ftlab.cli import completing, options
 from ftlab.configs import load
 from ftlab.outputs import check_distinct, discard_unfinished, saying_what_is_written, write_stdout
 from ftlab.traces import SUFFIXES, recorded
@@ -27,7 +27,7 @@ LOOK_S = 0.1
 
 
 @click.command()
-@click.argument("config")
+@click.argument("config", shell_complete=completing.presets)
 @click.option(
     "--nbd",
     "addresses",

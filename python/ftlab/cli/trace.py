@@ -24,8 +24,15 @@ def trace() -> None:
 @options.shorthands(_READING)
 @options.set_option
 @options.json_option
-def info(file: str, settings: tuple[str, ...], json_path: str | None, **flags: str | None) -> None:
-    """Say what a trace holds: requests, span, operations, addresses, rates, and what was dropped."""
+@options.strict_option
+def info(
+    file: str, settings: tuple[str, ...], json_path: str | None, strict: bool, **flags: str | None
+) -> None:
+    """Say what a trace holds: requests, span, operations, addresses, rates, and what was dropped.
+
+    The last line says whether the trace seems to be what it is taken for. ftlab run and ftlab compare look
+    at the same before they begin.
+    """
     from ftlab import traces
 
     config = traces.trace_config(file, options.overrides(settings, flags))
@@ -40,6 +47,8 @@ def info(file: str, settings: tuple[str, ...], json_path: str | None, **flags: s
         write_stdout(text)
     else:
         write_report(traces.info_text(found))
+    if strict:
+        options.say_doubts({file: found["doubts"]}, strict)
 
 
 @trace.command()

@@ -24,9 +24,21 @@ macro_rules! trace_formats {
             systor17 { Systor17 = "systor17", "SYSTOR 2017: Timestamp,Response,IOType,LUN,Offset,Size"; }
             alicloud { Alicloud = "alicloud", "Alibaba Cloud: device_id,opcode,offset,length,timestamp_us"; }
             tencent { Tencent = "tencent", "Tencent CBS: timestamp,offset,size (sectors),IOType,VolumeID"; }
+            fiu { Fiu = "fiu", "FIU: time_ns pid process lba_sectors size_sectors W|R major minor md5"; }
             notimes { Notimes = "notimes", "header, then offset (sectors), size (bytes), type (1 write); closed replay only"; }
             sqlitewal { Sqlitewal = "sqlitewal", "pid D|C op offset bytes time"; }
             cloudphysics { Cloudphysics = "cloudphysics-csv", "version,time (s),op (28 read, 2a write),size (bytes),lbn (sectors)"; }
+        }
+    };
+}
+
+/// The same of binary layouts, each with a file of its own.
+#[macro_export]
+macro_rules! binary_trace_formats {
+    ($list:ident) => {
+        $list! {
+            blktrace { Blktrace = "blktrace", "binary output of blktrace"; }
+            oracle_general { OracleGeneral = "oracle-general", "libCacheSim's oracleGeneral, of block traces (no operations: all reads)"; }
         }
     };
 }
@@ -38,11 +50,18 @@ macro_rules! choices {
 }
 trace_formats!(choices);
 
+macro_rules! binary_choices {
+    ($($module:ident { $type:ident = $name:literal, $doc:literal; })*) => {
+        const BINARIES: &[Choice] = &[$(Choice { name: $name, doc: $doc }),*];
+    };
+}
+binary_trace_formats!(binary_choices);
+
 const AUTO: Choice =
     Choice { name: "auto", doc: "recognise the layout (never between ssdsim, mqsim, disksim and replayer)" };
 const PARQUET: Choice = Choice { name: "parquet", doc: "ftlab's own: ts_ns, op, offset, size, flags" };
 
 /// Names for `workload.format`: ftlab's own layouts stand together.
 pub fn formats() -> Vec<Choice> {
-    [&[AUTO, TEXTS[0], PARQUET], &TEXTS[1..]].concat()
+    [&[AUTO, TEXTS[0], PARQUET], &TEXTS[1..], BINARIES].concat()
 }

@@ -3,12 +3,15 @@
 //! Source: fio's HOWTO. A closed loop with `iodepth` requests outstanding; past the page cache with
 //! `direct=1`, else through it, one call at a time, as fio's buffered engines in effect do. Sizes without
 //! a unit are bytes, and units are fio's own (k is 1024, unless kb_base says otherwise, which is not
-//! read here); times without a unit are seconds. An option that is not read is an error.
+//! read here); times without a unit are seconds. What changes nothing here (the engine,
+//! names, reports) is passed over; any other option that is not read is an error.
 
 mod parse;
+mod passed;
 mod worker;
 
 pub use parse::{JobError, parse};
+pub use passed::passed_over;
 pub use worker::Worker;
 pub(crate) use worker::clients;
 

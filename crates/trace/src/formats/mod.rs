@@ -1,5 +1,6 @@
 //! The layouts: one file each. Their list, with their names, is [`ftlab_core::trace_formats`].
 
+use crate::binary::Binary;
 use crate::lines::Lines;
 use crate::options::Options;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
@@ -92,6 +93,16 @@ macro_rules! readers {
 }
 ftlab_core::trace_formats!(readers);
 
+macro_rules! binary_readers {
+    ($($module:ident { $type:ident = $name:literal, $doc:literal; })*) => {
+        $(mod $module;)*
+
+        /// Every binary layout.
+        pub(crate) static BINARIES: &[Binary] = &[$(crate::binary::format::<$module::$type>($name)),*];
+    };
+}
+ftlab_core::binary_trace_formats!(binary_readers);
+
 /// Name and some lines of every text layout.
 pub fn samples() -> impl Iterator<Item = (&'static str, &'static str)> {
     FORMATS.iter().map(|format| (format.name, format.sample))
@@ -99,7 +110,8 @@ pub fn samples() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The layout of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| format.name == name)
+    let binaries = BINARIES.iter().map(|binary| &binary.format);
+    FORMATS.iter().chain(binaries).find(|format| format.name == name)
 }
 
 /// Whether a line is a header: these names, in any case, blanks around them aside; what follows

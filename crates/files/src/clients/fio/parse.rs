@@ -1,5 +1,6 @@
 //! Reads a fio job file.
 
+use super::passed::PASSED_OVER;
 use super::{Distribution, Job, Pattern};
 
 /// Why a job file is refused.
@@ -24,6 +25,7 @@ const OPTIONS: &[&str] = &[
     "iodepth",
     "size",
     "rwmixread",
+    "rwmixwrite",
     "random_distribution",
     "fsync",
     "rate",
@@ -31,6 +33,7 @@ const OPTIONS: &[&str] = &[
     "time_based",
     "numjobs",
     "direct",
+    "buffered",
 ];
 
 /// A section while it is read: the job, and which of the options that must be there were.
@@ -86,7 +89,7 @@ impl Draft {
 /// Reads a job file's text; `file` names it in messages.
 ///
 /// # Errors
-/// [`JobError`] for the first line that is at fault.
+/// [`JobError`] for the first line that is at fault, with all other options that are not read.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
     // A line may be as long as the file.
     let short = |message: String| message.chars().take(MOST_MESSAGE).collect();
@@ -96,6 +99,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
     let mut in_global = false;
     let mut jobs = Vec::new();
     let mut last = 0;
+    let mut refused: Vec<(usize, String)> = Vec::new();
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
         last = number;
         let line = line.split([';', '#']).next().unwrap_or_default().trim();
@@ -131,7 +135,12 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
                 ));
             }
         };
-        set(draft, option, value).map_err(|message| fail(number, message))?;
+        if let Err(message) = set(draft, option, value) {
+            refused.push((number, message));
+        }
+    }
+    if let Some((line, message)) = refusal(&refused, short) {
+        return Err(JobError { file: file.into(), line, message });
     }
     if let Some((draft, at)) = current.take() {
         jobs.push(draft.finish().map_err(|message| fail(at, message))?);
@@ -140,6 +149,15 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
         return Err(fail(last.max(1), "no job: a section like [job1] describes one".into()));
     }
     Ok(jobs)
+}
+
+/// The first line that was refused, and the message of it and all others: whoever mends one wants to know of the rest.
+fn refusal(refused: &[(usize, String)], short: impl Fn(String) -> String) -> Option<(usize, String)> {
+    let ((line, first), others) = refused.split_first()?;
+    let others: String = others.iter().map(|(line, message)| format!("\n  line {line}: {message}")).collect();
+    let unknown = refused.iter().any(|(_, message)| message.starts_with("option "));
+    let known = if unknown { format!("\n  it knows {}", OPTIONS.join(", ")) } else { String::new() };
+    Some((*line, short(format!("{first}{others}")) + &known))
 }
 
 fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
@@ -168,6 +186,7 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
             draft.sized = true;
         }
         "rwmixread" => draft.mix = count(value, 0, 100).map_err(of)?,
+        "rwmixwrite" => draft.mix = 100 - count(value, 0, 100).map_err(of)?,
         "random_distribution" => job.distribution = distribution(value).map_err(of)?,
         "fsync" => job.fsync = count(value, 0, u64::MAX >> 1).map_err(of)?,
         "rate" => job.rate = pair(value, size).map_err(of)?,
@@ -175,9 +194,9 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
         "time_based" => job.time_based = value.is_empty() || count(value, 0, 1).map_err(of)? == 1,
         "numjobs" => job.numjobs = count(value, 1, 1024).map_err(of)? as u32,
         "direct" => job.direct = count(value, 0, 1).map_err(of)? == 1,
-        _ => {
-            return Err(format!("option {option} is not read by ftlab; it knows {}", OPTIONS.join(", ")));
-        }
+        "buffered" => job.direct = count(value, 0, 1).map_err(of)? == 0,
+        _ if PASSED_OVER.contains(&option) => {}
+        _ => return Err(format!("option {option} is not read by ftlab")),
     }
     Ok(())
 }
@@ -299,6 +318,15 @@ mod tests {
     }
 
     #[test]
+    fn jobs_as_people_have_them() {
+        let text = "[global]\nioengine=libaio ; async\ngroup_reporting\nfilename=/dev/nvme0n1\nbuffered=0\n\
+                    [a]\nsize=1m\nrw=randrw\nrwmixwrite=30\nioengine=io_uring\n";
+        assert_eq!(crate::clients::fio::passed_over(text), ["ioengine", "group_reporting", "filename"]);
+        let jobs = parse("a.fio", text).unwrap();
+        assert_eq!((jobs[0].read_percent, jobs[0].direct), (70, true));
+    }
+
+    #[test]
     fn distributions() {
         let of = |value: &str| {
             let text = format!("[a]\nsize=1m\nrandom_distribution={value}\n");
@@ -321,9 +349,15 @@ mod tests {
     fn what_is_not_read_is_refused_by_name_and_line() {
         assert_eq!(
             refused("[a]\nsize=1m\nverify=crc32c\n"),
-            "a.fio:3: option verify is not read by ftlab; it knows rw, bs, iodepth, size, rwmixread, \
-             random_distribution, fsync, rate, runtime, time_based, numjobs, direct"
+            "a.fio:3: option verify is not read by ftlab\n  it knows rw, bs, iodepth, size, rwmixread, rwmixwrite, \
+             random_distribution, fsync, rate, runtime, time_based, numjobs, direct, buffered"
         );
+        let all = refused("[a]\nsize=1m\nverify=crc32c\nioengine=libaio\nstonewall\nrw=trim\n");
+        assert!(
+            all.starts_with("a.fio:3: option verify is not read by ftlab\n  line 5: option stonewall is not")
+        );
+        assert!(all.contains("\n  line 6: rw: \"trim\" is none of read"), "{all}");
+        assert!(!all.contains("ioengine"));
         assert_eq!(refused("rw=read\n"), "a.fio:1: rw: before any section; begin with [global] or [job]");
         assert!(refused("[a]\nsize=1m\nrw=trim\n").starts_with("a.fio:3: rw: \"trim\" is none of read"));
         assert!(refused("[a]\nsize=1m\nbs=4q\n").starts_with("a.fio:3: bs: \"4q\" is no size"));

@@ -1,0 +1,78 @@
+//! Options of fio that change nothing in a simulation.
+
+/// Options that change nothing here: names, reports and logs, the machine that ran fio, the content of data.
+pub(super) const PASSED_OVER: &[&str] = &[
+    "allow_file_create",
+    "allrandrepeat",
+    "buffer_compress_percentage",
+    "buffer_pattern",
+    "clat_percentiles",
+    "clocksource",
+    "cpumask",
+    "cpus_allowed",
+    "cpus_allowed_policy",
+    "create_on_open",
+    "create_serialize",
+    "dedupe_percentage",
+    "description",
+    "directory",
+    "disk_util",
+    "eta",
+    "exitall",
+    "fallocate",
+    "file_append",
+    "filename",
+    "filename_format",
+    "filesize",
+    "gid",
+    "group_reporting",
+    "gtod_cpu",
+    "gtod_reduce",
+    "hugepage-size",
+    "invalidate",
+    "iomem",
+    "ioengine",
+    "lat_percentiles",
+    "log_avg_msec",
+    "log_hist_msec",
+    "log_unix_epoch",
+    "mem",
+    "name",
+    "nice",
+    "norandommap",
+    "numa_cpu_nodes",
+    "numa_mem_policy",
+    "opendir",
+    "per_job_logs",
+    "percentile_list",
+    "prio",
+    "prioclass",
+    "randrepeat",
+    "randseed",
+    "refill_buffers",
+    "scramble_buffers",
+    "slat_percentiles",
+    "thread",
+    "uid",
+    "unified_rw_reporting",
+    "unlink",
+    "write_bw_log",
+    "write_hist_log",
+    "write_iops_log",
+    "write_lat_log",
+    "zero_buffers",
+];
+
+/// Options of a job file that were passed over, since they change nothing here; each once, in order.
+pub fn passed_over(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let option = line.split([';', '#', '=']).next().unwrap_or_default().trim();
+        if let Some(known) = PASSED_OVER.iter().find(|known| **known == option) {
+            if !found.contains(known) {
+                found.push(*known);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,142 @@
+//! What a binary layout provides (a [`Reader`]), and the rows made of its records.
+
+use crate::formats::{Format, Probe, Recognised, Stamps};
+use crate::lines::{Lines, input_error};
+use crate::options::Options;
+use crate::text::{BEYOND, Dropped, Row, Rows, Trouble, bad_row};
+use ftlab_core::workload::{Record, SourceError};
+
+/// A binary layout: records of a fixed length, each perhaps followed by more.
+pub(crate) trait Reader: Send + Sized {
+    /// Bytes of a record.
+    const RECORD: usize;
+    /// What its stamps are.
+    const STAMPS: Stamps = Stamps::Clock;
+
+    /// A reader of a file with this name and beginning.
+    fn new(path: &str, head: &[u8]) -> Self;
+
+    /// Whether a file is of this layout, by its name and beginning.
+    fn is_one(path: &str, head: &[u8]) -> bool;
+
+    /// Reads a record; the bytes that follow it and are to be passed over.
+    fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble>;
+
+    /// What a reader of the figures should know.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Rows of a binary file.
+struct Records<R> {
+    path: String,
+    bytes: Lines,
+    reader: R,
+    /// Record last read, from 1.
+    number: u64,
+    skip_bad: u64,
+    bad: u64,
+    dropped: Dropped,
+    done: bool,
+}
+
+impl<R: Reader> Records<R> {
+    #[cold]
+    fn bad(&mut self, message: &str) -> Result<(), SourceError> {
+        self.bad += 1;
+        *self.dropped.entry("bad_line").or_default() += 1;
+        self.done = self.bad > self.skip_bad;
+        bad_row(&format!("{}: row {}", self.path, self.number), message, self.bad, self.skip_bad)
+    }
+
+    fn read(&mut self) -> Result<Option<Result<Row, Trouble>>, SourceError> {
+        let Some(record) = self.bytes.take(R::RECORD)? else { return Ok(None) };
+        if record.len() < R::RECORD {
+            let message = format!("the file ends within a record of {} B", R::RECORD);
+            return Ok(Some(Err(Trouble::Line(message))));
+        }
+        Ok(Some(match self.reader.read(record) {
+            Ok((row, rest)) => {
+                self.bytes.take(rest)?;
+                Ok(row)
+            }
+            Err(trouble) => Err(trouble),
+        }))
+    }
+}
+
+impl<R: Reader> Rows for Records<R> {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        while !self.done {
+            self.number += 1;
+            let line = self.number;
+            match self.read()? {
+                None | Some(Ok(Row::End)) => self.done = true,
+                Some(Ok(Row::Request { time_ns, op, offset, size })) => {
+                    if offset.checked_add(size).is_some() {
+                        return Ok(Some(Record { time_ns, op, offset, size, line, flags: 0 }));
+                    }
+                    self.bad(BEYOND)?;
+                }
+                Some(Ok(Row::Flagged(record))) => {
+                    if record.offset.checked_add(record.size).is_some() {
+                        return Ok(Some(Record { line, ..record }));
+                    }
+                    self.bad(BEYOND)?;
+                }
+                Some(Ok(Row::Drop(reason))) => *self.dropped.entry(reason).or_default() += 1,
+                Some(Ok(Row::Nothing)) => {}
+                Some(Err(Trouble::Line(message))) => self.bad(&message)?,
+                Some(Err(Trouble::Input(message))) => {
+                    self.done = true;
+                    return Err(input_error(&format!("{}: row {line}", self.path), &message));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn dropped(&self) -> &Dropped {
+        &self.dropped
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.reader.notes()
+    }
+}
+
+fn rows<R: Reader + 'static>(path: &str, bytes: Lines, options: &Options) -> Box<dyn Rows> {
+    let reader = R::new(path, bytes.head().0);
+    Box::new(Records {
+        path: path.to_owned(),
+        bytes,
+        reader,
+        number: 0,
+        skip_bad: options.skip_bad,
+        bad: 0,
+        dropped: Dropped::new(),
+        done: false,
+    })
+}
+
+/// The layout that a reader reads.
+pub(crate) const fn format<R: Reader + 'static>(name: &'static str) -> Binary {
+    Binary {
+        format: Format {
+            name,
+            stamps: R::STAMPS,
+            recognised: Recognised::Never,
+            sample: "",
+            rows: rows::<R>,
+            probe: |_, _| Probe { good: 0, bad: 0 },
+        },
+        is_one: R::is_one,
+    }
+}
+
+/// A binary layout, and how it is recognised.
+pub(crate) struct Binary {
+    pub(crate) format: Format,
+    pub(crate) is_one: fn(&str, &[u8]) -> bool,
+}

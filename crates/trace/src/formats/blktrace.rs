@@ -1,0 +1,171 @@
+//! blktrace's binary output (`struct blk_io_trace` of Linux's blktrace_api.h, version 7): a file for each CPU, or all
+//! of them as one stream.
+//!
+//! As of blkparse's text, one of Q, D and C is counted: Q where the file's beginning has any, else D, else C.
+
+use super::Stamps;
+use crate::binary::Reader;
+use crate::devices::Devices;
+use crate::rwbs::{Flagged, Rwbs};
+use crate::text::{Row, Trouble};
+use ftlab_core::workload::Op;
+
+const RECORD: usize = 48;
+const SECTOR: u64 = 512;
+
+const QUEUE: u8 = 1;
+const ISSUE: u8 = 7;
+const COMPLETE: u8 = 8;
+
+/// Categories, the upper half of an action.
+const WRITE: u32 = 1 << 1;
+const FLUSH: u32 = 1 << 2;
+const COMMAND: u32 = 1 << 9;
+const NOTIFY: u32 = 1 << 10;
+const DISCARD: u32 = 1 << 13;
+const FUA: u32 = 1 << 15;
+
+/// The reader.
+pub(crate) struct Blktrace {
+    big_endian: bool,
+    counted: u8,
+    flagged: Flagged,
+    devices: Devices,
+    /// Others of the same trace, by their names.
+    one_of_several: bool,
+}
+
+/// Fields of a record, in its byte order.
+struct Fields<'a> {
+    record: &'a [u8],
+    big_endian: bool,
+}
+
+impl Fields<'_> {
+    fn u16(&self, at: usize) -> u16 {
+        let bytes = self.record[at..at + 2].try_into().expect("two bytes");
+        if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        let bytes = self.record[at..at + 4].try_into().expect("four bytes");
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        let bytes = self.record[at..at + 8].try_into().expect("eight bytes");
+        if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+    }
+
+    /// What happened: the lower half, without the flag of control groups.
+    fn action(&self) -> u8 {
+        self.u32(28) as u8
+    }
+
+    fn categories(&self) -> u32 {
+        self.u32(28) >> 16
+    }
+
+    fn extra(&self) -> usize {
+        usize::from(self.u16(46))
+    }
+}
+
+/// The actions among the records of a file's beginning.
+fn actions(head: &[u8], big_endian: bool) -> impl Iterator<Item = u8> {
+    let mut rest = head;
+    std::iter::from_fn(move || {
+        loop {
+            let fields = Fields { record: rest.get(..RECORD)?, big_endian };
+            let (action, notify) = (fields.action(), fields.categories() & NOTIFY != 0);
+            rest = rest.get(RECORD + fields.extra()..).unwrap_or_default();
+            if !notify {
+                return Some(action);
+            }
+        }
+    })
+}
+
+fn magic(record: &[u8]) -> Option<bool> {
+    match record {
+        [0x07, b't', b'a', b'e', ..] => Some(false),
+        [b'e', b'a', b't', 0x07, ..] => Some(true),
+        _ => None,
+    }
+}
+
+impl Reader for Blktrace {
+    const RECORD: usize = RECORD;
+    const STAMPS: Stamps = Stamps::Clock;
+
+    fn new(path: &str, head: &[u8]) -> Blktrace {
+        let big_endian = magic(head) == Some(true);
+        let has = |wanted: u8| actions(head, big_endian).any(|action| action == wanted);
+        let counted = [QUEUE, ISSUE, COMPLETE].into_iter().find(|&action| has(action)).unwrap_or(QUEUE);
+        let number = path.rsplit_once(".blktrace.").map(|(_, number)| number);
+        let one_of_several = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        Blktrace {
+            big_endian,
+            counted,
+            flagged: Flagged::default(),
+            devices: Devices::default(),
+            one_of_several,
+        }
+    }
+
+    fn is_one(_: &str, head: &[u8]) -> bool {
+        magic(head).is_some()
+    }
+
+    fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble> {
+        if magic(record) != Some(self.big_endian) {
+            return Err(Trouble::Input(
+                "no record of blktrace (version 7) begins here: the file is damaged".into(),
+            ));
+        }
+        let fields = Fields { record, big_endian: self.big_endian };
+        let (extra, categories) = (fields.extra(), fields.categories());
+        if categories & NOTIFY != 0 {
+            return Ok((Row::Nothing, extra));
+        }
+        if fields.action() != self.counted {
+            return Ok((Row::Drop("not_issue"), extra));
+        }
+        let (time_ns, sector, size) = (fields.u64(8), fields.u64(16), u64::from(fields.u32(24)));
+        let op = match categories {
+            _ if categories & DISCARD != 0 => Some(Op::Trim),
+            _ if categories & WRITE != 0 => Some(Op::Write),
+            _ => (size > 0).then_some(Op::Read),
+        };
+        let rwbs = Rwbs { op, preflush: categories & FLUSH != 0, fua: categories & FUA != 0 };
+        let row = if size == 0 && (rwbs.preflush || rwbs.fua) {
+            Row::flush(time_ns)
+        } else if let (Some(op), false) = (op, categories & COMMAND != 0 || size == 0) {
+            let offset = sector
+                .checked_mul(SECTOR)
+                .ok_or_else(|| Trouble::Line(format!("sector {sector} lies beyond 2^64 bytes")))?;
+            let offset = self.devices.place(&record[36..40], offset, size)?;
+            Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs))
+        } else {
+            Row::Drop("other_op")
+        };
+        Ok((row, extra))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let action = match self.counted {
+            ISSUE => 'D',
+            COMPLETE => 'C',
+            _ => 'Q',
+        };
+        let mut notes = vec![format!("counted the records of action {action}")];
+        if self.one_of_several {
+            notes.push(
+                "blktrace writes a file for each CPU; for all as one: blkparse -i NAME -d all.bin -O"
+                    .to_owned(),
+            );
+        }
+        notes.extend(self.flagged.notes());
+        notes
+    }
+}

@@ -1,0 +1,47 @@
+//! FIU (SRCMap and I/O Deduplication, Florida International University): `time pid process lba size W|R major minor
+//! md5`, separated by blanks; times in nanoseconds, address and size in sectors of 512 B. Later files end without the
+//! hash of the content.
+
+use super::read_or_write;
+use crate::devices::Devices;
+use crate::fields::{Words, sectors, time, unexpected, whole};
+use crate::number::unit;
+use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
+
+/// The parser.
+pub(crate) struct Fiu(Devices);
+
+impl Parser for Fiu {
+    const SAMPLE: &'static str = "89966437846610 4892 syslogd 904265560 8 W 6 0 531e779a25eab7b5\n\
+                                  89967195423840 2522 kjournald 909467400 16 R 8 1\n";
+
+    fn new(_: &Options) -> Fiu {
+        Fiu(Devices::default())
+    }
+
+    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+        let mut fields = Words::of(line);
+        let time_ns = time(fields.need("time")?, "time", unit::NS)?;
+        whole(fields.need("pid")?, "pid")?;
+        let process = fields.need("process")?;
+        // Else five numbers a line, of other layouts, would begin like this one.
+        if process.iter().all(u8::is_ascii_digit) {
+            return Err(unexpected("process", process, "the name of a process"));
+        }
+        let offset = sectors(fields.need("lba")?, "lba")?;
+        let size = sectors(fields.need("size")?, "size")?;
+        let op = read_or_write(fields.need("operation")?, "operation")?;
+        let (major, minor) = (fields.need("major")?, fields.need("minor")?);
+        whole(major, "major")?;
+        whole(minor, "minor")?;
+        // Both numbers are the device's name.
+        let at = |field: &[u8]| field.as_ptr() as usize - line.as_ptr() as usize;
+        let offset = self.0.place(&line[at(major)..at(minor) + minor.len()], offset, size)?;
+        Ok(Row::Request { time_ns, op, offset, size })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}

@@ -1,0 +1,105 @@
+"""What shells complete: presets, keys, their values, layouts, papers; from the code itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import click
+    from click.shell_completion import CompletionItem
+
+    Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def presets(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of presets, and files."""
+    from click.shell_completion import CompletionItem
+
+    from ftlab import _core
+
+    return [
+        *_items((name for name, _, _ in _core.presets()), incomplete),
+        CompletionItem(incomplete, type="file"),
+    ]
+
+
+def papers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of papers; none where there are no papers/."""
+    from ftlab._core import UserError
+    from ftlab.reproduce.papers import names, root
+
+    try:
+        return _items([*names(root(None)), "all"], incomplete)
+    except UserError:
+        return []
+
+
+def settings(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """``KEY=``, then ``KEY=VALUE``."""
+    return _assignments(incomplete, listed=False)
+
+
+def variations(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The same with values separated by commas."""
+    return _assignments(incomplete, listed=True)
+
+
+def values_of(key: str) -> Complete:
+    """The values of a key, or files where it holds a path."""
+    from click.shell_completion import CompletionItem
+
+    def complete(
+        _context: click.Context, _parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        if key in ("workload.trace", "workload.fio_job"):
+            return [CompletionItem(incomplete, type="file")]
+        return _items(_values(_keys()[key]), incomplete)
+
+    return complete
+
+
+def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _assignments(incomplete: str, *, listed: bool) -> list[CompletionItem]:
+    keys = _keys()
+    key, equals, value = incomplete.partition("=")
+    if not equals:
+        return _items((f"{name}=" for name in keys), incomplete)
+    before, _, _ = value.rpartition(",") if listed else ("", "", "")
+    given = before.split(",") if before else []
+    begun = "".join(f"{each}," for each in given)
+    names = (name for name in _values(keys.get(key, {})) if name not in given)
+    return _items((f"{key}={begun}{name}" for name in names), incomplete)
+
+
+def _keys() -> dict[str, dict[str, Any]]:
+    """The schema of each key."""
+    from ftlab import _core
+
+    found: dict[str, dict[str, Any]] = {}
+
+    def gather(table: dict[str, Any], prefix: str) -> None:
+        for name, key in table["properties"].items():
+            if "properties" in key:
+                gather(key, f"{prefix}{name}.")
+            else:
+                found[prefix + name] = key
+
+    gather(json.loads(_core.schema()), "")
+    return found
+
+
+def _values(key: dict[str, Any]) -> list[str]:
+    """The names among what a key holds."""
+    if key.get("type") == "boolean":
+        return ["true", "false"]
+    names = [str(name) for name in key.get("enum", [])]
+    for either in key.get("anyOf", []):
+        names += _values(either)
+    return [*names, *([str(key["const"])] if "const" in key else [])]

@@ -1,0 +1,159 @@
+"""What differs between two results: settings first, then what was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import UserError
+from ftlab.report import PERCENTILES
+from ftlab.units import Unit, significant, time_unit
+
+RESULT, COMPARISON = "ftlab.result.v1", "ftlab.compare.v1"
+
+# What no two runs have in common, and what says the same of all.
+_APART = ("engine", "schema")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field of two results."""
+
+    name: str
+    """Dotted name."""
+    values: tuple[Any, Any]
+    """In the first and the second; None: it has none."""
+
+
+@dataclass
+class Differences:
+    """All of them between two results."""
+
+    label: str
+    """The variant of a comparison; empty of single results."""
+    settings: list[Difference] = field(default_factory=list)
+    """Keys of the configuration."""
+    results: list[Difference] = field(default_factory=list)
+    """Measured fields."""
+    equal: int = 0
+    """Measured fields that are the same."""
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """The results of a file of ``run --json`` or ``compare --json``, by the label of their variant.
+
+    Raises:
+        UserError: it cannot be read, or is neither.
+    """
+    try:
+        data = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{path}: not JSON; a result is written by `ftlab run --json`") from None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    try:
+        if schema == RESULT:
+            return {"": dict(data)}
+        if schema == COMPARISON:
+            return {variant["label"]: dict(variant["result"]) for variant in data["variants"]}
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"{path}: a comparison whose variants are incomplete") from None
+    raise UserError(
+        f"{path}: neither a result (`ftlab run --json`) nor a comparison (`ftlab compare --json`)"
+    )
+
+
+def compare(first: Mapping[str, Any], second: Mapping[str, Any], label: str = "") -> Differences:
+    """The differences between two results."""
+    found = Differences(label)
+    pairs = {name: (value, None) for name, value in _flat(first)}
+    for name, value in _flat(second):
+        pairs[name] = (pairs.get(name, (None, None))[0], value)
+    for name, values in pairs.items():
+        setting = name.startswith("config.")
+        if values[0] != values[1]:
+            into = found.settings if setting else found.results
+            into.append(Difference(name.removeprefix("config."), values))
+        else:
+            found.equal += not setting
+    return found
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if not prefix and name in _APART:
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and len(value) == 1:
+            # Of a device with one chip, say.
+            yield prefix + name, value[0]
+        else:
+            yield prefix + name, value
+
+
+def render(names: tuple[str, str], all_found: list[Differences], *, everything: bool = False) -> str:
+    """The differences as text; of percentiles the usual ones unless ``everything`` is wanted."""
+    lines = []
+    for found in all_found:
+        if found.label:
+            lines.append(f"variant {found.label}")
+        if not found.settings and not found.results:
+            lines.append("no difference but in engine")
+            continue
+        lines += _section("settings", names, found.settings)
+        shown = [each for each in found.results if everything or _usual(each.name)]
+        lines += _section("results", names, shown)
+        left_out = len(found.results) - len(shown)
+        also = f"; {left_out:,} other percentiles differ (--all)" if left_out else ""
+        lines.append(f"{found.equal:,} measured values are equal{also}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _usual(name: str) -> bool:
+    _, percentile, point = name.partition("percentile_ns.")
+    return not percentile or point in PERCENTILES
+
+
+def _section(title: str, names: tuple[str, str], differences: list[Difference]) -> list[str]:
+    if not differences:
+        return [f"{title}: the same"]
+    rows = [(title, *names, "")]
+    rows += [(f"  {each.name}", *_texts(each), _ratio(each)) for each in differences]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return [
+        f"{name:{widths[0]}}  {first:>{widths[1]}}  {second:>{widths[2]}}  {share:>8}".rstrip()
+        for name, first, second, share in rows
+    ]
+
+
+def _texts(each: Difference) -> tuple[str, str]:
+    """Both values, times in one unit."""
+    numbers = [value for value in each.values if isinstance(value, int | float)]
+    unit = time_unit(numbers) if "_ns" in each.name else None
+    first, second = (_text(value, unit) for value in each.values)
+    return first, second
+
+
+def _text(value: Any, unit: Unit | None) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return f"{len(value)} values"
+    if isinstance(value, bool | str):
+        return str(value)
+    if unit is not None:
+        return f"{significant(value / unit.ns)} {unit.name}"
+    return f"{value:,}" if isinstance(value, int) else significant(value)
+
+
+def _ratio(each: Difference) -> str:
+    """The second over the first, of numbers."""
+    first, second = each.values
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in each.values)
+    return f"x {second / first:.3f}" if numbers and first else ""

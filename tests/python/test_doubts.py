@@ -1,0 +1,130 @@
+"""Traces that are not what they seem to be: what is said of them, and when."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import ftlab
+from front import TRACE, Cli
+from ftlab.progress import Reporter
+
+ROWS = 200
+
+
+def made(*, gap_ns: int = 100_000, size: int = 4096, op: str = "", jump: tuple[int, int] = (0, 0)) -> str:
+    """A trace whose requests alternate unless `op` says so; `jump` is a row and the time before it."""
+    lines, now = ["time_ns,op,offset,size"], 0
+    for row in range(ROWS):
+        now += (gap_ns if row else 0) + (jump[1] if row == jump[0] else 0)
+        lines.append(f"{now},{op or 'RW'[row % 2]},{row % 50 * 4096},{size}")
+    return "\n".join(lines) + "\n"
+
+
+DAY_NS = 86_400 * 10**9
+DOUBTFUL = {
+    "jump": (made(jump=(99, 1_266_874_890 * 10**9)), "the stamps jump by 1266874890 s at a.csv:101; if that"),
+    "days": (
+        made(jump=(3, 2 * DAY_NS)),
+        "1 gap of a day or more between arrivals, the longest of 2.0 days before",
+    ),
+    "fast": (made(gap_ns=100), "10050251 requests a second are more than any drive serves: are the stamps"),
+    "slow": (made(gap_ns=3_000 * 10**9), "one request in 2985 s on average: are the stamps in another unit?"),
+    "sizes": (
+        made(size=100),
+        "200 of 200 requests are not whole sectors of 512 B, the first at a.csv:2: is it",
+    ),
+    "reads": (made(op="R"), "all requests are reads: is the column of the operation read right (--format)?"),
+    "at-once": (
+        made(gap_ns=0),
+        "all 200 requests arrive at one time; replay them one after another: --replay",
+    ),
+}
+
+
+def test_a_sane_trace_is_not_doubted(cli: Cli) -> None:
+    (cli.directory / "a.csv").write_text(made())
+    assert cli.ok("trace", "info", "a.csv", "--strict").splitlines()[-1] == "nothing doubtful"
+    done = cli("run", "map-plus", "--trace", "a.csv", "--strict")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_a_doubtful_trace_is_named_with_the_remedy(cli: Cli, name: str) -> None:
+    text, doubt = DOUBTFUL[name]
+    (cli.directory / "a.csv").write_text(text)
+    info = cli("trace", "info", "a.csv")
+    assert (info.returncode, info.stderr) == (0, "")
+    doubts = [line for line in info.stdout.splitlines() if line.startswith("doubtful: ")]
+    assert len(doubts) == 1
+    assert doubts[0].startswith(f"doubtful: {doubt}")
+    strict = cli("trace", "info", "a.csv", "--strict")
+    assert (strict.returncode, strict.stdout) == (2, info.stdout)
+    assert strict.stderr.startswith(f"error: a.csv: {doubt}")
+    for command in (["run", "map-plus"], ["compare", "map-plus", "--vary", "host.scheduler=noop,map+"]):
+        done = cli(*command, "--trace", "a.csv")
+        assert done.returncode == 0
+        assert done.stderr.startswith(f"warning: a.csv: {doubt}")
+        assert done.stderr.count("warning: ") == 1
+        assert cli(*command, "--trace", "a.csv", "--strict").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("jump", ["--max-gap", "60s"]), ("days", ["--max-gap", "60s"]), ("at-once", ["--replay", "closed"])],
+)
+def test_the_remedy_helps(cli: Cli, name: str, remedy: list[str]) -> None:
+    (cli.directory / "a.csv").write_text(DOUBTFUL[name][0])
+    cli.ok("run", "map-plus", "--trace", "a.csv", "--strict", *remedy)
+
+
+def test_parquet_is_looked_at_too(cli: Cli) -> None:
+    (cli.directory / "a.csv").write_text(made(op="R"))
+    cli.ok("trace", "convert", "a.csv", "a.parquet")
+    done = cli("run", "map-plus", "--trace", "a.parquet")
+    assert done.stderr.startswith("warning: a.parquet: all requests are reads")
+
+
+@pytest.mark.parametrize("kind", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_an_archive_is_called_one(cli: Cli, kind: int) -> None:
+    data = TRACE.encode()
+    with tarfile.open(cli.directory / "a.tar.gz", "w:gz", format=kind) as archive:
+        member = tarfile.TarInfo("a.csv")
+        member.size = len(data)
+        member.pax_headers = {"comment": "x"}
+        archive.addfile(member, io.BytesIO(data))
+    done = cli("trace", "info", "a.tar.gz")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: a.tar.gz: is a tar (or pax) archive: unpack it with tar -xf, and name a file of it\n"
+    )
+
+
+def test_a_trace_at_fault_is_found_before_the_device_is_prepared(cli: Cli) -> None:
+    (cli.directory / "a.csv").write_text(TRACE + "1000001,W,99999999999999,4096\n")
+    for command in (["run", "vios"], ["compare", "vios", "--vary", "device.scheduler=piq,vios"]):
+        prepared = cli(*command, "--trace", "a.csv", "--set", "device.precondition=steady", "--set", "seed=1")
+        assert prepared.returncode == 2
+        assert prepared.stderr.startswith("error: a.csv:10: ")
+        assert "precondition" not in prepared.stderr
+
+
+def test_the_time_of_preconditioning_is_shown_apart(trace: Path) -> None:
+    small = {"flash.blocks_per_plane": 2048, "device.precondition": "steady"}
+    result = ftlab.run("map-plus", set=small, trace=trace)
+    assert 0 < result.prepare_s < result.engine.wall_s
+    engine = next(line for line in str(result).splitlines() if line.startswith("engine: "))
+    assert engine.startswith(f"engine: {result.prepare_s:.2f} s of preconditioning, ")
+    assert "prepare" not in result.to_json()
+    assert "preconditioning" not in str(ftlab.Result(json.loads(result.to_json())))
+
+
+def test_a_look_at_a_long_trace_shows_a_sign_of_life() -> None:
+    stream = io.StringIO()
+    with Reporter(stream=stream, every_s=0, unit="requests checked") as reporter:
+        reporter.callback("check")(4096)
+    assert stream.getvalue().startswith("ftlab: 4,096 requests checked, ")

@@ -1,0 +1,128 @@
+"""Layouts of traces and jobs as people have them: FIU, binary blktrace, oracleGeneral, fio's job files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from front import Cli
+
+FIU = """89966437846610 4892 syslogd 904265560 8 W 6 0 531e779a25eab7b5
+89966438846610 4892 syslogd 904265560 16 R 6 0 531e779a25eab7b5
+89966439846610 2522 kjournald 8 8 W 8 1
+"""
+
+READ, WRITE, FLUSH, SYNC, NOTIFY, DISCARD, FUA = (1 << bit for bit in (0, 1, 2, 3, 10, 13, 15))
+QUEUE, ISSUE, COMPLETE = 1, 7, 8
+
+
+def event(
+    time_ns: int, action: int, kind: int, sector: int, size: int, extra: bytes = b"", order: str = "<"
+) -> bytes:
+    """A record of blktrace with what follows it."""
+    packed = (0x65617407, 1, time_ns, sector, size, action | kind << 16, 697, 8 << 20 | 16, 0, 0, len(extra))
+    return struct.pack(f"{order}IIQQIIIIIHH", *packed) + extra
+
+
+def events(order: str = "<") -> bytes:
+    """Requests as they are queued, issued and completed, among messages."""
+    made = [event(0, 2, NOTIFY, 0, 0, b"kworker\0", order)]
+    for action, delay in ((QUEUE, 0), (ISSUE, 10), (COMPLETE, 5000)):
+        made += [
+            event(1000 + delay, action, READ, 8, 4096, b"", order),
+            event(2000 + delay, action, WRITE | SYNC | FUA, 16, 8192, b"x" * 7, order),
+            event(3000 + delay, action, DISCARD | WRITE, 800, 65536, b"", order),
+            event(4000 + delay, action, FLUSH | WRITE, 0, 0, b"", order),
+        ]
+    return b"".join(made)
+
+
+def head(cli: Cli, *arguments: str) -> list[str]:
+    return cli.ok("trace", "head", *arguments).splitlines()[1:]
+
+
+def test_fiu(cli: Cli) -> None:
+    (cli.directory / "homes.blkparse").write_text(FIU)
+    found = json.loads(cli.ok("trace", "info", "homes.blkparse", "--json", "-"))
+    assert (found["format"], found["reads"], found["writes"]) == ("fiu", 1, 2)
+    offset = 904265560 * 512
+    rows = [f"0,W,{offset},4096", f"1000000,R,{offset},8192", f"2000000,W,{(1 << 46) + 4096},4096"]
+    assert head(cli, "homes.blkparse") == rows
+    (cli.directory / "bad").write_text(FIU.replace(" W 8 1", " X 8 1"))
+    done = cli("trace", "info", "bad")
+    assert (done.returncode, done.stderr.startswith('error: bad:3: operation is "X"')) == (2, True), (
+        done.stderr
+    )
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_binary_blktrace(cli: Cli, order: str, pack: type[bytes]) -> None:
+    (cli.directory / "sda.blktrace.0").write_bytes(pack(events(order)))
+    found = json.loads(cli.ok("trace", "info", "sda.blktrace.0", "--json", "-"))
+    assert (found["format"], found["requests"], found["dropped"]) == ("blktrace", 4, {"not_issue": 8})
+    assert found["notes"][0] == "counted the records of action Q"
+    assert "blkparse -i NAME -d all.bin -O" in found["notes"][1]
+    assert head(cli, "sda.blktrace.0") == [
+        "0,R,4096,4096",
+        "1000,WF,8192,8192",
+        "2000,T,409600,65536",
+        "3000,F,0,0",
+    ]
+    cli.ok("run", "map-plus", "--trace", "sda.blktrace.0")
+
+
+def test_blktrace_of_completions_alone(cli: Cli) -> None:
+    (cli.directory / "all.bin").write_bytes(
+        event(7, COMPLETE, READ, 8, 512) + event(9, COMPLETE, WRITE, 8, 512)
+    )
+    assert head(cli, "all.bin") == ["0,R,4096,512", "2,W,4096,512"]
+
+
+def test_damaged_blktrace(cli: Cli) -> None:
+    (cli.directory / "cut").write_bytes(events()[:-5])
+    assert cli("trace", "info", "cut").stderr.startswith(
+        "error: cut: row 13: the file ends within a record of 48 B"
+    )
+    (cli.directory / "torn").write_bytes(events()[:56] + b"x" * 60)
+    assert cli("trace", "info", "torn").stderr.startswith("error: torn: row 2: no record of blktrace")
+
+
+def test_oracle_general(cli: Cli) -> None:
+    rows = [(100, 8, 4096, 3), (100, 16, 512, -1), (102, 8, 4096, -1)]
+    data = b"".join(struct.pack("<IQIq", *row) for row in rows)
+    (cli.directory / "w01.oracleGeneral.bin").write_bytes(data)
+    found = json.loads(cli.ok("trace", "info", "w01.oracleGeneral.bin", "--json", "-"))
+    assert (found["format"], found["reads"], found["span_ns"]) == ("oracle-general", 3, 2_000_000_000)
+    assert head(cli, "w01.oracleGeneral.bin")[:2] == ["0,R,4096,4096", "500000000,R,8192,512"]
+    (cli.directory / "other").write_bytes(data)
+    assert cli("trace", "info", "other").returncode == 2
+    assert len(head(cli, "other", "--format", "oracle-general")) == 3
+    (cli.directory / "keys").write_bytes(struct.pack("<IQIq", 1, 2**63, 100, -1))
+    done = cli("trace", "info", "keys", "--format", "oracle-general")
+    assert done.stderr.startswith("error: keys: row 1: object 9223372036854775808 is no sector")
+
+
+def test_a_fio_job_as_people_have_them(cli: Cli) -> None:
+    job = "[global]\nioengine=libaio\ngroup_reporting\nfilename=/dev/nvme0n1\ndirect=1\n"
+    job += "[a]\nrw=randwrite\nsize=1m\n"
+    (cli.directory / "a.fio").write_text(job)
+    done = cli("run", "map-plus", "--set", "workload.fio_job=a.fio")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "note: the fio job's ioengine, group_reporting, filename: passed over, nothing here depends on it\n"
+    )
+    (cli.directory / "b.fio").write_text(job + "verify=crc32c\nstonewall\nramp_time=5\n")
+    done = cli("run", "map-plus", "--set", "workload.fio_job=b.fio")
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert lines[1:4] == [
+        "error: b.fio:9: option verify is not read by ftlab",
+        "  line 10: option stonewall is not read by ftlab",
+        "  line 11: option ramp_time is not read by ftlab",
+    ]
+    assert Path(cli.directory / "a.fio").read_text() == job
