@@ -168,11 +168,11 @@ fn unsuited<T>(key: &Key, literal: &Literal) -> Result<T, Fault> {
 }
 
 fn too_small<T>(key: &Key, literal: &Literal, least: &str) -> Result<T, Fault> {
-    fault(format!("{}: too small; the least is {least}{}", literal.shown(), or_words(key)))
+    fault(format!("{}: must be at least {least}{}", literal.shown(), or_words(key)))
 }
 
 fn too_large<T>(key: &Key, literal: &Literal, most: &str) -> Result<T, Fault> {
-    fault(format!("{}: too large; the most is {most}{}", literal.shown(), or_words(key)))
+    fault(format!("{}: must be at most {most}{}", literal.shown(), or_words(key)))
 }
 
 fn negative<T>(literal: &Literal) -> Result<T, Fault> {
@@ -290,7 +290,7 @@ fn size_mix(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, F
         parts.push((bytes, weight));
     }
     if parts.len() > MOST_SIZES {
-        return fault(format!("{} sizes; the most is {MOST_SIZES}", parts.len()));
+        return fault(format!("{} sizes; at most {MOST_SIZES} are taken", parts.len()));
     }
     Ok(Value::SizeMix(SizeMix::new(parts)))
 }

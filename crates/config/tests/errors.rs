@@ -155,11 +155,11 @@ fn quantities() {
         ("[flash]\npage = '0.3KiB'", "c.toml:2: flash.page: 0.3KiB: not a whole number of bytes"),
         ("[flash]\npage = '-4KiB'", "c.toml:2: flash.page: -4KiB: must not be negative"),
         ("[flash]\npage = -4", "c.toml:2: flash.page: -4: must not be negative"),
-        ("[flash]\npage = '0B'", "c.toml:2: flash.page: 0B: too small; the least is 512B"),
-        ("[flash]\npage = '32MiB'", "c.toml:2: flash.page: 32MiB: too large; the most is 16MiB"),
+        ("[flash]\npage = '0B'", "c.toml:2: flash.page: 0B: must be at least 512B"),
+        ("[flash]\npage = '32MiB'", "c.toml:2: flash.page: 32MiB: must be at most 16MiB"),
         (
             "[flash]\npage = '99999999999TiB'",
-            "c.toml:2: flash.page: 99999999999TiB: too large; the most is 16MiB",
+            "c.toml:2: flash.page: 99999999999TiB: must be at most 16MiB",
         ),
         ("[flash]\npage = 'large'", "c.toml:2: flash.page: large: expected a size such as \"16KiB\""),
         ("[flash]\npage = ''", "c.toml:2: flash.page: empty; expected a size such as \"16KiB\""),
@@ -168,13 +168,13 @@ fn quantities() {
         ("[flash]\nerase = 1.5", "c.toml:2: flash.erase: 1.5: no unit; write 1.5us or 1.5ms"),
         ("[flash]\nerase = '5m'", "c.toml:2: flash.erase: 5m: ambiguous, write 5ms or 5min"),
         ("[flash]\nerase = '0.5ns'", "c.toml:2: flash.erase: 0.5ns: not a whole number of nanoseconds"),
-        ("[flash]\nerase = '2s'", "c.toml:2: flash.erase: 2s: too large; the most is 1s"),
+        ("[flash]\nerase = '2s'", "c.toml:2: flash.erase: 2s: must be at most 1s"),
         ("[flash]\nerase = '4KiB'", "c.toml:2: flash.erase: 4KiB: unknown unit KiB"),
         ("[flash]\nerase = '35 usec'", "c.toml:2: flash.erase: 35 usec: unknown unit usec; did you mean us?"),
         ("[flash]\nerase = inf", "c.toml:2: flash.erase: inf: not a finite number"),
         ("[flash]\nerase = 'nan'", "c.toml:2: flash.erase: nan: not a finite number"),
         ("[flash]\ntransfer = 1", "c.toml:2: flash.transfer: 1: no unit; write 1ns"),
-        ("[flash]\ntransfer = '2us'", "c.toml:2: flash.transfer: 2us: too large; the most is 1us"),
+        ("[flash]\ntransfer = '2us'", "c.toml:2: flash.transfer: 2us: must be at most 1us"),
         ("[ftl]\nover_provisioning = 7", "c.toml:2: ftl.over_provisioning: 7: no unit; write 7%"),
         (
             "[ftl]\nover_provisioning = '4.98765%'",
@@ -182,9 +182,9 @@ fn quantities() {
         ),
         (
             "[ftl]\nover_provisioning = '100%'",
-            "c.toml:2: ftl.over_provisioning: 100%: too large; the most is 99%",
+            "c.toml:2: ftl.over_provisioning: 100%: must be at most 99%",
         ),
-        ("[host]\npage_cache = '2TiB'", "c.toml:2: host.page_cache: 2TiB: too large; the most is 1TiB"),
+        ("[host]\npage_cache = '2TiB'", "c.toml:2: host.page_cache: 2TiB: must be at most 1TiB"),
         ("[workload]\nmax_gap = 'nonne'", "c.toml:2: workload.max_gap: nonne: did you mean \"none\"?"),
         ("[workload]\nmax_gap = '2y'", "c.toml:2: workload.max_gap: 2y: unknown unit y"),
     ]);
@@ -205,13 +205,13 @@ fn size_mixes() {
         ),
         ("\"4KiB/0\"", "4KiB/0: 4KiB/0 needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\""),
         ("\"4K/1\"", "4K: ambiguous, write 4KiB or 4kB"),
-        ("\"4KiB/1:256B/1\"", "256B: too small; the least is 512B, or \"size\""),
+        ("\"4KiB/1:256B/1\"", "256B: must be at least 512B, or \"size\""),
         ("4096", "4096: expected sizes with weights such as \"4KiB/60:64KiB/40\", or \"size\""),
     ] {
         assert_eq!(case(value), headed(expected), "{value}");
     }
     let many = vec!["4KiB/1"; 65].join(":");
-    assert_eq!(case(&format!("\"{many}\"")), headed("65 sizes; the most is 64"));
+    assert_eq!(case(&format!("\"{many}\"")), headed("65 sizes; at most 64 are taken"));
 }
 
 #[test]
@@ -219,11 +219,11 @@ fn numbers_and_flags() {
     check(&[
         (
             "[host]\nqueue_depth = 0",
-            "c.toml:2: host.queue_depth: 0: too small; the least is 1, or \"unlimited\"",
+            "c.toml:2: host.queue_depth: 0: must be at least 1, or \"unlimited\"",
         ),
         (
             "[device]\nqueue_depth = 0",
-            "c.toml:2: device.queue_depth: 0: too small; the least is 1, or \"unlimited\"",
+            "c.toml:2: device.queue_depth: 0: must be at least 1, or \"unlimited\"",
         ),
         ("[host]\nqueue_depth = -1", "c.toml:2: host.queue_depth: -1: must not be negative"),
         (
@@ -235,20 +235,20 @@ fn numbers_and_flags() {
             "[host]\nqueue_depth = 'unlimted'",
             "c.toml:2: host.queue_depth: unlimted: did you mean \"unlimited\"?",
         ),
-        ("[flash]\nchannels = 0", "c.toml:2: flash.channels: 0: too small; the least is 1"),
+        ("[flash]\nchannels = 0", "c.toml:2: flash.channels: 0: must be at least 1"),
         (
             "[flash]\nchannels = 99999999999999999999",
-            "c.toml:2: flash.channels: 99999999999999999999: too large; the most is 1024",
+            "c.toml:2: flash.channels: 99999999999999999999: must be at most 1024",
         ),
         (
             "seed = 0xffff_ffff_ffff_ffff",
-            "c.toml:1: seed: 0xffffffffffffffff: too large; the most is 9223372036854775807",
+            "c.toml:1: seed: 0xffffffffffffffff: must be at most 9223372036854775807",
         ),
         ("[workload]\nspeed = 0.0", "c.toml:2: workload.speed: 0.0: must be above 0"),
         ("[workload]\nspeed = -1.5", "c.toml:2: workload.speed: -1.5: must not be negative"),
         ("[workload]\nspeed = nan", "c.toml:2: workload.speed: nan: not a finite number"),
         ("[workload]\nspeed = -inf", "c.toml:2: workload.speed: -inf: not a finite number"),
-        ("[workload]\nspeed = 1e999", "c.toml:2: workload.speed: 1e999: too large; the most is 1000000000.0"),
+        ("[workload]\nspeed = 1e999", "c.toml:2: workload.speed: 1e999: must be at most 1000000000.0"),
         ("[workload]\nspeed = 'fast'", "c.toml:2: workload.speed: fast: expected a number such as 1.5"),
         ("[host]\nalternate = 1", "c.toml:2: host.alternate: 1: expected true or false"),
         ("[host]\nalternate = 'true'", "c.toml:2: host.alternate: \"true\" is text; write it without quotes"),
@@ -300,7 +300,7 @@ fn options_are_named_as_the_user_gave_them() {
         (set("host.scheduler", "nop"), "--set host.scheduler=nop: unknown name; did you mean \"noop\"?"),
         (
             set("host.queue_depth", "0"),
-            "--set host.queue_depth=0: too small; the least is 1, or \"unlimited\"",
+            "--set host.queue_depth=0: must be at least 1, or \"unlimited\"",
         ),
         (set("ftl.mapping_cache", "16K"), "--set ftl.mapping_cache=16K: ambiguous, write 16KiB or 16kB"),
         (

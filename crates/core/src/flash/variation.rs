@@ -43,7 +43,7 @@ section! {
     pub struct Variation {
         /// Mean growth of ln(BER) per cycle.
         growth_mean: f64 = "flash.variation.growth_mean", number(0.0, 1.0), "3.7e-4";
-        /// The standard deviation between blocks.
+        /// Standard deviation of the growth between blocks.
         growth_stddev: f64 = "flash.variation.growth_stddev", number(0.0, 1.0), "9e-5";
         /// Where the distribution is cut, in deviations.
         growth_bound: f64 = "flash.variation.growth_bound", number(0.0, 10.0), "3.0";

@@ -55,7 +55,7 @@ section! {
         ageing_ns: u64 = "workload.benchmark.ageing", ANY_TIME or "auto", "auto";
         /// Runs, one after another: postmark (4), filebench (6).
         runs: u64 = "workload.benchmark.runs", count(1, 1_000_000) or "auto", "auto";
-        /// The first of these, which are not measured: postmark (1), filebench (1).
+        /// The first runs, which are not measured: postmark (1), filebench (1).
         ageing_runs: u64 = "workload.benchmark.ageing_runs", count(0, 1_000_000) or "auto", "auto";
     }
 }
