@@ -157,10 +157,7 @@ fn quantities() {
         ("[flash]\npage = -4", "c.toml:2: flash.page: -4: must not be negative"),
         ("[flash]\npage = '0B'", "c.toml:2: flash.page: 0B: must be at least 512B"),
         ("[flash]\npage = '32MiB'", "c.toml:2: flash.page: 32MiB: must be at most 16MiB"),
-        (
-            "[flash]\npage = '99999999999TiB'",
-            "c.toml:2: flash.page: 99999999999TiB: must be at most 16MiB",
-        ),
+        ("[flash]\npage = '99999999999TiB'", "c.toml:2: flash.page: 99999999999TiB: must be at most 16MiB"),
         ("[flash]\npage = 'large'", "c.toml:2: flash.page: large: expected a size such as \"16KiB\""),
         ("[flash]\npage = ''", "c.toml:2: flash.page: empty; expected a size such as \"16KiB\""),
         ("[flash]\npage = true", "c.toml:2: flash.page: true: expected a size such as \"16KiB\""),
@@ -180,10 +177,7 @@ fn quantities() {
             "[ftl]\nover_provisioning = '4.98765%'",
             "c.toml:2: ftl.over_provisioning: 4.98765%: not a whole number of parts per million",
         ),
-        (
-            "[ftl]\nover_provisioning = '100%'",
-            "c.toml:2: ftl.over_provisioning: 100%: must be at most 99%",
-        ),
+        ("[ftl]\nover_provisioning = '100%'", "c.toml:2: ftl.over_provisioning: 100%: must be at most 99%"),
         ("[host]\npage_cache = '2TiB'", "c.toml:2: host.page_cache: 2TiB: must be at most 1TiB"),
         ("[workload]\nmax_gap = 'nonne'", "c.toml:2: workload.max_gap: nonne: did you mean \"none\"?"),
         ("[workload]\nmax_gap = '2y'", "c.toml:2: workload.max_gap: 2y: unknown unit y"),
@@ -217,10 +211,7 @@ fn size_mixes() {
 #[test]
 fn numbers_and_flags() {
     check(&[
-        (
-            "[host]\nqueue_depth = 0",
-            "c.toml:2: host.queue_depth: 0: must be at least 1, or \"unlimited\"",
-        ),
+        ("[host]\nqueue_depth = 0", "c.toml:2: host.queue_depth: 0: must be at least 1, or \"unlimited\""),
         (
             "[device]\nqueue_depth = 0",
             "c.toml:2: device.queue_depth: 0: must be at least 1, or \"unlimited\"",
@@ -298,10 +289,7 @@ fn options_are_named_as_the_user_gave_them() {
             "--set host.schduler=noop: unknown key host.schduler; did you mean host.scheduler?",
         ),
         (set("host.scheduler", "nop"), "--set host.scheduler=nop: unknown name; did you mean \"noop\"?"),
-        (
-            set("host.queue_depth", "0"),
-            "--set host.queue_depth=0: must be at least 1, or \"unlimited\"",
-        ),
+        (set("host.queue_depth", "0"), "--set host.queue_depth=0: must be at least 1, or \"unlimited\""),
         (set("ftl.mapping_cache", "16K"), "--set ftl.mapping_cache=16K: ambiguous, write 16KiB or 16kB"),
         (
             set("ftl.mapping_cache", "0B"),
