@@ -68,10 +68,10 @@ pub fn passed_over(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     for line in text.lines() {
         let option = line.split([';', '#', '=']).next().unwrap_or_default().trim();
-        if let Some(known) = PASSED_OVER.iter().find(|known| **known == option) {
-            if !found.contains(known) {
-                found.push(*known);
-            }
+        if let Some(known) = PASSED_OVER.iter().find(|known| **known == option)
+            && !found.contains(known)
+        {
+            found.push(*known);
         }
     }
     found
