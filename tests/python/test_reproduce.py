@@ -214,6 +214,16 @@ def test_a_policy_has_its_colour_in_every_figure_and_on_the_page(tiny: Path) -> 
         assert f'fill="var(--c{palette.COLOURS["light"].index(colour)})"' in page
 
 
+def test_a_legend_shows_the_markers_of_its_lines(tiny: Path) -> None:
+    """Legends of lines showed squares."""
+    path = tiny / "papers" / "tiny" / "fig1.toml"
+    path.write_text(path.read_text().replace('mark = "bars"', 'mark = "lines"'))
+    run(tiny, "fig1")
+    picture = (tiny.parent / "out" / "tiny" / "fig1.svg").read_text()
+    drawn = re.findall(r'role-legend-symbol"[^>]*><path transform="[^"]*" d="([^"]*)"', picture)
+    assert len(drawn) == len(set(drawn)) == 2, drawn
+
+
 def test_places_of_policies() -> None:
     registered = [part["name"] for part in ftlab.components()["ftl.kind"]]
     places = palette.places("ftl", ["Base-DFTL", "minipage-FTL", "MSFTL-2KiB", "MSFTL-1KiB"])

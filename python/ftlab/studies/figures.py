@@ -54,13 +54,15 @@ def specification(study: Study) -> dict[str, Any]:
     lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
     each = -(-len(panels) // min(lines, len(panels)))
     rows = [panels[at : at + each] for at in range(0, len(panels), each)]
+    # A legend joins colours and markers where both belong to the same panels.
+    apart: dict[str, Any] = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
     parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
     if not study.figure.paper:
         # Panels side by side may be coloured by different axes.
-        parts = [part.resolve_scale(color="independent") for part in parts]
+        parts = [part.resolve_scale(**apart) for part in parts]
     chart = (
         alt.vconcat(*parts, spacing=20)
-        .resolve_scale(color="independent")
+        .resolve_scale(**apart)
         .properties(title=_title(study.figure))
         .configure(font=FONT, background="white")
         .configure_view(stroke=None)
@@ -74,9 +76,7 @@ def specification(study: Study) -> dict[str, Any]:
             tickColor=SOFT,
             gridColor=GRID,
         )
-        .configure_legend(
-            labelFontSize=11, titleFontSize=11, labelColor=TEXT, symbolType="square", labelLimit=0
-        )
+        .configure_legend(labelFontSize=11, titleFontSize=11, labelColor=TEXT, labelLimit=0)
         .configure_header(labelFontSize=11, labelColor=TEXT, labelOrient="bottom", titleFontSize=11)
     )
     loaded: dict[str, Any] = json.loads(chart.to_json())

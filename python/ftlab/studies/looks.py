@@ -75,7 +75,11 @@ def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None
         return None
     wide = [30 + LETTER * len(label) for label in order]
     columns = len(order) if sum(wide) <= width else max(1, int(width // max(wide)))
-    return alt.Legend(title=None, orient="top", direction="horizontal", columns=columns)
+    legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=columns)
+    # Of lines it shows their markers, of bars their colour.
+    if panel.mark in ("bars", "stack"):
+        legend.symbolType = "square"
+    return legend
 
 
 def lines(study: Study, panel: Panel, order: Sequence[str], field: str) -> dict[str, Any]:
