@@ -149,10 +149,13 @@ soak-calls: | require-cargo
 soak-ends: $(VENV)/.built
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_ends.py -k half_written
 
-# File systems on the live device (root, /dev/fuse, loop devices), and hostile clients.
+# File systems on the live device (root, /dev/fuse, loop devices), hostile clients, cuts and kills.
 soak-live: $(VENV)/.built
 	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture
 	FTLAB_CAMPAIGN=20 $(BIN)/python -m pytest -q -s tests/python/test_live_files.py tests/python/test_live.py
+	FTLAB_CUTS=1000 cargo test --locked --package ftlab-live --test cuts -- --nocapture
+	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k 'outlasts or programs'
+	FTLAB_CAMPAIGN=100 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k ext4
 
 # Licences always; advisories where there is data for them, and it says where there is none.
 audit: $(VENV)/.deps

@@ -1,7 +1,8 @@
 //! The control socket: a command a line, an answer a line, which is JSON.
 //!
 //! `stats`: the result so far. `flush`: answered when all that was written is durable. `trim-all`: all user data is
-//! trimmed. `stop`: the device is to stop. An answer is an object, `error` in it if the command was refused.
+//! trimmed. `cut [OPS [SEED]]`: power is cut, now or in the OPS-th program or erase from now on. `stop`: the device is
+//! to stop. An answer is an object, `error` in it if the command was refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -29,8 +30,8 @@ pub type Describe = dyn Fn(&Report, &Live, u64) -> Value + Send + Sync;
 /// Waits for replies.
 #[derive(Default)]
 struct Replies {
-    /// How many have come, and the first error.
-    come: Mutex<(usize, u32)>,
+    /// How many have come, the first error, and whether power was cut.
+    come: Mutex<(usize, u32, bool)>,
     changed: Condvar,
 }
 
@@ -45,6 +46,12 @@ impl Sink for Replies {
     }
 
     fn kick(&self) {}
+
+    fn lose(&self) {
+        let mut come = self.come.lock().expect("no panic while a reply is noted");
+        come.2 = true;
+        self.changed.notify_all();
+    }
 }
 
 /// Answers the commands of one client.
@@ -68,10 +75,46 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
             shared.asked_to_stop.store(true, Ordering::Relaxed);
             json!({})
         }
-        other => json!({ "error": format!("unknown command {other:?}: stats, flush, trim-all or stop") }),
+        other => match other
+            .strip_prefix("cut")
+            .map(|words| planned(words).and_then(|(after, seed)| cut(shared, after, seed)))
+        {
+            Some(Ok(())) => json!({}),
+            Some(Err(why)) => json!({ "error": why }),
+            None => {
+                json!({ "error": format!("unknown command {other:?}: stats, flush, trim-all, cut or stop") })
+            }
+        },
     };
     let mut out = stream;
     writeln!(out, "{answer}")
+}
+
+/// What the words behind `cut` say.
+fn planned(words: &str) -> Result<(u64, u64), String> {
+    let numbers: Result<Vec<u64>, _> = words.split_whitespace().map(str::parse).collect();
+    match numbers.as_deref() {
+        Ok([]) => Ok((0, 0)),
+        Ok(&[after]) => Ok((after, 0)),
+        Ok(&[after, seed]) => Ok((after, seed)),
+        _ => Err(format!("cut{words}: write cut, or cut OPS, or cut OPS SEED")),
+    }
+}
+
+/// Cuts the power in the `after`-th program or erase from now on; 0: now.
+///
+/// # Errors
+/// In words, if it cannot be cut.
+pub fn cut(shared: &Shared, after: u64, seed: u64) -> Result<(), String> {
+    let mut answered = Vec::new();
+    let mut outcome = Ok(());
+    shared.with_engine(&mut answered, |engine| {
+        engine.catch_up()?;
+        outcome = engine.cut(after, seed);
+        Ok(())
+    });
+    answered.iter().for_each(|other| other.kick());
+    outcome
 }
 
 /// Has requests served as a client's are.
@@ -89,10 +132,11 @@ fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
     });
     answered.iter().for_each(|other| other.kick());
     let mut come = replies.come.lock().expect("no panic while a reply is noted");
-    while come.0 < requests.len() {
+    while come.0 < requests.len() && !come.2 {
         come = replies.changed.wait(come).expect("no panic while a reply is noted");
     }
     match come.1 {
+        _ if come.2 => json!({ "error": "the power was cut" }),
         0 => json!({}),
         1 => json!({ "error": "the export is read-only" }),
         number => json!({ "error": format!("the device refused (error {number})") }),

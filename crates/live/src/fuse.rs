@@ -2,6 +2,8 @@
 //!
 //! `disk` is opened for direct I/O, so that the kernel keeps no page of it and every request comes here.
 
+mod answer;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -24,6 +26,7 @@ use crate::control::Describe;
 use crate::engine::{Asked, Sink};
 use crate::nbd::{self, Command, Flags};
 use crate::server::Shared;
+use answer::{Answer, Pending, State};
 
 /// How long attributes hold: they never change.
 const FOREVER: Duration = Duration::from_secs(3600);
@@ -33,60 +36,11 @@ const MOST_BACKGROUND: u16 = 128;
 const PART_BYTES: u64 = 1 << 30;
 /// How long the end waits for an unmount.
 const UNMOUNT: Duration = Duration::from_secs(1);
-/// Where the data of an NBD reply without chunks begins.
-const DATA_AT: usize = 16;
 
 /// What the directory holds, by inode number from 2 on.
 const FILES: [&str; 3] = ["disk", "stats.json", "health.json"];
 const DISK: u64 = 2;
 const HEALTH: u64 = 4;
-
-/// How the kernel is answered.
-enum Answer {
-    Data(ReplyData),
-    Written(ReplyWrite, u32),
-    Done(ReplyEmpty),
-}
-
-/// A request of the kernel, which may be several to the engine.
-struct Pending(Mutex<State>);
-
-struct State {
-    /// Replies to come.
-    left: usize,
-    /// The first error.
-    error: u32,
-    reply: Vec<u8>,
-    answer: Option<Answer>,
-}
-
-impl Sink for Pending {
-    fn put(&self, reply: Vec<u8>, _: usize) {
-        let mut state = self.0.lock().expect("no panic while a reply is put");
-        state.left -= 1;
-        if state.error == 0 {
-            state.error = u32::from_be_bytes(reply[4..8].try_into().expect("four bytes"));
-        }
-        state.reply = reply;
-    }
-
-    fn kick(&self) {
-        let mut state = self.0.lock().expect("no panic while a reply is put");
-        if state.left > 0 {
-            return;
-        }
-        let Some(answer) = state.answer.take() else { return };
-        let error = (state.error != 0).then(|| Errno::from_i32(state.error as i32));
-        match (answer, error) {
-            (Answer::Data(kernel), None) => kernel.data(&state.reply[DATA_AT..]),
-            (Answer::Written(kernel, bytes), None) => kernel.written(bytes),
-            (Answer::Done(kernel), None) => kernel.ok(),
-            (Answer::Data(kernel), Some(error)) => kernel.error(error),
-            (Answer::Written(kernel, _), Some(error)) => kernel.error(error),
-            (Answer::Done(kernel), Some(error)) => kernel.error(error),
-        }
-    }
-}
 
 /// The file system.
 struct Files {

@@ -3,6 +3,7 @@
 //! - [`nbd`]: the protocol, a pure function of bytes.
 //! - [`payload`]: the bytes, which live with the physical page that holds them.
 //! - [`engine`]: the simulation with its payload: requests in, replies out.
+//! - [`media`]: the flash in a file, which outlasts the process.
 //! - [`pace`]: wall time against simulated time.
 //! - [`control`]: commands to a running device.
 //! - [`fuse`]: the device as a file.
@@ -17,6 +18,7 @@ pub mod control;
 pub mod engine;
 mod fuse;
 mod listen;
+pub mod media;
 pub mod metrics;
 pub mod nbd;
 mod outbox;

@@ -225,4 +225,8 @@ impl Sink for Outbox {
             }
         }
     }
+
+    fn lose(&self) {
+        self.kill();
+    }
 }

@@ -3,8 +3,10 @@
 //! A slot has what was programmed into it until its block is erased, whatever the FTL thinks of it. A copy within
 //! the flash shares the bytes; nothing is kept of what was never written.
 
+use std::collections::VecDeque;
+
 /// The number of a content; 0: none.
-type Content = u32;
+pub type Content = u32;
 
 /// What the slots hold.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub struct Payload {
     contents: Vec<Box<[u8]>>,
     held: Vec<u32>,
     free: Vec<Content>,
+    /// Slots programmed, with what was put there, until somebody takes them.
+    programmed: Option<VecDeque<(u32, Content)>>,
 }
 
 impl Payload {
@@ -28,7 +32,25 @@ impl Payload {
             contents: vec![Box::default()],
             held: vec![0],
             free: Vec::new(),
+            programmed: None,
         }
+    }
+
+    /// Keeps what every program from now on puts into its slot, for [`Payload::take_programmed`].
+    pub fn keep_programmed(&mut self) {
+        self.programmed.get_or_insert_default();
+    }
+
+    /// What the earliest program of a slot that is not taken yet put there; to be released.
+    pub fn take_programmed(&mut self, slot: u32) -> Content {
+        let Some(programmed) = &mut self.programmed else { return 0 };
+        let at = programmed.iter().position(|&(other, _)| other == slot);
+        at.and_then(|at| programmed.remove(at)).map_or(0, |(_, content)| content)
+    }
+
+    /// Slots.
+    pub fn slots(&self) -> u32 {
+        self.slots.len() as u32
     }
 
     /// Bytes of a logical page.
@@ -49,10 +71,36 @@ impl Payload {
         }
     }
 
+    /// What a content is.
+    pub fn content(&self, content: Content) -> Option<&[u8]> {
+        (content != 0).then(|| &*self.contents[content as usize])
+    }
+
+    /// What a slot holds, which stays until it is released.
+    pub fn hold(&mut self, slot: u32) -> Content {
+        let content = self.slots[slot as usize];
+        self.held[content as usize] += u32::from(content != 0);
+        content
+    }
+
+    /// Ends [`Payload::hold`].
+    pub fn release(&mut self, content: Content) {
+        if content == 0 {
+            return;
+        }
+        self.held[content as usize] -= 1;
+        if self.held[content as usize] == 0 {
+            // The memory goes back to the system's allocator.
+            self.contents[content as usize] = Box::default();
+            self.free.push(content);
+        }
+    }
+
     /// Programs a slot with what `from` holds, or with nothing if that holds nothing.
     pub fn share(&mut self, from: u32, slot: u32) {
         let content = self.slots.get(from as usize).copied().unwrap_or(0);
         self.put(slot, content);
+        self.keep(slot);
     }
 
     /// Programs a slot with a page of zeroes, or of what `from` holds, over which `write` goes.
@@ -74,6 +122,7 @@ impl Payload {
         write(&mut page);
         self.contents[content as usize] = page;
         self.put(slot, content);
+        self.keep(slot);
     }
 
     /// Erases slots.
@@ -86,14 +135,13 @@ impl Payload {
             self.held[content as usize] += 1;
         }
         let old = std::mem::replace(&mut self.slots[slot as usize], content);
-        if old == 0 {
-            return;
-        }
-        self.held[old as usize] -= 1;
-        if self.held[old as usize] == 0 {
-            // The memory goes back to the system's allocator.
-            self.contents[old as usize] = Box::default();
-            self.free.push(old);
+        self.release(old);
+    }
+
+    fn keep(&mut self, slot: u32) {
+        if self.programmed.is_some() {
+            let content = self.hold(slot);
+            self.programmed.get_or_insert_default().push_back((slot, content));
         }
     }
 }

@@ -12,10 +12,11 @@ use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Prepared, RunError};
 
-use crate::control::Describe;
+use crate::control::{self, Describe};
 use crate::engine::{Engine, Live, Sink};
 use crate::fuse::Mounted;
 use crate::listen::{take_connections, take_questions};
+use crate::media::Stored;
 use crate::metrics::Scrape;
 use crate::nbd::Export;
 use crate::pace::Time;
@@ -93,12 +94,22 @@ impl Shared {
         let mut engine = self.engine();
         let outcome = how(&mut engine);
         engine.take_answered(answered);
-        let due = engine.due();
+        let (due, off) = (engine.due(), engine.is_off());
         drop(engine);
+        if off {
+            self.cut_off();
+        }
         if due.is_some_and(|at| self.since_start(at - SPIN) < self.wakes_ns.load(Ordering::Relaxed)) {
             self.due.notify_one();
         }
         outcome.map_err(|error| _ = self.failed().get_or_insert(error)).is_ok()
+    }
+
+    /// Power is off: clients are cut off, and the process is to end.
+    fn cut_off(&self) {
+        self.asked_to_stop.store(true, Ordering::Relaxed);
+        let clients = self.clients.lock().expect("no panic while clients are listed");
+        clients.iter().for_each(|stream| stream.shut(Shutdown::Both));
     }
 
     /// The result so far.
@@ -139,7 +150,11 @@ impl Shared {
                     if left.is_zero() {
                         let outcome = engine.catch_up();
                         engine.take_answered(&mut answered);
+                        let off = engine.is_off();
                         drop(engine);
+                        if off {
+                            return self.cut_off();
+                        }
                         answered.drain(..).for_each(|sink| sink.kick());
                         if let Err(error) = outcome {
                             self.failed().get_or_insert(error);
@@ -180,14 +195,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve the device of checked settings, which was prepared for them. `describe` makes what the
-    /// control socket answers.
+    /// Starts to serve the device of checked settings, which was prepared for them, or stored in a file. `describe`
+    /// makes what the control socket answers.
     ///
     /// # Errors
     /// [`LiveError::User`]: an address, or the recording.
     pub fn start(
         settings: &Settings,
-        prepared: Prepared,
+        device: (Prepared, Option<Stored>),
         options: &Options,
         describe: Arc<Describe>,
     ) -> Result<Server, LiveError> {
@@ -207,7 +222,7 @@ impl Server {
                 .clamp(512, crate::nbd::MAX_PAYLOAD),
             description: options.description.clone(),
         };
-        let engine = Engine::new(settings, prepared, (options.time, options.read_only), recording);
+        let engine = Engine::new(settings, device, (options.time, options.read_only), recording);
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
             due: Condvar::new(),
@@ -268,12 +283,21 @@ impl Server {
         if self.shared.engine.is_poisoned() { Err(LiveError::Broken) } else { Ok(()) }
     }
 
+    /// Cuts the power in the `after`-th program or erase from now on; 0: now.
+    ///
+    /// # Errors
+    /// [`LiveError::User`] if the flash is in memory alone.
+    pub fn cut(&self, after: u64, seed: u64) -> Result<(), LiveError> {
+        control::cut(&self.shared, after, seed).map_err(LiveError::User)
+    }
+
     /// Clients served so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Stops cleanly: requests under way complete, the recording ends. The result.
+    /// Stops cleanly: requests under way complete, the recording ends; a flash in a file is left with its checkpoint,
+    /// and the result says under `media` if that failed. The result.
     ///
     /// # Errors
     /// The simulation's, the recording's, or a fault.
@@ -287,7 +311,12 @@ impl Server {
         engine.take_answered(&mut answered);
         answered.iter().for_each(|sink| sink.kick());
         engine.end_recording()?;
-        Ok(engine.report())
+        let (report, mut live) = engine.report();
+        let error = engine.end_media()?;
+        if let Some(media) = &mut live.media {
+            media.error = error;
+        }
+        Ok((report, live))
     }
 
     /// Takes in nothing more, and waits for the clients' requests and for all threads.

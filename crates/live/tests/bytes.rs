@@ -51,7 +51,7 @@ fn draw(random: &mut Xoshiro256PlusPlus, model: &mut [u8], page: usize, area: (u
 fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
     let (resolved, prepared) = common::device(keys);
     let settings = &resolved.settings;
-    let mut engine = Engine::new(settings, prepared, (time, false), None);
+    let mut engine = Engine::new(settings, (prepared, None), (time, false), None);
     let (kept, sink) = common::client();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let page = settings.ftl.logical_page_bytes as usize;

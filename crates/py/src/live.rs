@@ -1,6 +1,6 @@
 //! A live device, served until Python stops it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use ftlab_config::Resolved;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::Prepared;
 use ftlab_live::engine::Live;
+use ftlab_live::media::{Found, Nand, Opened, Stored};
 use ftlab_live::pace::Time;
 use ftlab_live::{Address, LiveError, Options, Server};
 use pyo3::prelude::*;
@@ -34,6 +35,7 @@ pub struct LiveServer {
     config: Py<Config>,
     server: Mutex<Option<Server>>,
     since: Instant,
+    opened: String,
 }
 
 /// The result with its block `live`.
@@ -50,17 +52,88 @@ fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64
         "free_blocks": live.free_blocks,
         "connections": connections,
     });
+    if let Some(media) = &live.media {
+        let mut told = opened(&media.opened);
+        told["operations"] = media.operations.into();
+        told["cut"] = media.cut.map_or(Value::Null, |cut| {
+            json!({
+                "time_ns": cut.time_ns,
+                "finished": cut.finished,
+                "torn_programs": cut.torn_programs,
+                "torn_erases": cut.torn_erases,
+            })
+        });
+        told["error"] = json!(media.error);
+        result["live"]["media"] = told;
+    }
     result
+}
+
+/// How a media file was found.
+fn opened(how: &Opened) -> Value {
+    match how {
+        Opened::Made => json!({ "opened": "made" }),
+        Opened::Checkpoint => json!({ "opened": "checkpoint" }),
+        Opened::Recovered { recovery, elapsed_ns } => json!({
+            "opened": "recovered",
+            "recovery": {
+                "scan_reads": recovery.scan_reads,
+                "map_reads": recovery.map_reads,
+                "gc_reads": recovery.gc_reads,
+                "programs": recovery.programs,
+                "erases": recovery.erases,
+                "torn_pages": recovery.torn_pages,
+                "elapsed_ns": elapsed_ns,
+            },
+        }),
+    }
+}
+
+/// The device of a configuration, as it is in its file if that is there.
+fn device(
+    resolved: &Resolved,
+    (media, load_state): (Option<&Path>, Option<&Path>),
+    check: bool,
+    watch: &mut Watch,
+) -> Result<(Prepared, Option<Stored>), Fault> {
+    let settings = &resolved.settings;
+    let identity = resolved.state_identity();
+    if let Some(path) = media {
+        if !settings.ftl.power_safe {
+            return Err(Fault::User(
+                "--media: ftl.power_safe is false, and the flash would not be what was promised after a power cut; \
+                 leave it out, or set it to true"
+                    .into(),
+            ));
+        }
+        if let Some(found) = Found::read(path, settings, &identity)? {
+            if load_state.is_some() {
+                let why = "holds a device already; leave --load-state out, or name another file";
+                return Err(Fault::User(format!("{}: {why}", path.display())));
+            }
+            let (prepared, stored) = found.bring_up(settings)?;
+            return Ok((prepared, Some(stored)));
+        }
+    }
+    let check = check || media.is_some();
+    let mut prepared = match load_state {
+        Some(path) => ftlab_embed::load(resolved, path, check)?,
+        None => Prepared::new(settings, watch, check)?,
+    };
+    let stored = media.map(|path| Nand::create(path, settings, &identity, &mut prepared)).transpose()?;
+    Ok((prepared, stored))
 }
 
 #[pymethods]
 impl LiveServer {
     /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory for the
-    /// device as a file; `control`: the control socket; `metrics`: a loopback address for Prometheus; `speed`: of simulated time against wall time, `None` where a request completes at once; `preconditioning` as in `run`.
+    /// device as a file; `media`: the file with its flash; `control`: the control socket; `metrics`: a loopback address
+    /// for Prometheus; `speed`: of simulated time against wall time, `None` where a request completes at once;
+    /// `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
-        config, nbd, *, fuse=None, control=None, metrics=None, speed=Some(1.0), read_only=false, record=None, load_state=None, check=false,
-        patience_s=30.0, preconditioning=None
+        config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
+        record=None, load_state=None, check=false, patience_s=30.0, preconditioning=None
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
     fn new(
@@ -68,6 +141,7 @@ impl LiveServer {
         config: Py<Config>,
         nbd: Vec<String>,
         fuse: Option<PathBuf>,
+        media: Option<PathBuf>,
         control: Option<PathBuf>,
         metrics: Option<String>,
         speed: Option<f64>,
@@ -103,14 +177,14 @@ impl LiveServer {
             };
             let pulse = Pulse::new(None).with_preconditioning(preconditioning);
             let mut watch = Watch { rows: None, csv: None, timeline: None, pulse };
-            let prepared = match &load_state {
-                Some(path) => ftlab_embed::load(resolved, path, check)?,
-                None => Prepared::new(&resolved.settings, &mut watch, check)?,
-            };
-            Ok(Server::start(&resolved.settings, prepared, &options, Arc::new(describe))?)
+            let files = (media.as_deref(), load_state.as_deref());
+            let (prepared, stored) = device(resolved, files, check, &mut watch)?;
+            let opened = stored.as_ref().map_or(Value::Null, |stored| opened(&stored.opened));
+            let server = Server::start(&resolved.settings, (prepared, stored), &options, Arc::new(describe))?;
+            Ok((server, opened.to_string()))
         };
-        let server = py.detach(|| guard(work))?;
-        Ok(LiveServer { config, server: Mutex::new(Some(server)), since: Instant::now() })
+        let (server, opened) = py.detach(|| guard(work))?;
+        Ok(LiveServer { config, server: Mutex::new(Some(server)), since: Instant::now(), opened })
     }
 
     /// Where it listens; empty once it has stopped.
@@ -123,6 +197,20 @@ impl LiveServer {
     fn metrics(&self) -> Option<String> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         server.as_ref().and_then(Server::metrics).map(Address::to_string)
+    }
+
+    /// How the media file was found, as in the result under `live.media`, JSON; null without one.
+    fn opened(&self) -> &str {
+        &self.opened
+    }
+
+    /// Cuts the power in the `after`-th program or erase from now on; 0: now.
+    fn cut(&self, py: Python<'_>, after: u64, seed: u64) -> PyResult<()> {
+        let cut = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(server) => server.cut(after, seed).map_err(Fault::from),
+            None => Ok(()),
+        };
+        Ok(py.detach(|| guard(cut))?)
     }
 
     /// Whether a command asked it to stop; raises what has ended it, if anything has.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -15,9 +16,10 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import completing, options
-from ftlab.configs import load
+from ftlab.configs import Override, load
 from ftlab.outputs import check_distinct, discard_unfinished, saying_what_is_written, write_stdout
 from ftlab.traces import SUFFIXES, recorded
+from ftlab.units import count, duration
 
 if TYPE_CHECKING:
     from ftlab._core import LiveServer, Preconditioning
@@ -39,6 +41,11 @@ LOOK_S = 0.1
     "--fuse",
     metavar="DIR",
     help="Mount the device there as a file, `disk`, for a loop device; with stats.json and health.json.",
+)
+@click.option(
+    "--media",
+    metavar="FILE",
+    help="Keep the flash in a file, which outlasts the process however it ends; sets ftl.power_safe.",
 )
 @options.set_option
 @click.option(
@@ -81,6 +88,7 @@ def serve(
     config: str,
     addresses: tuple[str, ...],
     fuse: str | None,
+    media: str | None,
     settings: tuple[str, ...],
     time_: str,
     speed: float | None,
@@ -97,18 +105,20 @@ def serve(
 
     CONFIG is a preset's name (see `ftlab presets`) or a TOML file. An interrupt, or SIGTERM, ends it
     cleanly: requests under way complete, and the result is reported. A second one ends it at once.
+    With --media its flash is there again at the next start; `ftlab ctl PATH cut` cuts its power.
     """
     if not addresses and not fuse:
         raise UserError("serve it where? --nbd unix:PATH or --fuse DIR")
     if speed is not None and time_ == "free":
         raise UserError("--speed: under --time free no wall clock is kept; leave one of the two out")
-    resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, {})])
+    safe = [Override("--media", "ftl.power_safe", "true")] if media else []
+    resolved = load(config, [*safe, *options.measured_for(html_path), *options.overrides(settings, {})])
     options.say_notes(resolved)
     json_output = options.json_output(json_path)
     html = options.output("--html", html_path)
     recording = options.output("--record", record, SUFFIXES)
     outputs = [output for output in (json_output, html, recording) if output]
-    check_distinct(outputs, [load_state] if load_state else [])
+    check_distinct(outputs, [name for name in (load_state, media) if name])
 
     from ftlab import _core
     from ftlab.live import named
@@ -126,6 +136,7 @@ def serve(
                 resolved,
                 addresses,
                 fuse=fuse,
+                media=media,
                 control=commands,
                 metrics=metrics,
                 speed=None if time_ == "free" else speed or 1.0,
@@ -135,7 +146,7 @@ def serve(
                 check=check,
                 preconditioning=_unless(asked, reporter.preconditioning(config)),
             )
-        _wait(server, asked, fuse)
+        _wait(server, asked, fuse, media)
         run = server.stop()
         assert run is not None
         result = Result.of_run(run)
@@ -144,6 +155,8 @@ def serve(
         if html:
             result.html(html.name, command=options.command_line())
     write_stdout(result.to_json() if json_path == "-" else str(result))
+    if why := (result["live"].get("media") or {}).get("error"):
+        raise UserError(f"{why}: what was not written is lost, as by a power cut")
 
 
 def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditioning:
@@ -155,7 +168,7 @@ def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditio
     return callback
 
 
-def _wait(server: LiveServer, asked: threading.Event, fuse: str | None) -> None:
+def _wait(server: LiveServer, asked: threading.Event, fuse: str | None, media: str | None) -> None:
     """Says where the device is, and waits until it is to stop."""
     for address in server.addresses():
         _say(f"serving {_uri(address)}")
@@ -163,9 +176,26 @@ def _wait(server: LiveServer, asked: threading.Event, fuse: str | None) -> None:
         _say(f"metrics at http://{str(server.metrics()).removeprefix('tcp:')}/metrics")
     if fuse:
         _say(f"serving {Path(fuse) / 'disk'}")
+    if media:
+        _say(_found(media, json.loads(server.opened())))
     while not asked.wait(LOOK_S):
         if server.look():
             return
+
+
+def _found(media: str, opened: dict[str, Any]) -> str:
+    """How the media file was found."""
+    if opened["opened"] == "made":
+        return f"{media}: made"
+    if opened["opened"] == "checkpoint":
+        return f"{media}: left by a clean stop, its checkpoint loaded"
+    took = opened["recovery"]
+    pages = took["scan_reads"] + took["map_reads"] + took["gc_reads"]
+    return (
+        f"{media}: recovered from flash alone in {duration(took['elapsed_ns'])}: {count(pages)} pages read,"
+        f" {count(took['programs'])} programmed, {count(took['erases'])} blocks erased,"
+        f" {count(took['torn_pages'])} torn pages met"
+    )
 
 
 def _beside(addresses: tuple[str, ...]) -> str | None:

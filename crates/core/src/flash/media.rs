@@ -150,6 +150,11 @@ impl Tape {
         self.open().contents.get(&(kind, owner, seq)).cloned()
     }
 
+    /// Gives away what the version `seq` of an owner holds: for whoever puts it on flash.
+    pub fn give(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
+        self.open().contents.remove(&(kind, owner, seq))
+    }
+
     /// Takes the programs and erases noted, in order.
     pub fn take_changes(&self) -> Vec<Change> {
         std::mem::take(&mut self.open().changes)
@@ -260,7 +265,7 @@ impl Media {
     }
 
     /// A page.
-    pub(crate) fn page(&self, page: u32) -> &Page {
+    pub fn page(&self, page: u32) -> &Page {
         &self.pages[page as usize]
     }
 
@@ -270,7 +275,7 @@ impl Media {
     }
 
     /// Erasures of a block.
-    pub(crate) fn erases(&self, block: u32) -> u32 {
+    pub fn erases(&self, block: u32) -> u32 {
         self.blocks[block as usize].erases
     }
 
@@ -280,7 +285,7 @@ impl Media {
     }
 
     /// Sets a block's erase count: before time 0.
-    pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {
+    pub fn set_erases(&mut self, block: u32, erases: u32) {
         self.blocks[block as usize].erases = erases;
     }
 

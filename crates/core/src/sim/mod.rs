@@ -186,6 +186,12 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// The device as it stands while nothing is under way, for whoever saves it.
+    pub fn prepared(&self) -> Prepared {
+        let (ftl, done) = (self.ftl.clone(), self.precondition.clone());
+        Prepared { ftl, work: power::new_work(&self.settings), done, check: self.check.is_some(), tape: None }
+    }
+
     /// Lets observers hear of all activity; to be called before time has moved.
     pub fn report_activity(&mut self) {
         self.reported_ns = Some(self.now_ns);

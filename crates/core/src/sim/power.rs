@@ -126,6 +126,12 @@ impl Prepared {
         Ok(power)
     }
 
+    /// Goes on with media that hold what the device has.
+    pub fn resume(&mut self, tape: &Tape, media: &Media) {
+        self.ftl.record(tape, media);
+        self.tape = Some(tape.clone());
+    }
+
     /// The device of an FTL that was made anew from flash ([`Power::recover`]).
     pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
         ftl.start();

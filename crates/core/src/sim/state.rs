@@ -22,7 +22,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
-pub const FORMAT: u32 = 12;
+pub const FORMAT: u32 = 13;
 
 /// Most differing keys that a message names.
 const MOST_NAMED: usize = 8;

@@ -5,11 +5,41 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use ftlab_core::flash::moves::Move;
+use ftlab_core::metrics::Histogram;
+use ftlab_core::sim::{Activity, Completion, Observer};
 use ftlab_core::workload::Op;
 
 use super::Sink;
+use super::power::Ran;
 use crate::nbd::{Errno, reply};
 use crate::payload::Payload;
+
+/// Hears of completions until the engine looks at them.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub answers: Vec<(u64, bool, u64)>,
+    pub ended: Vec<u64>,
+    pub ran: Vec<Ran>,
+    /// Simulated time from arrival to completion by operation, failures apart.
+    pub latency: Vec<Histogram>,
+}
+
+impl Observer for Heard {
+    fn complete(&mut self, completion: &Completion) {
+        self.ended.push(completion.id);
+    }
+
+    fn answer(&mut self, completion: &Completion) {
+        self.answers.push((completion.id, completion.failed, completion.complete_ns));
+        if !completion.failed {
+            self.latency[completion.op as usize].add(completion.complete_ns - completion.arrival_ns);
+        }
+    }
+
+    fn activity(&mut self, activity: &Activity) {
+        self.ran.extend(Ran::of(activity));
+    }
+}
 
 /// A client's request under way.
 pub(super) struct Ticket {

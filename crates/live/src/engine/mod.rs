@@ -4,6 +4,7 @@
 //! is due that no request brings about. A request of a client is one submission to the simulation, or a few.
 
 mod flights;
+mod power;
 mod status;
 
 use std::sync::Arc;
@@ -11,16 +12,19 @@ use std::time::Instant;
 
 use ftlab_core::Simulation;
 use ftlab_core::flash::moves::{Move, Moves};
-use ftlab_core::metrics::{Histogram, Report};
+use ftlab_core::metrics::Histogram;
 use ftlab_core::settings::Settings;
-use ftlab_core::sim::{Completion, Observer, Prepared, RunError};
+use ftlab_core::sim::{Prepared, RunError};
 use ftlab_core::workload::{Op, Record};
 
+use crate::media::Stored;
 use crate::nbd::{Command, Errno, Request, reply};
 use crate::pace::{Pace, Time};
 use crate::payload::Payload;
 use crate::recording::Recording;
-use flights::{Flight, Flights, Ticket, Tickets};
+use flights::{Flight, Flights, Heard, Ticket, Tickets};
+pub use power::MediaStatus;
+use power::Supply;
 pub use status::{Live, OPERATIONS};
 
 /// Where replies go.
@@ -29,6 +33,8 @@ pub trait Sink: Send + Sync {
     fn put(&self, reply: Vec<u8>, charged: usize);
     /// What was put goes out; must not wait. Never called by the engine, but by whoever held it.
     fn kick(&self);
+    /// The device has lost its power: no reply will come, and the client is cut off.
+    fn lose(&self);
 }
 
 /// A client's request with its data, and where the reply goes.
@@ -45,32 +51,12 @@ pub struct Asked<'a> {
     pub charged: usize,
 }
 
-/// Hears of completions until the engine looks at them.
-#[derive(Default)]
-struct Heard {
-    answers: Vec<(u64, bool, u64)>,
-    ended: Vec<u64>,
-    /// Simulated time from arrival to completion by operation, failures apart.
-    latency: Vec<Histogram>,
-}
-
-impl Observer for Heard {
-    fn complete(&mut self, completion: &Completion) {
-        self.ended.push(completion.id);
-    }
-
-    fn answer(&mut self, completion: &Completion) {
-        self.answers.push((completion.id, completion.failed, completion.complete_ns));
-        if !completion.failed {
-            self.latency[completion.op as usize].add(completion.complete_ns - completion.arrival_ns);
-        }
-    }
-}
-
 /// The device.
 pub struct Engine {
     simulation: Simulation<'static>,
     payload: Payload,
+    /// Where the flash is in a file.
+    supply: Option<Supply>,
     pace: Pace,
     moves: Moves,
     taken: Vec<Move>,
@@ -87,10 +73,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The device of checked settings, prepared for them; time begins now.
+    /// The device of checked settings, prepared for them, or stored in a file; time begins now.
     pub fn new(
         settings: &Settings,
-        prepared: Prepared,
+        (prepared, stored): (Prepared, Option<Stored>),
         (time, read_only): (Time, bool),
         recording: Option<Recording>,
     ) -> Engine {
@@ -98,9 +84,18 @@ impl Engine {
         let moves = simulation.follow();
         let page_bytes = settings.ftl.logical_page_bytes;
         let slots = settings.flash.raw_bytes() / u64::from(page_bytes);
+        let (supply, payload) = match stored {
+            None => (None, Payload::new(slots as usize, page_bytes)),
+            Some(stored) => {
+                simulation.report_activity();
+                let (supply, payload) = Supply::new(settings, stored);
+                (Some(supply), payload)
+            }
+        };
         Engine {
             simulation,
-            payload: Payload::new(slots as usize, page_bytes),
+            payload,
+            supply,
             pace: Pace::new(time),
             moves,
             taken: Vec::new(),
@@ -133,6 +128,10 @@ impl Engine {
         let end = offset.checked_add(u64::from(length)).filter(|&end| end <= self.size);
         let writes = matches!(command, Command::Write | Command::Trim | Command::WriteZeroes);
         let ranged = !matches!(command, Command::Flush | Command::Disconnect | Command::Unknown(_));
+        if self.is_off() {
+            return asked.sink.lose();
+        }
+        let changes = writes || command == Command::Flush;
         let refused = match command {
             Command::Unknown(_) => Some(Errno::Inval),
             command if flags.foreign(command) => Some(Errno::Inval),
@@ -149,6 +148,7 @@ impl Engine {
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
             Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
             _ if self.broken => Some(Errno::Io),
+            _ if changes && self.is_full() => Some(Errno::NoSpace),
             _ => None,
         };
         if let Some(error) = refused {
@@ -286,12 +286,10 @@ impl Engine {
         while self.is_busy() {
             self.run(|simulation, heard| simulation.run_until_idle(heard))?;
         }
+        if self.is_off() {
+            return Ok(());
+        }
         self.run(|simulation, heard| simulation.run_until_idle(heard))
-    }
-
-    /// The result so far, and what the simulation does not know.
-    pub fn report(&self) -> (Report, Live) {
-        (self.simulation.report(), Live::new(self))
     }
 
     /// Ends the recording, if there is one.
@@ -311,12 +309,21 @@ impl Engine {
         &mut self,
         how: impl FnOnce(&mut Simulation<'static>, &mut Heard) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
+        if self.is_off() {
+            return Ok(());
+        }
+        let since_ns = self.simulation.now_ns();
         let outcome = how(&mut self.simulation, &mut self.heard);
-        self.moves.take(&mut self.taken);
-        self.flights.follow(&self.taken, &mut self.payload, &mut self.tickets);
+        self.follow_moves();
+        let cut_ns = self.follow_flash(since_ns);
         let mut heard = std::mem::take(&mut self.heard);
         for (number, failed, at_ns) in heard.answers.drain(..) {
-            self.arrived(number, failed, at_ns);
+            if cut_ns.is_none_or(|cut_ns| at_ns < cut_ns) {
+                self.arrived(number, failed, at_ns);
+            }
+        }
+        if cut_ns.is_some() {
+            self.give_up();
         }
         heard.ended.drain(..).for_each(|request| self.flights.forget(request));
         self.heard = heard;
@@ -329,6 +336,12 @@ impl Engine {
         Ok(())
     }
 
+    /// Moves the bytes as the FTL moved pages.
+    fn follow_moves(&mut self) {
+        self.moves.take(&mut self.taken);
+        self.flights.follow(&self.taken, &mut self.payload, &mut self.tickets);
+    }
+
     fn answer(&mut self, ticket: Ticket, broken: bool) {
         let sink = ticket.answer(broken);
         if !self.answered.iter().any(|other| Arc::ptr_eq(other, &sink)) {
@@ -339,13 +352,17 @@ impl Engine {
     /// A submission has completed.
     fn arrived(&mut self, number: u64, failed: bool, at_ns: u64) {
         let flight = self.flights.end(number);
+        let full = self.supply.as_ref().is_some_and(Supply::is_full) && flight.op != Op::Read;
         let ticket = &mut self.tickets[flight.ticket];
         ticket.parts -= 1;
-        ticket.failed |= failed;
+        ticket.failed |= failed || full;
         if ticket.parts > 0 {
             return;
         }
         if std::mem::take(&mut ticket.flush) && !ticket.failed {
+            if self.is_off() {
+                return;
+            }
             return self.enter(flight.ticket, Op::Flush, (0, 0), None, false);
         }
         let ticket = self.tickets.close(flight.ticket);

@@ -2,7 +2,7 @@
 
 use ftlab_core::metrics::{Histogram, Summary};
 
-use super::Engine;
+use super::{Engine, MediaStatus};
 use crate::nbd::{ALLOCATION_ID, Request, reply};
 use crate::pace::Time;
 
@@ -31,6 +31,8 @@ pub struct Live {
     pub queues: [u32; 2],
     /// Erased blocks that no log has.
     pub free_blocks: u64,
+    /// Of a device whose flash is in a file.
+    pub media: Option<MediaStatus>,
 }
 
 impl Live {
@@ -49,6 +51,7 @@ impl Live {
             now_ns: simulation.now_ns(),
             queues: [waiting, held],
             free_blocks,
+            media: None,
         }
     }
 }

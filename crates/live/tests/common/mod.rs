@@ -38,6 +38,8 @@ impl Sink for Kept {
     }
 
     fn kick(&self) {}
+
+    fn lose(&self) {}
 }
 
 /// A client as the engine knows it, and as the test does.

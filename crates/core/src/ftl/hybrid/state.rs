@@ -10,8 +10,7 @@ use crate::util::NONE;
 use crate::util::codec::{Damage, Decoder, Encoder};
 
 impl Store {
-    /// Writes the blocks and the map of a device in which no run has begun: no merge is under way, and no trim is
-    /// on flash.
+    /// Writes the blocks and the map of a device in which no merge is under way.
     ///
     /// # Errors
     /// The output's.
@@ -26,7 +25,7 @@ impl Store {
             kept.push((log, owner, next, in_order));
         });
         out.value(&(data, kept))?;
-        out.words(&self.slots.map[..self.shape.lpns as usize])
+        out.words(&self.slots.map)
     }
 
     /// Reads what was saved, and the log blocks. In check mode every page's version counts from 1 again.
@@ -63,7 +62,7 @@ impl Store {
             found.push(FoundLog { block, born });
         }
         store.pool.retire(&claims)?;
-        from.words(&mut store.slots.map[..settings.user_pages() as usize])?;
+        from.words(&mut store.slots.map)?;
         store.count_map().or_else(Damage::impossible)?;
         for &FoundLog { block, .. } in &found {
             store.verify_order(block).or_else(Damage::impossible)?;

@@ -33,12 +33,12 @@ struct Kept {
 }
 
 impl Log {
-    /// Writes the log, in which no run has begun.
+    /// Writes the log of an idle device, in which no trim page is due.
     ///
     /// # Errors
     /// The output's.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
-        debug_assert!(self.by_speed.is_none() && self.background.is_none() && self.trims.is_none());
+        debug_assert!(self.by_speed.is_none() && self.background.is_none() && self.trim_pages_due() == 0);
         let mut kept = Kept {
             writes: self.writes,
             cursor: self.cursor,
@@ -60,7 +60,7 @@ impl Log {
             self.victims.each(group, &mut |block, _| kept.closed.push((block, self.victims.modified(block))));
         }
         out.value(&kept)?;
-        out.words(&self.slots.map[..self.pages() as usize])
+        out.words(&self.slots.map)
     }
 
     /// Reads the log of this shape that was saved. In check mode every owner's version counts from 1 again.
@@ -76,8 +76,7 @@ impl Log {
     ) -> Result<Log, Damage> {
         let mut log = Log::without_reserve(shape, settings, pool);
         let kept: Kept = from.value()?;
-        let pages = log.pages() as usize;
-        from.words(&mut log.slots.map[..pages])?;
+        from.words(&mut log.slots.map)?;
         log.count_map().or_else(Damage::impossible)?;
         log.take_numbers(&kept)?;
         for &block in &kept.reserve {
@@ -172,7 +171,9 @@ impl Log {
             }
         }
         let by_home = !self.by_cursor && !self.shape.serial;
-        let strays = |&(owner, slot): &(u32, u32)| by_home && self.slot_chip(slot) != self.home(owner);
+        let strays = |&(owner, slot): &(u32, u32)| {
+            by_home && owner < self.pages() && self.slot_chip(slot) != self.home(owner)
+        };
         if let Some((owner, slot)) = self.slots.mapped().find(strays) {
             return Damage::impossible(format!("page {owner} lies in slot {slot}, not on its chip"));
         }

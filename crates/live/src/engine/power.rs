@@ -1,0 +1,349 @@
+//! A device whose flash is in a file: programs and erases go there as they finish, and its power can be cut.
+//!
+//! The FTL decides a change of the flash when a request issues, the device runs it later, and only what has finished
+//! is in the file. The reply to a request is handed over after that. So whatever ends the process, the file is the
+//! flash of a device that lost its power then; a cut only tears what is in service besides.
+
+use std::collections::VecDeque;
+use std::io;
+
+use ftlab_core::flash::Operation;
+use ftlab_core::flash::media::Change;
+use ftlab_core::ftl::Locate;
+use ftlab_core::metrics::Report;
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::{Activity, Cut, Identity, Prepared, RunError};
+use ftlab_core::util::{below, stream};
+use ftlab_core::workload::{Op, Record};
+use rand::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Engine, Live};
+use crate::media::{Nand, Opened, Says, Stored, Stuff, is_data};
+use crate::payload::Payload;
+
+/// A stretch in which the cells of a program or an erase worked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ran {
+    number: u32,
+    begin_ns: u64,
+    end_ns: u64,
+    suspended: bool,
+}
+
+impl Ran {
+    /// What of an activity concerns the flash's contents.
+    pub fn of(activity: &Activity) -> Option<Ran> {
+        let cells = activity.part == ftlab_core::device::Part::Cells && activity.operation != Operation::Read;
+        let number = activity.number.filter(|_| cells)?;
+        let &Activity { begin_ns, end_ns, suspended, .. } = activity;
+        Some(Ran { number, begin_ns, end_ns, suspended })
+    }
+}
+
+/// A program or an erase that is decided, and not in the file.
+struct Pending {
+    change: Change,
+    stuff: Vec<Stuff>,
+    begin_ns: Option<u64>,
+    ended: bool,
+}
+
+/// What is told of the flash's file.
+#[derive(Clone, Debug)]
+pub struct MediaStatus {
+    /// How the file was found.
+    pub opened: Opened,
+    /// Programs and erases finished since.
+    pub operations: u64,
+    /// What the cut did, once power was cut.
+    pub cut: Option<Cut>,
+    /// Why the file cannot be written.
+    pub error: Option<String>,
+}
+
+/// The power supply, and what is on its way to the flash.
+pub(super) struct Supply {
+    nand: Nand,
+    tape: ftlab_core::flash::media::Tape,
+    says: Says,
+    identity: Identity,
+    settings: Settings,
+    /// Number of the first in the queue.
+    first: u32,
+    queue: VecDeque<Option<Pending>>,
+    /// What has ended and is not in the file: its number, and when.
+    ended: VecDeque<(u32, u64)>,
+    status: MediaStatus,
+    /// The operation to cut the power in, and the seed.
+    planned: Option<(u64, u64)>,
+    /// The result when power was cut.
+    last: Option<Box<Report>>,
+}
+
+impl Supply {
+    /// Of a device that was stored, or made for a file.
+    pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
+        let Stored { nand, tape, says, mut payload, identity, opened } = stored;
+        payload.keep_programmed();
+        let status = MediaStatus { opened, operations: 0, cut: None, error: None };
+        let supply = Supply {
+            nand,
+            tape,
+            says,
+            identity,
+            settings: settings.clone(),
+            first: 0,
+            queue: VecDeque::new(),
+            ended: VecDeque::new(),
+            status,
+            planned: None,
+            last: None,
+        };
+        (supply, payload)
+    }
+
+    /// Whether power is off.
+    pub fn is_off(&self) -> bool {
+        self.status.cut.is_some()
+    }
+
+    /// Whether the file takes nothing more.
+    pub fn is_full(&self) -> bool {
+        self.status.error.is_some()
+    }
+
+    /// Takes in what was decided and what has run up to now; when power is to be cut, if that was in it. Replies have
+    /// gone out up to `since_ns`.
+    fn take(&mut self, ran: &mut Vec<Ran>, payload: &mut Payload, since_ns: u64) -> Option<(u64, u64)> {
+        for change in self.tape.take_changes() {
+            let stuff = self.stuff(&change, payload);
+            self.queue.push_back(Some(Pending { change, stuff, begin_ns: None, ended: false }));
+        }
+        self.tape.take_events();
+        let mut due = None;
+        for Ran { number, begin_ns, end_ns, suspended } in ran.drain(..) {
+            let pending = self.queue[number.wrapping_sub(self.first) as usize].as_mut();
+            let pending = pending.expect("an operation ends once");
+            let begin_ns = *pending.begin_ns.get_or_insert(begin_ns);
+            if suspended {
+                continue;
+            }
+            pending.ended = true;
+            self.ended.push_back((number, end_ns));
+            self.status.operations += 1;
+            if let Some((_, seed)) = self.planned.take_if(|(at, _)| *at == self.status.operations) {
+                // A moment in which it was in service, and that no reply has gone out behind.
+                let from_ns = begin_ns.max(since_ns);
+                let within = below(stream(seed, "moment").next_u64(), (end_ns - from_ns).max(1));
+                due = Some((from_ns + 1 + within, seed));
+            }
+        }
+        due
+    }
+
+    /// What a program puts into its slots.
+    fn stuff(&mut self, change: &Change, payload: &mut Payload) -> Vec<Stuff> {
+        let Change::Program { page, kind, spares } = change else { return Vec::new() };
+        let first = page * spares.len() as u32;
+        let lpns = self.settings.user_pages();
+        let mut stuff = Vec::with_capacity(spares.len());
+        for (slot, spare) in (first..).zip(spares) {
+            stuff.push(match is_data(*kind, spare.owner, lpns) {
+                true => Stuff::Data(payload.take_programmed(slot)),
+                false => self.says.of(&self.tape, *kind, *spare),
+            });
+        }
+        stuff
+    }
+
+    /// Writes what has ended before a time into the file, in that order.
+    fn settle(&mut self, until_ns: u64, payload: &mut Payload) {
+        while let Some(&(number, end_ns)) = self.ended.front()
+            && end_ns < until_ns
+        {
+            let place = &mut self.queue[number.wrapping_sub(self.first) as usize];
+            let pending = place.take().expect("it is written once");
+            if let Err(error) = self.nand.apply(&pending.change, &pending.stuff, payload) {
+                *place = Some(pending);
+                return self.fail(&error);
+            }
+            pending.stuff.into_iter().for_each(|stuff| stuff.release(payload));
+            self.ended.pop_front();
+            while let Some(None) = self.queue.front() {
+                self.queue.pop_front();
+                self.first = self.first.wrapping_add(1);
+            }
+        }
+        self.status.error = None;
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        let why = ftlab_trace::atomic::reason(error);
+        self.status.error = Some(format!("{}: cannot write: {why}", self.nand.path().display()));
+    }
+
+    /// Whether any of the first so many operations has not ended.
+    fn is_under_way(&self, decided: usize) -> bool {
+        self.queue.iter().take(decided).flatten().any(|pending| !pending.ended)
+    }
+
+    /// Cuts the power: what has ended before a time is on the flash, what was in service is torn, or one time in four
+    /// just made it.
+    fn cut(&mut self, time_ns: u64, mut random: Xoshiro256PlusPlus, payload: &mut Payload) {
+        self.settle(time_ns, payload);
+        let finished = self.status.operations - self.ended.len() as u64;
+        let mut cut = Cut { time_ns, finished, torn_programs: 0, torn_erases: 0 };
+        while let Some((number, _)) = self.ended.pop_front().filter(|_| !self.is_full()) {
+            let place = &mut self.queue[number.wrapping_sub(self.first) as usize];
+            let pending = place.take().expect("it is written once");
+            if pending.begin_ns.is_none_or(|begin_ns| begin_ns >= time_ns) {
+                continue;
+            }
+            let done = if below(random.next_u64(), 4) == 0 {
+                self.nand.apply(&pending.change, &pending.stuff, payload)
+            } else {
+                let erase = matches!(pending.change, Change::Erase { .. });
+                cut.torn_erases += u64::from(erase);
+                cut.torn_programs += u64::from(!erase);
+                self.nand.tear(&pending.change)
+            };
+            if let Err(error) = done {
+                self.fail(&error);
+            }
+        }
+        if let Err(error) = self.nand.end(None) {
+            self.fail(&error);
+        }
+        self.status.cut = Some(cut);
+    }
+}
+
+impl Engine {
+    /// Plans to cut the power in the `after`-th program or erase from now on; 0: cuts it now.
+    ///
+    /// # Errors
+    /// In words, if the flash is in memory alone.
+    pub fn cut(&mut self, after: u64, seed: u64) -> Result<(), String> {
+        let Some(supply) = &mut self.supply else {
+            let why = "the flash of this device is in memory and would be gone; start it with --media FILE";
+            return Err(why.into());
+        };
+        if after > 0 {
+            supply.planned = Some((supply.status.operations + after, seed));
+            return Ok(());
+        }
+        if !supply.is_off() {
+            self.lose_power(self.simulation.now_ns() + 1, seed);
+            self.give_up();
+        }
+        Ok(())
+    }
+
+    /// Whether power is off.
+    pub fn is_off(&self) -> bool {
+        self.supply.as_ref().is_some_and(Supply::is_off)
+    }
+
+    /// Follows what the simulation did since `since_ns` on its way to the flash; when power was cut, if it was.
+    pub(super) fn follow_flash(&mut self, since_ns: u64) -> Option<u64> {
+        let supply = self.supply.as_mut()?;
+        match supply.take(&mut self.heard.ran, &mut self.payload, since_ns) {
+            Some((at_ns, seed)) => {
+                self.lose_power(at_ns, seed);
+                Some(at_ns)
+            }
+            None => {
+                supply.settle(u64::MAX, &mut self.payload);
+                None
+            }
+        }
+    }
+
+    /// Loses power at a time that is not past what has been answered.
+    fn lose_power(&mut self, time_ns: u64, seed: u64) {
+        let report = self.simulation.report();
+        let Some(mut supply) = self.supply.take() else { return };
+        supply.last = Some(Box::new(report));
+        // What is in service is known with its end. What comes after it never happens.
+        let decided = supply.queue.len();
+        let answers = std::mem::take(&mut self.heard.answers);
+        while supply.is_under_way(decided)
+            && let Some(next_ns) = self.simulation.next_event_ns()
+            && self.simulation.advance(next_ns, &mut self.heard).is_ok()
+        {
+            self.follow_moves();
+            supply.take(&mut self.heard.ran, &mut self.payload, next_ns);
+        }
+        self.heard.answers = answers;
+        supply.cut(time_ns, stream(seed, "cut"), &mut self.payload);
+        self.supply = Some(supply);
+    }
+
+    /// Clients whose requests are under way lose them, and their connections.
+    pub(super) fn give_up(&mut self) {
+        self.tickets.drain().for_each(|ticket| ticket.sink.lose());
+    }
+
+    /// Whether writes are to be refused: the file takes nothing, and does not now.
+    pub(super) fn is_full(&mut self) -> bool {
+        let Some(supply) = self.supply.as_mut().filter(|supply| supply.is_full()) else { return false };
+        supply.settle(u64::MAX, &mut self.payload);
+        supply.is_full()
+    }
+
+    /// The result when power was cut, else so far; and what the simulation does not know.
+    pub fn report(&self) -> (Report, Live) {
+        let live = Live::new(self);
+        let Some(supply) = &self.supply else { return (self.simulation.report(), live) };
+        let live = Live { media: Some(supply.status.clone()), ..live };
+        match &supply.last {
+            Some(last) => ((**last).clone(), live),
+            None => (self.simulation.report(), live),
+        }
+    }
+
+    /// Ends the file of a device that has stopped cleanly: everything is made durable, and the FTL's state is put
+    /// behind the flash where it can be saved. Why that failed, if it did.
+    ///
+    /// # Errors
+    /// The simulation's.
+    pub fn end_media(&mut self) -> Result<Option<String>, RunError> {
+        if self.supply.is_none() {
+            return Ok(None);
+        }
+        if !self.is_off() {
+            let time_ns = self.simulation.now_ns() + 1;
+            let flush = Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 };
+            let flushed = self.simulation.submit(flush).is_ok();
+            self.simulation.run_until_idle(&mut self.heard)?;
+            let failed = self.heard.answers.drain(..).any(|(_, failed, _)| failed);
+            self.follow_moves();
+            self.follow_flash(time_ns);
+            let whole = flushed && !failed && !self.is_full() && !self.is_off();
+            let checkpoint = if whole { self.checkpoint() } else { None };
+            let supply = self.supply.as_mut().expect("it is there");
+            if !supply.is_full()
+                && let Err(error) = supply.nand.end(checkpoint.as_deref())
+            {
+                supply.fail(&error);
+            }
+        }
+        Ok(self.supply.as_ref().and_then(|supply| supply.status.error.clone()))
+    }
+
+    /// The FTL's state, if what is read from it is the same device.
+    fn checkpoint(&self) -> Option<Vec<u8>> {
+        let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
+        // What those keep besides is not saved.
+        if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() || !queue.is_empty() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        self.simulation.prepared().save(identity, &mut bytes).ok()?;
+        let read = Prepared::load(settings, identity, &mut bytes.as_slice(), false).ok()?;
+        let lpns = settings.user_pages() as u32;
+        let same = (0..lpns).all(|lpn| read.ftl().slot(lpn) == self.simulation.slot(lpn));
+        same.then_some(bytes)
+    }
+}

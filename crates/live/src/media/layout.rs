@@ -1,0 +1,265 @@
+//! Where things stand in a media file, and what its records look like. docs/live.md describes them.
+//!
+//! Every record is sealed with a checksum (XXH3, 64 bits), and lies within one page of the system's cache, so that a
+//! process that is killed leaves it as it was or as it is to be.
+
+use ftlab_core::flash::media::{Kind, Spare};
+use ftlab_core::settings::Settings;
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+/// First bytes of the file. The last two are no text, and a transfer as text spoils them.
+pub const MAGIC: [u8; 8] = *b"ftlnnd\r\n";
+/// Number of the layout.
+pub const VERSION: u32 = 1;
+/// Bytes of the head.
+pub const HEAD: u64 = 64 << 10;
+/// Bytes behind the head for the record of how the file was left.
+const LEFT: u64 = 4096;
+/// Bytes of a block's record.
+pub const BLOCK: usize = 32;
+/// Bytes before the slots in a page's record, and of each slot.
+const SPARE: usize = 24;
+const SLOT: usize = 16;
+/// Where the parts begin is a multiple of this.
+const ALIGN: u64 = 4096;
+
+/// The checksum of everything.
+pub fn sum(bytes: &[u8]) -> u64 {
+    XxHash3_64::oneshot(bytes)
+}
+
+/// The shape of the flash, and of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Erase blocks.
+    pub blocks: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Bytes of a page's payload in the file.
+    pub page_bytes: u32,
+    /// Bytes of the record of a page's spare area.
+    pub spare_bytes: u32,
+}
+
+impl Shape {
+    /// Of a device whose translation pages hold up to so many units.
+    pub fn new(settings: &Settings, units_per_page: u32) -> Shape {
+        let flash = &settings.flash;
+        let slots = (flash.page_bytes / settings.ftl.logical_page_bytes).max(units_per_page) as usize;
+        // An entry of the mapping is written as 4 bytes here, whatever it is said to take.
+        let wide = 4u32.div_ceil(settings.ftl.entry_bytes);
+        Shape {
+            blocks: (u64::from(flash.luns()) * flash.blocks_per_lun()) as u32,
+            pages_per_block: flash.pages_per_block,
+            page_bytes: flash.page_bytes * wide,
+            spare_bytes: (SPARE + slots * SLOT + 8).next_power_of_two() as u32,
+        }
+    }
+
+    /// Pages.
+    pub fn pages(&self) -> u64 {
+        u64::from(self.blocks) * u64::from(self.pages_per_block)
+    }
+
+    /// The record of how the file was left.
+    pub fn left(&self) -> u64 {
+        HEAD
+    }
+
+    /// A block's record.
+    pub fn block(&self, block: u32) -> u64 {
+        HEAD + LEFT + u64::from(block) * BLOCK as u64
+    }
+
+    /// The record of a page's spare area.
+    pub fn spare(&self, page: u64) -> u64 {
+        self.block(self.blocks).next_multiple_of(ALIGN) + page * u64::from(self.spare_bytes)
+    }
+
+    /// A page's payload.
+    pub fn payload(&self, page: u64) -> u64 {
+        self.spare(self.pages()).next_multiple_of(ALIGN) + page * u64::from(self.page_bytes)
+    }
+
+    /// The checkpoint, the last part.
+    pub fn checkpoint(&self) -> u64 {
+        self.payload(self.pages()).next_multiple_of(ALIGN)
+    }
+}
+
+/// How the file was left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Bytes of the checkpoint; 0: there is none.
+    pub bytes: u64,
+    /// Its checksum.
+    pub sum: u64,
+}
+
+impl Left {
+    /// Bytes of the record.
+    pub const BYTES: usize = 24;
+
+    /// The record.
+    pub fn encode(&self) -> Vec<u8> {
+        seal([self.bytes.to_le_bytes(), self.sum.to_le_bytes()].concat())
+    }
+
+    /// Reads it; `None` if it is not whole.
+    pub fn decode(bytes: &[u8]) -> Option<Left> {
+        let mut from = Fields(open(bytes)?);
+        Some(Left { bytes: from.u64(), sum: from.u64() })
+    }
+}
+
+/// A block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Number of its last erase; 0: none in the life of the file.
+    pub number: u64,
+    /// Erasures so far.
+    pub erases: u32,
+    /// Its last erase was cut.
+    pub torn: bool,
+}
+
+impl Block {
+    /// The record.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = self.number.to_le_bytes().to_vec();
+        out.extend(self.erases.to_le_bytes());
+        out.extend(u32::from(self.torn).to_le_bytes());
+        out.extend([0; 8]);
+        seal(out)
+    }
+
+    /// Reads it; `None` if it is not whole. Zeroes are a block that was never erased.
+    pub fn decode(bytes: &[u8]) -> Option<Block> {
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Some(Block::default());
+        }
+        let mut from = Fields(open(bytes)?);
+        Some(Block { number: from.u64(), erases: from.u32(), torn: from.u32() != 0 })
+    }
+}
+
+/// A slot of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Whose it is, and the sequence number of the write.
+    pub spare: Spare,
+    /// Bytes of its payload; 0: none is kept, it reads as zeroes.
+    pub bytes: u32,
+}
+
+/// The spare area of a page that is not erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Number of its program.
+    pub number: u64,
+    /// What its block was taken as; `None`: the program was cut.
+    pub kind: Option<Kind>,
+    /// Checksum of the payload.
+    pub sum: u64,
+    /// Its slots.
+    pub slots: Vec<Slot>,
+}
+
+const KINDS: [Kind; 5] = [Kind::Data, Kind::Map, Kind::Log, Kind::Shared, Kind::Cooperative];
+const TORN: u32 = 0xff;
+
+impl Page {
+    /// The record.
+    pub fn encode(&self) -> Vec<u8> {
+        let kind = self.kind.map_or(TORN, |kind| {
+            KINDS.iter().position(|&other| other == kind).expect("all are listed") as u32
+        });
+        let mut out = self.number.to_le_bytes().to_vec();
+        out.extend((self.slots.len() as u32).to_le_bytes());
+        out.extend(kind.to_le_bytes());
+        out.extend(self.sum.to_le_bytes());
+        for Slot { spare, bytes } in &self.slots {
+            out.extend(spare.owner.to_le_bytes());
+            out.extend(bytes.to_le_bytes());
+            out.extend(spare.seq.to_le_bytes());
+        }
+        seal(out)
+    }
+
+    /// Reads it from a place for one that is not all zeroes; `None` if it is not whole.
+    pub fn decode(bytes: &[u8]) -> Option<Page> {
+        let count = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
+        let length = count.checked_mul(SLOT)?.checked_add(SPARE + 8)?;
+        let mut from = Fields(open(bytes.get(..length)?)?);
+        let (number, _, kind, sum) = (from.u64(), from.u32(), from.u32(), from.u64());
+        let kind = if kind == TORN { None } else { Some(*KINDS.get(kind as usize)?) };
+        let slot = |_| {
+            let (owner, bytes) = (from.u32(), from.u32());
+            Slot { spare: Spare { owner, seq: from.u64() }, bytes }
+        };
+        Some(Page { number, kind, sum, slots: (0..count).map(slot).collect() })
+    }
+}
+
+/// Puts the checksum behind a record.
+fn seal(mut record: Vec<u8>) -> Vec<u8> {
+    let sum = sum(&record);
+    record.extend(sum.to_le_bytes());
+    record
+}
+
+/// A record without its checksum; `None` if that is wrong.
+fn open(sealed: &[u8]) -> Option<&[u8]> {
+    let (record, found) = sealed.split_last_chunk::<8>()?;
+    (u64::from_le_bytes(*found) == sum(record)).then_some(record)
+}
+
+/// Takes numbers off the front of a record that is long enough.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn u64(&mut self) -> u64 {
+        let (front, rest) = self.0.split_first_chunk().expect("the record is long enough");
+        self.0 = rest;
+        u64::from_le_bytes(*front)
+    }
+
+    fn u32(&mut self) -> u32 {
+        let (front, rest) = self.0.split_first_chunk().expect("the record is long enough");
+        self.0 = rest;
+        u32::from_le_bytes(*front)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records come back, and one changed byte anywhere is noticed.
+    #[test]
+    fn records_are_sealed() {
+        let slot = |owner, bytes| Slot { spare: Spare { owner, seq: 7 << 40 }, bytes };
+        let page =
+            Page { number: 9, kind: Some(Kind::Shared), sum: 5, slots: vec![slot(3, 4096), slot(4, 0)] };
+        let torn = Page { number: 10, kind: None, sum: 0, slots: Vec::new() };
+        let block = Block { number: 8, erases: 3, torn: true };
+        let left = Left { bytes: 100, sum: 1 };
+        assert_eq!(block.encode().len(), BLOCK);
+        assert_eq!(left.encode().len(), Left::BYTES);
+        for record in [page.encode(), torn.encode(), block.encode(), left.encode()] {
+            for at in 0..record.len() {
+                let mut bad = record.clone();
+                bad[at] ^= 1;
+                assert_ne!(Page::decode(&bad).as_ref(), Some(&page));
+                assert_ne!(Page::decode(&bad).as_ref(), Some(&torn));
+                assert!(Block::decode(&bad).is_none() && Left::decode(&bad).is_none());
+            }
+        }
+        assert_eq!(Page::decode(&[page.encode(), vec![0; 8]].concat()), Some(page));
+        assert_eq!(Page::decode(&torn.encode()), Some(torn));
+        assert_eq!(Block::decode(&block.encode()), Some(block));
+        assert_eq!(Block::decode(&[0; BLOCK]), Some(Block::default()));
+        assert_eq!(Left::decode(&left.encode()), Some(left));
+    }
+}

@@ -1,0 +1,319 @@
+//! The flash in a file: payload and spare area of every page, erase counts. It outlasts the process, however that ends.
+//!
+//! What a page or a block becomes is one record, written behind the payload that it speaks of: a page counts as
+//! programmed once its record is whole. An erase is the record of its block: what was programmed before it is void.
+//! So a process that is killed leaves the flash as it was between two operations, and never half of one.
+
+mod layout;
+mod open;
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ftlab_core::flash::media::{self, Change, Kind, Spare, Tape};
+use ftlab_core::ftl::Inspect;
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::{Identity, Power, Prepared};
+use rustix::fs::{FallocateFlags, FlockOperation};
+use serde::{Deserialize, Serialize};
+
+use crate::LiveError;
+use crate::payload::{Content, Payload};
+use layout::{Block, HEAD, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
+pub(crate) use open::is_data;
+pub use open::{Found, Opened};
+
+/// What the head says.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    shape: Shape,
+    /// The keys of the device with their values.
+    device: Identity,
+}
+
+/// What a slot is programmed with.
+#[derive(Clone, Debug)]
+pub enum Stuff {
+    /// Nothing that is kept: it reads as zeroes.
+    Nothing,
+    /// The user's data.
+    Data(Content),
+    /// What a translation page, or a page of trims, says.
+    Words(Arc<[u32]>),
+}
+
+impl Stuff {
+    /// Lets go of what it holds.
+    pub fn release(self, payload: &mut Payload) {
+        if let Stuff::Data(content) = self {
+            payload.release(content);
+        }
+    }
+}
+
+/// The file, written as the flash changes.
+pub struct Nand {
+    file: File,
+    path: PathBuf,
+    shape: Shape,
+    blocks: Vec<Block>,
+    /// Number of the last program or erase.
+    number: u64,
+    /// The payload of the page that is written.
+    buffer: Vec<u8>,
+}
+
+/// A flash in a file, and what the device needs to go on with it.
+pub struct Stored {
+    /// The file.
+    pub nand: Nand,
+    /// What the FTL decides.
+    pub tape: Tape,
+    /// What its pages say.
+    pub says: Says,
+    /// The bytes that it holds.
+    pub payload: Payload,
+    /// The keys of the device.
+    pub identity: Identity,
+    /// How the file was found.
+    pub opened: Opened,
+}
+
+impl Nand {
+    /// Makes a file for a prepared device, which begins with everything on flash.
+    ///
+    /// # Errors
+    /// [`LiveError::User`]: the file's, or the FTL's that cannot lose power.
+    pub fn create(
+        path: &Path,
+        settings: &Settings,
+        identity: &Identity,
+        prepared: &mut Prepared,
+    ) -> Result<Stored, LiveError> {
+        let power = prepared.allow_cuts(settings).map_err(LiveError::User)?;
+        let shape = Shape::new(settings, prepared.ftl().units().per_page);
+        let beside = beside(path);
+        let mut says = Says::default();
+        let written = write_anew(&beside, shape, identity, (&power, &mut says))
+            .and_then(|file| std::fs::rename(&beside, path).map(|()| file));
+        let (file, blocks, number) = written.map_err(|error| {
+            let _ = std::fs::remove_file(&beside);
+            failed(path, "cannot write", &error)
+        })?;
+        let nand = Nand { file, path: path.into(), shape, blocks, number, buffer: Vec::new() };
+        let payload = Payload::new(slots(settings), settings.ftl.logical_page_bytes);
+        Ok(Stored { nand, tape: power.tape, says, payload, identity: identity.clone(), opened: Opened::Made })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Finishes a program or an erase.
+    ///
+    /// # Errors
+    /// The system's; the flash is then as it was before.
+    pub fn apply(&mut self, change: &Change, stuff: &[Stuff], payload: &Payload) -> io::Result<()> {
+        match change {
+            Change::Program { page, kind, spares } => {
+                self.program(u64::from(*page), *kind, spares, stuff, payload)
+            }
+            Change::Erase { block } => {
+                let erases = self.blocks[*block as usize].erases + 1;
+                self.erase(*block, Block { number: self.number + 1, erases, torn: false })
+            }
+        }
+    }
+
+    /// Cuts a program or an erase off midway.
+    ///
+    /// # Errors
+    /// The system's; the flash is then as it was before.
+    pub fn tear(&mut self, change: &Change) -> io::Result<()> {
+        let number = self.number + 1;
+        match change {
+            Change::Program { page, .. } => {
+                let torn = Page { number, kind: None, sum: 0, slots: Vec::new() };
+                self.put(u64::from(*page), &torn)
+            }
+            Change::Erase { block } => {
+                let erases = self.blocks[*block as usize].erases;
+                self.erase(*block, Block { number, erases, torn: true })
+            }
+        }
+    }
+
+    fn program(
+        &mut self,
+        page: u64,
+        kind: Kind,
+        spares: &[Spare],
+        stuff: &[Stuff],
+        payload: &Payload,
+    ) -> io::Result<()> {
+        let bytes = self.shape.page_bytes as usize;
+        self.buffer.clear();
+        self.buffer.resize(bytes, 0);
+        let mut slots = Vec::with_capacity(spares.len());
+        let parts = self.buffer.chunks_exact_mut(bytes / spares.len());
+        for ((&spare, stuff), part) in spares.iter().zip(stuff).zip(parts) {
+            slots.push(Slot { spare, bytes: fill(part, stuff, payload)? });
+        }
+        let any = slots.iter().any(|slot| slot.bytes > 0);
+        if any {
+            self.file.write_all_at(&self.buffer, self.shape.payload(page))?;
+        }
+        let sum = if any { sum(&self.buffer) } else { 0 };
+        self.put(page, &Page { number: self.number + 1, kind: Some(kind), sum, slots })
+    }
+
+    /// Writes a page's record: from here on it is so.
+    fn put(&mut self, page: u64, record: &Page) -> io::Result<()> {
+        self.file.write_all_at(&record.encode(), self.shape.spare(page))?;
+        self.number = record.number;
+        Ok(())
+    }
+
+    fn erase(&mut self, block: u32, record: Block) -> io::Result<()> {
+        self.file.write_all_at(&record.encode(), self.shape.block(block))?;
+        self.blocks[block as usize] = record;
+        self.number = record.number;
+        let pages = u64::from(self.shape.pages_per_block);
+        let first = u64::from(block) * pages;
+        let from = self.shape.payload(first);
+        // What is void takes no room, where the file system can do that.
+        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(&self.file, how, from, self.shape.payload(first + pages) - from);
+        Ok(())
+    }
+
+    /// Says how the file is left.
+    fn leave(&self, left: Left) -> io::Result<()> {
+        self.file.write_all_at(&left.encode(), self.shape.left())
+    }
+
+    /// From here on the flash alone counts.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn forget_checkpoint(&self) -> io::Result<()> {
+        self.leave(Left::default())?;
+        self.file.set_len(self.shape.checkpoint())
+    }
+
+    /// Ends the file, with the FTL's state if it is known. It is free for others then, whoever still has it open.
+    ///
+    /// # Errors
+    /// The system's; the flash is there all the same.
+    pub fn end(&self, checkpoint: Option<&[u8]>) -> io::Result<()> {
+        if let Some(bytes) = checkpoint {
+            self.file.write_all_at(bytes, self.shape.checkpoint())?;
+            self.file.sync_all()?;
+            self.leave(Left { bytes: bytes.len() as u64, sum: sum(bytes) })?;
+        }
+        self.file.sync_all()?;
+        Ok(rustix::fs::flock(&self.file, FlockOperation::Unlock)?)
+    }
+}
+
+/// Writes what a slot holds; the bytes of it.
+fn fill(part: &mut [u8], stuff: &Stuff, payload: &Payload) -> io::Result<u32> {
+    let too_long = || io::Error::new(ErrorKind::InvalidInput, "a page says more than fits into it");
+    match stuff {
+        Stuff::Nothing => Ok(0),
+        Stuff::Data(content) => match payload.content(*content) {
+            None => Ok(0),
+            Some(bytes) => {
+                part.get_mut(..bytes.len()).ok_or_else(too_long)?.copy_from_slice(bytes);
+                Ok(bytes.len() as u32)
+            }
+        },
+        Stuff::Words(words) => {
+            let into = part.get_mut(..4 * words.len()).ok_or_else(too_long)?;
+            into.chunks_exact_mut(4).zip(&words[..]).for_each(|(four, word)| {
+                four.copy_from_slice(&word.to_le_bytes());
+            });
+            Ok(4 * words.len() as u32)
+        }
+    }
+}
+
+/// Slots for user data.
+fn slots(settings: &Settings) -> usize {
+    (settings.flash.raw_bytes() / u64::from(settings.ftl.logical_page_bytes)) as usize
+}
+
+/// The name of a file under way.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    name.into()
+}
+
+fn failed(path: &Path, what: &str, error: &io::Error) -> LiveError {
+    LiveError::User(format!("{}: {what}: {}", path.display(), ftlab_trace::atomic::reason(error)))
+}
+
+/// Whoever has the file open has it alone.
+fn lock(file: &File, path: &Path) -> Result<(), LiveError> {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| LiveError::User(format!("{}: another process has it open", path.display())))
+}
+
+/// Writes a file that holds what the media hold; its blocks, and the number of the last program.
+fn write_anew(
+    path: &Path,
+    shape: Shape,
+    identity: &Identity,
+    (power, says): (&Power, &mut Says),
+) -> io::Result<(File, Vec<Block>, u64)> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    file.set_len(shape.checkpoint())?;
+    let text = serde_json::to_vec(&Head { shape, device: identity.clone() })?;
+    let mut head = [&MAGIC[..], &VERSION.to_le_bytes(), &(text.len() as u32).to_le_bytes(), &text].concat();
+    head.extend(sum(&head).to_le_bytes());
+    if head.len() as u64 > HEAD {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "the device has too many keys"));
+    }
+    let mut blocks = vec![Block::default(); shape.blocks as usize];
+    let mut nand = Nand { file, path: path.into(), shape, blocks: Vec::new(), number: 0, buffer: Vec::new() };
+    let empty = Payload::new(0, 1);
+    for (block, known) in (0..).zip(&mut blocks) {
+        known.erases = power.media.erases(block);
+        if known.erases > 0 {
+            nand.file.write_all_at(&known.encode(), shape.block(block))?;
+        }
+        for page in block * shape.pages_per_block..(block + 1) * shape.pages_per_block {
+            let media::Page::Programmed { kind, spares, number } = power.media.page(page) else { continue };
+            let stuff: Vec<Stuff> = spares.iter().map(|spare| says.of(&power.tape, *kind, *spare)).collect();
+            nand.number = number - 1;
+            nand.program(u64::from(page), *kind, spares, &stuff, &empty)?;
+        }
+    }
+    nand.leave(Left::default())?;
+    nand.file.write_all_at(&head, 0)?;
+    Ok((nand.file, blocks, shape.pages()))
+}
+
+/// What translation pages and pages of trims say, of each the newest that was put on flash: a copy of it says the same.
+#[derive(Default)]
+pub struct Says(HashMap<(Kind, u32), (u64, Arc<[u32]>)>);
+
+impl Says {
+    /// What a slot is programmed with that is no user data.
+    pub fn of(&mut self, tape: &Tape, kind: Kind, Spare { owner, seq }: Spare) -> Stuff {
+        if let Some(words) = tape.give(kind, owner, seq) {
+            self.0.insert((kind, owner), (seq, words));
+        }
+        match self.0.get(&(kind, owner)) {
+            Some((newest, words)) if *newest == seq => Stuff::Words(words.clone()),
+            _ => Stuff::Nothing,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What a device has in its file after a cut, a kill or a clean stop: everything that a flush or FUA promised, and of
+//! everything else the old or the new, never torn below a sector.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ftlab_config::Resolved;
+use ftlab_core::ftl;
+use ftlab_core::sim::Prepared;
+use ftlab_live::LiveError;
+use ftlab_live::engine::{Asked, Engine, Sink};
+use ftlab_live::media::{Found, Nand, Opened};
+use ftlab_live::nbd::{Command, Flags, Request};
+use ftlab_live::pace::Time;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const SECTOR: usize = 512;
+
+/// Cycles for each device: `FTLAB_CUTS`, else a few.
+fn cycles() -> u64 {
+    std::env::var("FTLAB_CUTS").map_or(20, |count| count.parse().unwrap())
+}
+
+/// The device in a file, made or found.
+fn open(resolved: &Resolved, path: &Path, time: Time) -> Result<(Engine, Opened), LiveError> {
+    let (settings, identity) = (&resolved.settings, resolved.state_identity());
+    let (prepared, stored) = match Found::read(path, settings, &identity)? {
+        Some(found) => found.bring_up(settings)?,
+        None => {
+            let mut prepared = Prepared::new(settings, &mut (), true).unwrap();
+            let stored = Nand::create(path, settings, &identity, &mut prepared)?;
+            (prepared, stored)
+        }
+    };
+    let opened = stored.opened;
+    Ok((Engine::new(settings, (prepared, Some(stored)), (time, false), None), opened))
+}
+
+/// What a sector may hold: a number that its bytes repeat, and whether it is there for certain.
+#[derive(Clone, Copy, Debug)]
+struct Content {
+    version: u64,
+    durable: bool,
+}
+
+/// The client's account of the sectors.
+#[derive(Default)]
+struct Account {
+    known: Vec<u64>,
+    since: HashMap<usize, Vec<Content>>,
+    /// Sectors and places in their lists that the next flush makes durable.
+    acknowledged: Vec<(usize, usize)>,
+    next: u64,
+}
+
+impl Account {
+    /// Sectors get a new version, 0 for zeroes; what `acknowledged` wants of them.
+    fn change(&mut self, sectors: std::ops::Range<usize>, version: u64) -> Vec<(usize, usize)> {
+        sectors
+            .map(|sector| {
+                let list = self.since.entry(sector).or_default();
+                list.push(Content { version, durable: false });
+                (sector, list.len() - 1)
+            })
+            .collect()
+    }
+
+    fn make_durable(&mut self, which: &[(usize, usize)]) {
+        for &(sector, at) in which {
+            self.since.get_mut(&sector).unwrap()[at].durable = true;
+        }
+    }
+
+    /// Compares what the device holds, and takes it as known.
+    fn settle(&mut self, bytes: &[u8], what: &str) {
+        for (sector, found) in bytes.chunks_exact(SECTOR).enumerate() {
+            let version = u64::from_le_bytes(found[..8].try_into().unwrap());
+            assert!(found.chunks_exact(8).all(|word| word == &found[..8]), "{what}: sector {sector} is torn");
+            let since = self.since.get(&sector).map_or(&[][..], Vec::as_slice);
+            let floor = since.iter().rposition(|content| content.durable);
+            let allowed = &since[floor.unwrap_or(0)..];
+            let kept = floor.is_none() && version == self.known[sector];
+            assert!(
+                kept || allowed.iter().any(|content| content.version == version),
+                "{what}: sector {sector} holds {version}, known {}, since {since:?}",
+                self.known[sector]
+            );
+            self.known[sector] = version;
+        }
+        self.since.clear();
+        self.acknowledged.clear();
+    }
+}
+
+struct Client {
+    kept: Arc<common::Kept>,
+    sink: Arc<dyn Sink>,
+}
+
+impl Client {
+    fn ask(&self, engine: &mut Engine, request: Request, data: &[u8]) {
+        engine.ask(&Asked { request, data, structured: false, sink: &self.sink, charged: 0 });
+    }
+
+    /// Everything the device holds.
+    fn read(&self, engine: &mut Engine, bytes: usize) -> Vec<u8> {
+        let length = bytes as u32;
+        self.ask(
+            engine,
+            Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length },
+            &[],
+        );
+        engine.go().unwrap();
+        engine.drain().unwrap();
+        self.kept.take().pop().unwrap().split_off(16)
+    }
+
+    /// A few requests, none over another, then the replies.
+    fn batch(
+        &self,
+        engine: &mut Engine,
+        account: &mut Account,
+        random: &mut Xoshiro256PlusPlus,
+        page: usize,
+    ) {
+        let area = 8 * 4096 / SECTOR;
+        let areas = account.known.len() / area;
+        // Two of three go to a fifth.
+        let areas = if random.random_range(0..3) < 2 { areas / 5 } else { areas };
+        let first = random.random_range(0..areas.max(1));
+        let count = random.random_range(1..7).min(areas);
+        let mut asked = Vec::new();
+        for at in 0..count {
+            let start = (first + at) % areas * area;
+            let from = start + random.random_range(0..area);
+            let to = random.random_range(from + 1..=start + area);
+            let trim = random.random_range(0..5) == 0;
+            let fua = random.random_range(0..8) == 0;
+            let (offset, length) = ((from * SECTOR) as u64, ((to - from) * SECTOR) as u32);
+            let mut data = Vec::new();
+            let changed = if trim {
+                let whole = (from * SECTOR).next_multiple_of(page)..to * SECTOR / page * page;
+                account.change(whole.start / SECTOR..(whole.end / SECTOR).max(whole.start / SECTOR), 0)
+            } else {
+                account.next += 1;
+                data = account.next.to_le_bytes().repeat((to - from) * SECTOR / 8);
+                account.change(from..to, account.next)
+            };
+            let command = if trim { Command::Trim } else { Command::Write };
+            let request =
+                Request { command, flags: Flags(u16::from(fua)), cookie: at as u64, offset, length };
+            self.ask(engine, request, &data);
+            asked.push((fua, changed));
+        }
+        go(engine);
+        self.replies(account, &asked);
+        if random.random_range(0..4) == 0 {
+            let before = std::mem::take(&mut account.acknowledged);
+            let request =
+                Request { command: Command::Flush, flags: Flags(0), cookie: 0, offset: 0, length: 0 };
+            self.ask(engine, request, &[]);
+            go(engine);
+            if self.kept.take().iter().any(|reply| reply[4..8] == [0; 4]) {
+                account.make_durable(&before);
+            }
+        }
+    }
+
+    fn replies(&self, account: &mut Account, asked: &[(bool, Vec<(usize, usize)>)]) {
+        for reply in self.kept.take() {
+            assert_eq!(reply[4..8], [0; 4]);
+            let cookie = u64::from_be_bytes(reply[8..16].try_into().unwrap());
+            let (fua, changed) = &asked[cookie as usize];
+            account.acknowledged.extend(changed);
+            if *fua {
+                account.make_durable(changed);
+            }
+        }
+    }
+}
+
+/// Lets what was asked complete, if the power lasts.
+fn go(engine: &mut Engine) {
+    engine.go().unwrap();
+    while engine.is_busy() {
+        engine.catch_up().unwrap();
+    }
+}
+
+fn scratch(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("ftlab-cuts-{name}-{}.nand", std::process::id()))
+}
+
+/// Loads, ends in one of the ways, and looks, again and again.
+fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
+    let keys = [keys, &[("ftl.power_safe", "true")]].concat();
+    let (resolved, _) = common::device(&keys);
+    let path = scratch(&seed.to_string());
+    let (page, bytes) =
+        (resolved.settings.ftl.logical_page_bytes as usize, resolved.settings.user_bytes() as usize);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut account = Account { known: vec![0; bytes / SECTOR], ..Account::default() };
+    let (kept, sink) = common::client();
+    let client = Client { kept, sink };
+    let mut loaded = 0;
+    let mut ended = "made";
+    for cycle in 0..cycles() {
+        let what = format!("{keys:?}: cycle {cycle}, {ended}");
+        let (mut engine, opened) = open(&resolved, &path, time).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_eq!(matches!(opened, Opened::Made), cycle == 0, "{what}: {opened:?}");
+        loaded += u64::from(matches!(opened, Opened::Checkpoint));
+        let what = format!("{what}, {opened:?}");
+        account.settle(&client.read(&mut engine, bytes), &what);
+        let cut = random.random_range(0..3) < 2;
+        if cut {
+            engine.cut(random.random_range(1..400), cycle).unwrap();
+        }
+        let mut batches = if cut { 5000 } else { random.random_range(0..60) };
+        while batches > 0 && !engine.is_off() {
+            client.batch(&mut engine, &mut account, &mut random, page);
+            batches -= 1;
+        }
+        ended = match random.random_range(0..3) {
+            _ if engine.is_off() => "cut in an operation",
+            0 => "killed",
+            1 => {
+                engine.cut(0, cycle).unwrap();
+                "cut"
+            }
+            _ => {
+                engine.drain().unwrap();
+                client.kept.take();
+                assert_eq!(engine.end_media().unwrap(), None);
+                // It is all there.
+                for list in account.since.values_mut() {
+                    let last = list.pop().unwrap();
+                    *list = vec![Content { durable: true, ..last }];
+                }
+                "stopped"
+            }
+        };
+        client.kept.take();
+    }
+    let (_, opened) = open(&resolved, &path, time).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    println!("{keys:?}: {loaded} checkpoints, at the end {opened:?}");
+}
+
+#[test]
+fn what_is_promised_outlasts_the_power() {
+    for (seed, kind) in (0..).zip(ftl::choices()) {
+        let real = if seed % 2 == 0 { Time::Free } else { Time::Real { speed: 1000.0 } };
+        endure(&[("ftl.kind", kind.name), ("ftl.log_blocks", "15%")], seed, real);
+    }
+}
+
+#[test]
+fn on_devices_of_other_kinds_too() {
+    endure(&[("ftl.logical_page", "1KiB"), ("ftl.kind", "page")], 40, Time::Free);
+    endure(
+        &[("ftl.gc_background", "true"), ("ftl.gc_normal_blocks", "3"), ("ftl.kind", "dftl")],
+        41,
+        Time::Free,
+    );
+    endure(&[("device.precondition", "fill"), ("ftl.kind", "dftl")], 42, Time::Free);
+    endure(&[("flash.endurance", "40"), ("ftl.spare_blocks", "2"), ("ftl.kind", "page")], 43, Time::Free);
+    endure(&[("host.merge_limit", "64KiB"), ("host.scheduler", "map")], 44, Time::Real { speed: 1000.0 });
+}

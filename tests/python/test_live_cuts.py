@@ -1,0 +1,451 @@
+"""A device with its flash in a file, whose power is cut, whose process is killed, whose disk is full.
+
+`make soak` has the long form: 1,000 cycles on tmpfs and on the tests' own disk, 100 with ext4 on the device.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import campaign
+from front import Cli
+from live import DEVICES, lacks, need, need_loop, root
+
+SECTOR = 512
+SMALL = ["crash", "--set", "ftl.kind=dftl"]
+"""A device of a few MiB."""
+FUA = 1
+READ, WRITE, FLUSH, TRIM = 0, 1, 3, 4
+
+
+class Client:
+    """An NBD client that does one thing at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(30)
+        self.socket.connect(str(path))
+        assert self._take(18)[:8] == b"NBDMAGIC"
+        self.socket.sendall(struct.pack(">I8sII", 3, b"IHAVEOPT", 1, 0))
+        self.size = struct.unpack(">QH", self._take(10))[0]
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def _take(self, count: int) -> bytes:
+        data = bytearray()
+        while len(data) < count:
+            more = self.socket.recv(count - len(data))
+            if not more:
+                raise ConnectionError("cut off")
+            data += more
+        return bytes(data)
+
+    def ask(self, command: int, offset: int = 0, length: int = 0, data: bytes = b"", flags: int = 0) -> bytes:
+        """The data of a read; an error is an OSError."""
+        header = struct.pack(">IHHQQI", 0x25609513, flags, command, 7, offset, length or len(data))
+        self.socket.sendall(header + data)
+        _, error, cookie = struct.unpack(">IIQ", self._take(16))
+        assert cookie == 7
+        if error:
+            raise OSError(error, os.strerror(error))
+        return self._take(length) if command == READ else b""
+
+
+class Account:
+    """What each sector may hold: what was there, what was written since, the first of those that counts."""
+
+    def __init__(self, sectors: int) -> None:
+        self.known = [0] * sectors
+        self.since: dict[int, list[int]] = {}
+        self.floor: dict[int, int] = {}
+        self.version = 0
+
+    def settle(self, data: bytes) -> None:
+        """Compares what the device holds, and takes it as known."""
+        for sector, known in enumerate(self.known):
+            found = data[sector * SECTOR : (sector + 1) * SECTOR]
+            assert found == found[:8] * (SECTOR // 8), f"sector {sector} is torn"
+            (version,) = struct.unpack("<Q", found[:8])
+            since, floor = self.since.get(sector, []), self.floor.get(sector)
+            allowed = [known, *since] if floor is None else since[floor:]
+            assert version in allowed, f"sector {sector} holds {version}, not one of {allowed}"
+            self.known[sector] = version
+        self.since.clear()
+        self.floor.clear()
+
+    def load(self, client: Client, draw: random.Random, requests: int) -> None:
+        """Writes, trims and flushes until they are done, or the device is gone."""
+        written: dict[int, int] = {}
+        for _ in range(requests):
+            first = draw.randrange(len(self.known) // (1 if draw.random() < 0.4 else 5))
+            count = min(draw.randint(1, 40), len(self.known) - first)
+            what, fua = draw.random(), FUA if draw.random() < 0.1 else 0
+            if what < 0.2:
+                client.ask(FLUSH)
+                self.floor.update(written)
+                written.clear()
+                continue
+            if what < 0.35:
+                # A trim takes whole pages.
+                first, count = first // 8 * 8, 8
+            self.version += what >= 0.35
+            version = 0 if what < 0.35 else self.version
+            for sector in range(first, first + count):
+                self.since.setdefault(sector, []).append(version)
+            if version:
+                client.ask(
+                    WRITE, first * SECTOR, data=struct.pack("<Q", version) * (count * SECTOR // 8), flags=fua
+                )
+            else:
+                client.ask(TRIM, first * SECTOR, count * SECTOR, flags=fua)
+            done = {sector: len(self.since[sector]) - 1 for sector in range(first, first + count)}
+            written |= done
+            if fua:
+                self.floor.update(done)
+
+
+@contextmanager
+def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A device with its flash in `directory`, and what it says of that; it ends as the caller has it."""
+    path = directory / "live.sock"
+    command = [sys.executable, "-m", "ftlab", "serve", *arguments, "--media", str(directory / "m.nand")]
+    with subprocess.Popen(
+        [*command, "--nbd", f"unix:{path}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr
+        lines: list[str] = []
+        try:
+            while not lines or "m.nand: " not in lines[-1]:
+                lines.append(process.stderr.readline())
+                assert lines[-1], lines
+            yield process, lines[-1]
+        except BaseException:
+            process.kill()
+            raise
+        process.wait(timeout=60)
+
+
+def tell(directory: Path, words: str) -> bytes:
+    """Tells the device something over its control socket."""
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect(str(directory / "live.sock.ctl"))
+        control.sendall(words.encode() + b"\n")
+        return b"".join(iter(lambda: control.recv(1 << 16), b""))
+
+
+def endure(directory: Path, draw: random.Random, account: Account | None) -> Account:
+    """One cycle: what the file held is compared, a load runs, and the device ends in one of four ways."""
+    device = started(directory, *SMALL, "--time", "free")
+    with device as (process, said), Client(directory / "live.sock") as client:
+        account = account or Account(client.size // SECTOR)
+        account.settle(client.ask(READ, 0, client.size))
+        end = draw.randrange(4)
+        assert ": made" in said or "pages read" in said or "checkpoint" in said, said
+        killer = threading.Timer(draw.uniform(0.001, 0.2), process.kill)
+        if end == 0:
+            killer.start()
+        elif end == 1:
+            assert tell(directory, f"cut {draw.randint(1, 600)} {draw.randrange(99)}") == b"{}\n"
+        with suppress(OSError):
+            account.load(client, draw, 100_000 if end < 2 else draw.randrange(200))
+        if end == 2:
+            assert tell(directory, "cut") == b"{}\n"
+        elif end == 3:
+            process.send_signal(signal.SIGTERM)
+        status = process.wait(timeout=60)
+        assert status == (-signal.SIGKILL if end == 0 else 0), process.stderr and process.stderr.read()
+    return account
+
+
+@pytest.mark.parametrize("where", ["tmpfs", "disk"])
+def test_what_was_promised_outlasts_cuts_kills_and_stops(tmp_path: Path, where: str) -> None:
+    """Whatever a completed flush covers, or FUA, is there; all else is old or new, and no sector is torn."""
+    if where == "tmpfs" and not os.access("/dev/shm", os.W_OK):
+        lacks("/dev/shm is not there, or not for this user")
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if where == "tmpfs" else tmp_path) as name:
+        account = None
+        for seed in campaign.cases(f"live-cuts-{where}", range(10)):
+            account = endure(Path(name), random.Random(seed), account)
+
+
+def test_how_the_file_was_left_is_told(tmp_path: Path, cli: Cli) -> None:
+    """Made, left by a stop, by a cut, by a kill; the control command's own words."""
+    with started(tmp_path, *SMALL) as (process, said):
+        assert said.endswith(": made\n")
+        refused = cli("ctl", str(tmp_path / "live.sock"), "stats", "--after", "3")
+        assert refused.returncode == 2 and "belong to cut" in refused.stderr
+        process.send_signal(signal.SIGTERM)
+    with started(tmp_path, *SMALL) as (process, said):
+        assert "its checkpoint loaded" in said
+        cli.ok("ctl", str(tmp_path / "live.sock"), "cut")
+        assert process.wait(timeout=30) == 0
+    with started(tmp_path, *SMALL) as (process, said):
+        assert "recovered from flash alone in " in said and " pages read" in said
+        process.kill()
+    with started(tmp_path, *SMALL) as (process, said):
+        assert "recovered" in said
+        process.send_signal(signal.SIGTERM)
+
+
+def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> None:
+    """Another device, version or kind of file, damage, one in use: exit status 2, not a byte changed."""
+    path = tmp_path / "m.nand"
+    device = started(tmp_path, *SMALL, "--time", "free")
+    with device as (process, _), Client(tmp_path / "live.sock") as client:
+        for at in range(40):
+            client.ask(WRITE, at * 4096, data=bytes([at + 1]) * 4096)
+        serve = ("serve", *SMALL, "--nbd", f"unix:{tmp_path}/other.sock", "--media")
+        used = cli(*serve, str(path))
+        assert used.returncode == 2 and "another process has it open" in used.stderr
+        process.send_signal(signal.SIGTERM)
+    whole = path.read_bytes()
+    draw = random.Random(5)
+    # Every byte of the first parts counts; of the rest those that are not holes.
+    drawn = [at for at in draw.sample(range(len(whole)), 4000) if whole[at]]
+    places = [0, 8, 20, 65536, *drawn[:12]]
+    cases = [(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :], "") for at in places if whole[at]]
+    cases += [(whole[:-1], "damaged"), (whole + b"x", "damaged"), (b"text" * 20, "not a media file")]
+    cases += [(whole[:8] + b"\x02" + whole[9:], "version 2")]
+    bad = tmp_path / "bad.nand"
+    for content, word in cases:
+        bad.write_bytes(content)
+        done = cli(*serve, str(bad))
+        assert done.returncode == 2 and word in done.stderr and "bad.nand: " in done.stderr, done.stderr
+        assert bad.read_bytes() == content
+    other = cli(*serve, str(path), "--set", "flash.pages_per_block=32")
+    assert other.returncode == 2 and "flash.pages_per_block: 16 there, 32 here" in other.stderr, other.stderr
+    directory = cli(*serve, str(tmp_path))
+    assert directory.returncode == 2 and "regular file" in directory.stderr
+    unsafe = cli(*serve, str(tmp_path / "new"), "--set", "ftl.power_safe=false")
+    assert unsafe.returncode == 2 and "ftl.power_safe" in unsafe.stderr
+    worn = ("--set", "ftl.kind=fast", "--set", "ftl.log_blocks=15%", "--set", "flash.endurance=100")
+    hybrid = cli(*serve, str(tmp_path / "new"), *worn)
+    assert hybrid.returncode == 2 and "hybrid FTLs" in hybrid.stderr, hybrid.stderr
+    assert not list(tmp_path.glob("new*"))
+    assert path.read_bytes() == whole
+
+
+def test_power_is_cut_only_where_something_is_left(tmp_path: Path, cli: Cli) -> None:
+    from live import served
+
+    with served(tmp_path, *DEVICES["page"]) as device:
+        refused = cli("ctl", str(device.path), "cut")
+        assert refused.returncode == 2 and "--media" in refused.stderr
+
+
+def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
+    """Once there is room again the device goes on; what it promised is there."""
+    need("mount")
+    if os.geteuid() != 0:
+        lacks("only root may mount a small file system")
+    small = tmp_path / "small"
+    small.mkdir()
+    root("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small)
+    try:
+        (small / "ballast").write_bytes(bytes(300_000))
+        device = started(small, *SMALL, "--time", "free")
+        with device as (process, _), Client(small / "live.sock") as client:
+            page = 0
+            with pytest.raises(OSError, match=r"No space|Input/output"):
+                for page in range(client.size // 4096):
+                    client.ask(WRITE, page * 4096, data=bytes([page % 255 + 1]) * 4096)
+            assert page > 50
+            assert client.ask(READ, 0, page * 4096)[::4096] == bytes(at % 255 + 1 for at in range(page))
+            with pytest.raises(OSError):
+                client.ask(WRITE, 0, data=b"y" * 4096)
+            (small / "ballast").unlink()
+            client.ask(WRITE, 0, data=b"y" * 4096, flags=FUA)
+            process.kill()
+        with started(small, *SMALL) as (process, _), Client(small / "live.sock") as client:
+            found = client.ask(READ, 0, page * 4096)[::4096]
+            assert found == b"y" + bytes(at % 255 + 1 for at in range(1, page))
+            process.send_signal(signal.SIGTERM)
+    finally:
+        root("umount", small)
+
+
+def test_ext4_on_it_is_whole_after_every_cut(tmp_path: Path) -> None:
+    """With data=ordered: once its journal is replayed, e2fsck finds nothing."""
+    need_loop()
+    need("mkfs.ext4", "e2fsck")
+    mount, at = tmp_path / "mnt", tmp_path / "fs"
+    mount.mkdir()
+    at.mkdir()
+    device = ["map-plus", "--set", "flash.blocks_per_plane=128", "--time", "free", "--fuse", str(mount)]
+    for seed in campaign.cases("live-cuts-ext4", range(3)):
+        draw = random.Random(seed)
+        with started(tmp_path, *device) as (process, said):
+            block = root("losetup", "--direct-io=on", "--find", "--show", mount / "disk").strip()
+            try:
+                if ": made" in said:
+                    root("mkfs.ext4", "-q", block)
+                    root("sync")
+                else:
+                    root("mount", "-o", "data=ordered", block, at)
+                    root("umount", at)
+                    root("e2fsck", "-fn", block)
+                root("mount", "-o", "data=ordered", block, at)
+                kept = at / "kept"
+                if kept.exists():
+                    assert kept.read_text() == "as it was promised\n"
+                kept.write_text("as it was promised\n")
+                descriptor = os.open(kept, os.O_RDONLY)
+                os.fsync(descriptor)
+                os.close(descriptor)
+                tell(tmp_path, f"cut {draw.randint(1, 300)} {seed}")
+                with suppress(OSError):
+                    for number in range(100_000):
+                        shutil.rmtree(at / f"d{(number - 20) // 5}", ignore_errors=True)
+                        (at / f"d{number // 5}").mkdir(exist_ok=True)
+                        file = at / f"d{number // 5}" / f"f{number}"
+                        file.write_bytes(draw.randbytes(draw.randrange(50_000)))
+                        descriptor = os.open(file, os.O_RDONLY)
+                        try:
+                            os.fsync(descriptor)
+                        finally:
+                            os.close(descriptor)
+                assert process.wait(timeout=60) == 0
+            finally:
+                subprocess.run(["umount", "--lazy", at], capture_output=True, check=False)
+                subprocess.run(["losetup", "--detach", block], capture_output=True, check=False)
+                subprocess.run(["umount", "--lazy", mount], capture_output=True, check=False)
+
+
+STORE = """
+import os, sys
+mode, at = sys.argv[1], os.environ["FTLAB_DISK"]
+work = os.getcwd()
+fs = os.path.join(work, "fs")
+
+def shell(*words):
+    import subprocess
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{words}: {done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+block = shell("losetup", "--direct-io=on", "--find", "--show", at)
+try:
+    if mode == "make":
+        shell("mkfs.ext4", "-q", "-E", "lazy_itable_init=0", block)
+        sys.exit()
+    os.makedirs(fs, exist_ok=True)
+    shell("mount", block, fs)
+    try:
+        PROGRAM
+    finally:
+        os.system(f"umount --lazy {fs}")
+finally:
+    os.system(f"losetup --detach {block}")
+"""
+"""Keeps numbers in a store on an ext4 on the device, and says which it has acknowledged."""
+
+KEYS = """
+        store = os.path.join(fs, "store")
+        if mode == "judge":
+            told = open("told").read().split() if os.path.exists("told") else []
+            kept = open(store).read().split() if os.path.exists(store) else []
+            sys.exit(f"{len(kept)} keys of {len(told)}" if kept[:len(told)] != told else 0)
+        with open(store, "w", buffering=1) as keys, open("told", "w", buffering=1) as told:
+            for number in range(60):
+                print(f"key-{number}", file=keys)
+                if number % 20 == 19:
+                    os.system(f"sync -f {fs}")
+                print(f"key-{number}", file=told)
+"""
+
+SQLITE = """
+        import sqlite3
+        store = os.path.join(fs, "store")
+        base = sqlite3.connect(store, isolation_level=None)
+        base.execute("pragma journal_mode=JOURNAL").fetchall()
+        base.execute("pragma synchronous=SYNCHRONOUS")
+        base.execute("create table if not exists t (n integer primary key, text)")
+        if mode == "judge":
+            told = open("told").read().split() if os.path.exists("told") else []
+            found = base.execute("pragma integrity_check").fetchall()
+            if found != [("ok",)]:
+                sys.exit(f"{found}")
+            kept = {str(n) for n, in base.execute("select n from t")}
+            sys.exit(f"{set(told) - kept} lost" if set(told) - kept else 0)
+        with open("told", "w", buffering=1) as told:
+            for number in range(40):
+                base.execute("insert into t values (?, ?)", (number, "x" * 500))
+                if number % 20 == 19:
+                    os.system(f"sync -f {fs}")
+                print(number, file=told)
+        base.close()
+"""
+
+
+def campaign_of(tmp_path: Path, program: str, cuts: int) -> subprocess.CompletedProcess[str]:
+    """A program under power cuts, its store on an ext4 on the device."""
+    script = tmp_path / "store.py"
+    script.write_text(STORE.replace("        PROGRAM", program.strip("\n")))
+    words = f"{sys.executable} {script}"
+    command = [
+        *(
+            sys.executable,
+            "-m",
+            "ftlab",
+            "crash",
+            "map-plus",
+            "--set",
+            "flash.blocks_per_plane=128",
+            "--live",
+        ),
+        *("--fuse", "--cuts", str(cuts), "--jobs", "2", "--setup-command", f"{words} make"),
+        *("--check-command", f"{words} judge", "--", sys.executable, str(script), "load"),
+    ]
+    most = 36_000 if campaign.long() else 600
+    return subprocess.run(command, capture_output=True, text=True, timeout=most, check=False)
+
+
+def cuts_of(short: int) -> int:
+    """How many cuts a program has to outlast."""
+    return 1000 if campaign.long() else short
+
+
+@pytest.mark.parametrize(("journal", "how"), [("wal", "full"), ("truncate", "full"), ("delete", "extra")])
+def test_programs_that_ask_for_durability_have_it(tmp_path: Path, journal: str, how: str) -> None:
+    """SQLite in WAL and rollback mode: nothing that it acknowledged is lost.
+
+    Where a commit is the journal's deletion, FULL does not sync the directory: the last may be rolled back.
+    """
+    need_loop()
+    need("mkfs.ext4")
+    program = SQLITE.replace("JOURNAL", journal).replace("SYNCHRONOUS", how)
+    done = campaign_of(tmp_path, program, cuts_of(6))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 failed" in done.stdout
+
+
+@pytest.mark.parametrize("which", ["keys", "sqlite"])
+def test_programs_that_lose_data_are_caught(tmp_path: Path, which: str) -> None:
+    """A key-value store without fsync, and SQLite with synchronous=OFF, within 200 cuts; the seed is told."""
+    need_loop()
+    need("mkfs.ext4")
+    program = KEYS
+    if which == "sqlite":
+        program = SQLITE.replace("JOURNAL", "delete").replace("SYNCHRONOUS", "off")
+    done = campaign_of(tmp_path, program, 200)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "To see it again: the same command with --seed " in done.stderr, done.stderr
