@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 import sys
+import time
 from typing import Any
 
 import click
 
-from ftlab import _core
+from ftlab import _core, live_cuts
 from ftlab._core import UserError
 from ftlab.cli import completing, options
-from ftlab.configs import load
+from ftlab.configs import Override, load
 from ftlab.outputs import check_distinct, write_stdout
 from ftlab.units import count, duration
 
@@ -49,6 +51,24 @@ FAULT = 1
     help="Cut when so many programs and erases have finished, instead of at random. Repeatable; those of"
     " recoveries do not count.",
 )
+@click.option("--live", is_flag=True, help="Cut the power under a COMMAND of your own, on a live device.")
+@click.option(
+    "--check-command",
+    metavar="CMD",
+    help="With --live: a shell command that judges the recovered device; it fails if something is lost.",
+)
+@click.option(
+    "--setup-command",
+    metavar="CMD",
+    help="With --live: a shell command that runs once, before any cut, on the device they all begin with.",
+)
+@click.option(
+    "--fuse", is_flag=True, help="With --live: the device is a file for the programs, not an NBD URI."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="With --live: so many cuts at a time.  [default: 1]"
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def crash(
     config: str,
     settings: tuple[str, ...],
@@ -56,6 +76,12 @@ def crash(
     cuts: int,
     operations: int,
     at: tuple[int, ...],
+    live: bool,
+    check_command: str | None,
+    setup_command: str | None,
+    fuse: bool,
+    jobs: int | None,
+    command: tuple[str, ...],
     **flags: str | None,
 ) -> None:
     """Cut the power again and again, recover from flash alone, verify what was promised.
@@ -67,8 +93,22 @@ def crash(
 
     CONFIG is a preset's name or a TOML file; the preset `crash` is a small device for this. Without a
     workload the requests are random writes, trims, reads and flushes. The cuts follow from the seed.
+
+    With --live COMMAND runs on a live device (`ftlab serve`), which it finds in $FTLAB_DISK; power is cut
+    in a random program or erase, the device recovers, --check-command judges. Each cut has a seed of its
+    own, counted from --seed on.
     """
     context = click.get_current_context()
+    if live:
+        given = {"--operations": "operations", "--at": "at"}
+        for option, name in given.items():
+            if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+                raise UserError(f"{option}: with --live the command's own operations are cut, at random")
+        seed = flags.pop("seed")
+        programs = live_cuts.Programs(command, setup_command, check_command, fuse)
+        return _crash_live(config, settings, flags, json_path, programs, (cuts, seed, jobs or 1))
+    if command or check_command or setup_command or fuse or jobs:
+        raise UserError("a command, its setup and check, --fuse and --jobs belong to --live")
     for option in ("cuts", "operations"):
         if at and context.get_parameter_source(option) is not click.core.ParameterSource.DEFAULT:
             raise UserError(f"--at and --{option} exclude each other: --at says when each cut is")
@@ -97,6 +137,75 @@ def crash(
     if result["fault"] is not None:
         _complain(result, config, settings, flags, operations, at)
         context.exit(FAULT)
+
+
+def _crash_live(
+    config: str,
+    settings: tuple[str, ...],
+    flags: dict[str, str | None],
+    json_path: str | None,
+    programs: live_cuts.Programs,
+    how: tuple[int, str | None, int],
+) -> None:
+    """Cuts the power under a program of the user's."""
+    cuts, seed_text, jobs = how
+    if not programs.command:
+        raise UserError("which command? ftlab crash CONFIG --live -- COMMAND")
+    try:
+        seed = int(seed_text or "1")
+    except ValueError:
+        raise UserError(f"--seed {seed_text}: with --live, a number") from None
+    overrides = [Override("--live", "ftl.power_safe", "true"), *options.overrides(settings, flags)]
+    resolved = load(config, overrides)
+    options.say_notes(resolved)
+    output = options.json_output(json_path)
+    start, told = time.monotonic(), [0]
+
+    def progress() -> None:
+        told[0] += 1
+        if told[0] % 10 == 0:
+            click.echo(f"{told[0]} of {cuts} cuts, {time.monotonic() - start:.0f} s", err=True)
+
+    outcome = live_cuts.Campaign(resolved, programs).run(range(seed, seed + cuts), jobs, progress)
+    took = outcome.recoveries_ns
+    failed = [dataclasses.asdict(failure) for failure in outcome.failures]
+    result = {
+        "schema": "ftlab.crash-live.v1",
+        "config": json.loads(resolved.json()),
+        "command": list(programs.command),
+        "seed": seed,
+        "cuts": outcome.cuts,
+        "operations": outcome.operations,
+        "torn_programs": outcome.torn_programs,
+        "torn_erases": outcome.torn_erases,
+        "recovery": {"mean_ns": round(sum(took) / len(took)) if took else 0, "max_ns": max(took, default=0)},
+        "failures": failed,
+    }
+    text = json.dumps(result, indent=2) + "\n"
+    if output:
+        output.write(text.encode())
+    write_stdout(text if json_path == "-" else _live_report(result))
+    if outcome.failures:
+        first = outcome.failures[0]
+        click.echo(
+            f"ftlab: seed {first.seed}: cut in operation {count(first.operation)}, the check fails"
+            f" (exit status {first.status}):\n{first.text}\n"
+            f"To see it again: the same command with --seed {first.seed} --cuts 1",
+            err=True,
+        )
+        click.get_current_context().exit(FAULT)
+
+
+def _live_report(result: dict[str, Any]) -> str:
+    """The result as text."""
+    mean, longest = result["recovery"]["mean_ns"], result["recovery"]["max_ns"]
+    return (
+        f"{shlex.join(result['command'])}: {count(result['cuts'])} power cuts from seed {result['seed']} on,"
+        f" {count(len(result['failures']))} failed\n"
+        f"  without a cut: {count(result['operations'])} programs and erases\n"
+        f"  torn: {count(result['torn_programs'])} programs, {count(result['torn_erases'])} erases\n"
+        f"  time of a recovery: mean {duration(mean)}, longest {duration(longest)}\n"
+    )
 
 
 def report(result: dict[str, Any]) -> str:
