@@ -303,7 +303,10 @@ fn write_anew(
 
 /// What translation pages and pages of trims say, of each the newest that was put on flash: a copy of it says the same.
 #[derive(Default)]
-pub struct Says(HashMap<(Kind, u32), (u64, Arc<[u32]>)>);
+pub struct Says(HashMap<(Kind, u32), Version>);
+
+/// A sequence number, and what that version says.
+type Version = (u64, Arc<[u32]>);
 
 impl Says {
     /// What a slot is programmed with that is no user data.
