@@ -214,7 +214,7 @@ record: | require-python
 
 clean:
 	rm -rf $(VENV) $(OUT) target
-	rm -f python/ftlab/*.so
+	rm -f python/ftlab/*.so python/ftlab/html/vega.js.gz
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment: made anew whenever the versions change.
@@ -223,19 +223,20 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@echo '==> Python packages into $(VENV)'
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
 # What the site needs beside them.
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@echo '==> Packages of the site into $(VENV)'
-	@$(BIN)/python -m pip install --quiet --requirement requirements-docs.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements-docs.lock
 	@touch $@
 
 # The Rust core, built in release mode into the environment; Python sources are used in place.
 $(VENV)/.built: $(VENV)/.deps $(RUST)
-	@echo '==> The Rust core into $(VENV)'
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@echo '==> The Rust core into $(VENV): about three minutes of processor time at first, seconds from then on'
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@$(BIN)/python scripts/vega.py
 	@touch $@
 
 .PHONY: require-python require-cargo

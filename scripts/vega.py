@@ -1,9 +1,9 @@
-"""The charting library of the HTML reports, and its licences: ``python scripts/vega.py``.
+"""The charting library of the HTML reports: ``python scripts/vega.py``, which `make` runs once.
 
-It stands in the package as a file: to bundle it takes seconds of processor time, which each report would
-spend anew. It is what vl-convert bundles, which draws the other pictures; a test compares the two. After
-another version of vl-convert run this script again. The licences come from the npm packages of the versions
-inside it, so that takes npm and its registry.
+To bundle it takes seconds of processor time, which each report would spend anew; so the bundle is left in
+the package, as a file that the repository does not hold. ``--licences`` writes the licences of what is
+inside, which stand in each report: after another version of vl-convert. They come from the npm packages of
+the versions inside it, so that takes npm and its registry.
 """
 
 from __future__ import annotations
@@ -11,23 +11,17 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import vl_convert
 
-HTML = Path(__file__).resolve().parents[1] / "python" / "ftlab" / "html"
-GLOBAL = "window.vegaEmbed=vegaEmbed;"
-"""What the report's script calls; nothing else of the library becomes a global."""
+from ftlab.html.page import bundle
 
+HTML = Path(__file__).resolve().parents[1] / "python" / "ftlab" / "html"
 NOT_BUNDLED = ("yargs", "commander", "iconv-lite", "rw", "vega-typings", "@types/geojson", "@types/estree")
 """Dependencies of their command lines, and types."""
-
-
-def bundle() -> str:
-    """The library as one script."""
-    script: str = vl_convert.javascript_bundle(GLOBAL)
-    return script
 
 
 def licences(modules: Path) -> str:
@@ -47,10 +41,8 @@ def licences(modules: Path) -> str:
     return "\n\n".join(f"--- {', '.join(names)} ---\n\n{text}" for names, text in ordered) + "\n"
 
 
-def main() -> None:
-    """Writes both files."""
-    # Without a date, so that the same library gives the same file.
-    (HTML / "vega.js.gz").write_bytes(gzip.compress(bundle().encode(), 9, mtime=0))
+def write_licences() -> None:
+    """Takes them from the packages."""
     wanted = {
         "vega": vl_convert.get_vega_version(),
         "vega-embed": vl_convert.get_vega_embed_version(),
@@ -62,6 +54,13 @@ def main() -> None:
         subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
         text = licences(Path(folder) / "node_modules")
     (HTML / "vega.licences.txt").write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Writes the bundle, or the licences."""
+    if "--licences" in sys.argv[1:]:
+        return write_licences()
+    (HTML / "vega.js.gz").write_bytes(gzip.compress(bundle().encode(), 9, mtime=0))
 
 
 if __name__ == "__main__":
