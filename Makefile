@@ -169,6 +169,7 @@ validation: $(VENV)/.built
 	FTLAB_TRACES=$(TRACES) $(BIN)/python scripts/validation.py --write docs/validation.md
 
 site: $(VENV)/.docs $(VENV)/.built
+	rm -rf $(OUT)/site
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet --fresh-env --write-all \
 	  --doctree-dir $(OUT)/.doctrees docs $(OUT)/site
 	@echo 'The site: $(OUT)/site/index.html'
