@@ -7,6 +7,7 @@ PYTHON ?= python3
 
 VENV := .venv
 BIN := $(VENV)/bin
+VEGA := python/ftlab/html/vega.js.gz
 OUT := out
 TRACE := traces/phone-mix.csv.gz
 # Recorded traces that are not the project's to ship.
@@ -55,7 +56,7 @@ help:
 	@echo
 	@echo 'demo, test, lint and bench set up what they lack. PYTHON=... names the interpreter (3.11 or later).'
 
-demo: $(VENV)/.built
+demo: $(VENV)/.built $(VEGA)
 	@mkdir -p $(OUT)
 	@echo '==> $(COMPARE)'
 	@$(COMPARE) --json $(OUT)/demo.json --plot $(OUT)/demo.png --plot $(OUT)/demo.svg --html $(OUT)/demo.html
@@ -70,7 +71,7 @@ test-rust: | require-cargo
 	cargo test --locked
 	cargo test --locked --manifest-path examples/rust-policies/Cargo.toml --target-dir target
 
-test-python: $(VENV)/.built
+test-python: $(VENV)/.built $(VEGA)
 	$(BIN)/python -m pytest -q -n auto
 
 lint: $(VENV)/.deps
@@ -215,7 +216,7 @@ record: | require-python
 
 clean:
 	rm -rf $(VENV) $(OUT) target
-	rm -f python/ftlab/*.so python/ftlab/html/vega.js.gz
+	rm -f python/ftlab/*.so $(VEGA)
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment: made anew whenever the versions change.
@@ -237,8 +238,11 @@ $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 $(VENV)/.built: $(VENV)/.deps $(RUST)
 	@echo '==> The Rust core into $(VENV): about three minutes of processor time at first, seconds from then on'
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
-	@$(BIN)/python scripts/vega.py
 	@touch $@
+
+# The charting library of the HTML reports, bundled once.
+$(VEGA): $(VENV)/.deps | $(VENV)/.built
+	@$(BIN)/python scripts/vega.py
 
 .PHONY: require-python require-cargo
 require-python:
