@@ -26,7 +26,6 @@ REGISTERED := $(wildcard crates/core/src/host/sched/*.rs crates/core/src/device/
 # One interpreter for every build of the extension, or cargo builds it anew for each.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export PIP_QUIET := 1
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record clean
@@ -225,13 +224,13 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@echo '==> Python packages into $(VENV)'
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
-	@$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --requirement requirements.lock
 	@touch $@
 
 # What the site needs beside them.
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@echo '==> Packages of the site into $(VENV)'
-	@$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements-docs.lock
+	@$(BIN)/python -m pip install --requirement requirements-docs.lock
 	@touch $@
 
 # The Rust core, built in release mode into the environment; Python sources are used in place.
