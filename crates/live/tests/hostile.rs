@@ -103,8 +103,8 @@ impl Good {
 
     fn ask(&mut self, number: u64) -> std::io::Result<()> {
         let page = vec![number as u8; 4096];
-        // Behind what the hostile ones write, but for a rare mutant.
-        let at = (2 << 20) + 4096;
+        // Behind what the hostile ones write, which ends 20,000 bytes behind 2 MiB, but for a rare mutant.
+        let at = (2 << 20) + (32 << 10);
         self.0.write_all(&request(0, 1, number, at, 4096, &page))?;
         let mut reply = [0; 16];
         self.0.read_exact(&mut reply)?;
