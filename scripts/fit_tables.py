@@ -1,4 +1,4 @@
-"""Targets and what fits reached, as the tables of docs/generator.md.
+"""Targets and what fits reached, as the tables of docs/fit-a-generator.md.
 
     ftlab trace fit workloads/map-plus/targets.toml --out workloads/map-plus --json map-plus.json
     python scripts/fit_tables.py map-plus.json

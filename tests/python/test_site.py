@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,21 +13,7 @@ import pytest
 
 import ftlab
 from ftlab.cli import cli as commands
-
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "DEVIATIONS.md", ROOT / "traces" / "README.md"]
-PAGES += sorted(DOCS.glob("**/*.md"))
-TRACE = "traces/phone-mix.csv.gz"
-
-
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """The fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+from pages import DOCS, PAGES, ROOT, TRACE, indented, named
 
 
 def anchors(page: Path) -> set[str]:
@@ -38,28 +21,6 @@ def anchors(page: Path) -> set[str]:
     lines = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ +(.*)$", lines, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A directory with what commands of the pages name."""
-    for folder in ("traces", "workloads"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "my-device.toml").write_text(blocks("getting-started.md", "toml")[0])
-    return tmp_path
-
-
-def ran(words: list[str], place: Path) -> subprocess.CompletedProcess[str]:
-    assert words[0] == "ftlab"
-    return subprocess.run(
-        [sys.executable, "-m", "ftlab", *words[1:]],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
@@ -107,80 +68,8 @@ def keys() -> Iterator[str]:
                 yield f"{table}.{key}.{leaf}"
 
 
-def indented(text: str) -> list[list[str]]:
-    """The commands of ftlab in indented blocks, comments off, and in `console` blocks."""
-    text = re.sub(r"\\\n\s*", "", text)
-    found = re.findall(r"^(?: {4,}|\$ )(ftlab [a-z].*)$", text, re.MULTILINE)
-    split = [shlex.split(line, comments=True) for line in found]
-    return [words[: words.index(">")] if ">" in words else words for words in split]
-
-
 def test_there_are_commands_to_look_at() -> None:
     assert sum(len(indented(page.read_text())) for page in PAGES) > 60
-
-
-@pytest.mark.parametrize("page", ["getting-started.md"])
-def test_outputs_are_those_of_the_commands(page: str, place: Path) -> None:
-    shown = blocks(page, "console")
-    assert shown
-    for block in shown:
-        command, *lines = block.splitlines()
-        done = ran(shlex.split(command.removeprefix("$ ")), place)
-        assert done.returncode == (2 if lines[0].startswith("error:") else 0), done.stderr
-        printed = [line.rstrip() for line in (done.stdout or done.stderr).splitlines()]
-        at, anywhere = 0, False
-        for line in lines:
-            if line == "...":
-                anywhere = True
-                continue
-            assert line in printed[at:], f"{command}: no line {line!r} in\n" + "\n".join(printed)
-            found = printed.index(line, at)
-            assert anywhere or found == at, f"{command}: before {line!r} come {printed[at:found]}"
-            at, anywhere = found + 1, False
-        assert anywhere or at == len(printed), f"{command}: {printed[at:]} follow"
-
-
-def test_the_commands_of_getting_started_run(place: Path) -> None:
-    text = re.sub(
-        r"^```.*?^```", "", (DOCS / "getting-started.md").read_text(), flags=re.MULTILINE | re.DOTALL
-    )
-    found = indented(text)
-    assert len(found) >= 6
-    for words in found:
-        done = ran([TRACE if word == "FILE" else word for word in words], place)
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-
-
-def python_blocks() -> list[tuple[str, int, str]]:
-    """Page, number and text of every block of Python; those of studies are in `test_study_docs`."""
-    return [
-        (named(page), number, code)
-        for page in PAGES
-        if page.name != "studies.md"
-        for number, code in enumerate(
-            re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-        )
-    ]
-
-
-@pytest.mark.parametrize(
-    ("page", "code"), [pytest.param(page, code, id=f"{page}-{at}") for page, at, code in python_blocks()]
-)
-def test_the_python_of_the_pages_runs(
-    page: str, code: str, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(place)
-    exec(compile(code, page, "exec"), {})
-
-
-def test_there_is_python_to_run() -> None:
-    pages = {page for page, _, _ in python_blocks()}
-    assert {"README.md", "docs/getting-started.md", "docs/python.md"} <= pages
-    # Indented blocks are of commands; Python stands in fences, which are run.
-    for page in PAGES:
-        assert re.findall(r"^    (?:import \w|from \w+ import|>>> )", page.read_text(), re.MULTILINE) == [], (
-            page
-        )
 
 
 # The glossary: its names against real results, its formulas against a run's requests.

@@ -71,6 +71,29 @@ def test_the_query_in_sql_runs(swept: Cli) -> None:
     assert {row[:2]: row[2] for row in rows} == pytest.approx(expected)
 
 
+def test_the_python_of_the_first_study_runs(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On its own study; what that prints is compared in `test_snippets`."""
+    (cli.directory / "workloads").symlink_to(ROOT / "workloads")
+    (cli.directory / "study.toml").write_text(blocks("first-study", "toml")[0].replace("20000", "300"))
+    cli.ok("sweep", "study.toml", "--out", "results")
+    monkeypatch.chdir(cli.directory)
+    (code,) = blocks("first-study", "python")
+    exec(code, {})
+    assert "map+" in capsys.readouterr().out
+
+
+def test_the_fleet_of_the_page_runs(cli: Cli) -> None:
+    rows = [f"{volume},W,{4096 * at},4096,{1000 * at}" for at in range(20) for volume in (1, 2)]
+    (cli.directory / "alibaba.csv").write_text("\n".join(rows) + "\n")
+    cli.ok("trace", "split", "alibaba.csv", "--by", "volume", "--out", "volumes")
+    (cli.directory / "fleet.toml").write_text(blocks("fleets", "toml")[0])
+    cli.ok("sweep", "fleet.toml", "--out", "fleet")
+    assert len((cli.directory / "fleet" / "worst.csv").read_text().splitlines()) == 3
+    assert (cli.directory / "fleet" / "fleets.json").exists()
+
+
 def test_the_search_of_the_page_runs(cli: Cli) -> None:
     text = blocks("tuning", "toml")[0].replace("runs = 120", "runs = 2")
     (cli.directory / "tune.toml").write_text(text)

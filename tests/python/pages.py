@@ -1,0 +1,36 @@
+"""The pages of README.md and docs/: their blocks, the commands in them, the files that they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "DEVIATIONS.md", ROOT / "traces" / "README.md"]
+PAGES += sorted(DOCS.glob("**/*.md"))
+TRACE = "traces/phone-mix.csv.gz"
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def files(page: Path) -> dict[str, str]:
+    """The files that a page shows: blocks of TOML that begin with their name in a comment."""
+    found = (re.match(r"# (\S+\.toml)\n", block) for block in blocks(page, "toml"))
+    return {match[1]: match.string for match in found if match}
+
+
+def indented(text: str) -> list[list[str]]:
+    """The commands of ftlab in indented blocks, comments off, and in `console` blocks."""
+    text = re.sub(r"\\\n\s*", "", text)
+    found = re.findall(r"^(?: {4,}|\$ )(ftlab [a-z].*)$", text, re.MULTILINE)
+    split = [shlex.split(line, comments=True) for line in found]
+    return [words[: words.index(">")] if ">" in words else words for words in split]

@@ -1,0 +1,152 @@
+"""What README.md and docs/ show is run: commands, their outputs, Python."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pages import DOCS, PAGES, ROOT, TRACE, blocks, files, indented, named
+
+ELSEWHERE = {
+    # Kept by tests of their own, and too long for this one.
+    r"reproduce ": "test_reproduce.py, test_claims.py",
+    r"(serve|ctl|top) ": "test_live.py",
+    r"crash \S+ --live": "test_live_cuts.py",
+    r"crash my.toml": "test_crash.py",
+    r"(sweep|tune) |run tuned/": "test_study_docs.py",
+    r"trace (fit|split) |\w+ model.toml": "test_fitting.py, test_fleet.py",
+    # Of a device of 128 GiB, or of traces that are not the project's to ship.
+    r"(run|compare) (\S*vios|msftl)": "test_reproduce.py",
+    r"compare \S+ .*(recording.csv)": "test_live.py",
+}
+PROMPTS = ("live.md", "real-workload.md", "cut-the-power.md")
+"""Their consoles are those of root, or of several terminals: run by test_live*.py."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with what commands of the pages name."""
+    for folder in ("traces", "workloads", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def laid(page: Path, place: Path) -> None:
+    """The files of a page."""
+    for name, text in files(page).items():
+        (place / name).write_text(text)
+
+
+def ran(words: list[str], place: Path) -> subprocess.CompletedProcess[str]:
+    assert words[0] == "ftlab"
+    return subprocess.run(
+        [sys.executable, "-m", "ftlab", *words[1:]],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def consoles() -> list[Path]:
+    return [page for page in PAGES if page.name not in PROMPTS and blocks(page, "console")]
+
+
+@pytest.mark.parametrize("page", consoles(), ids=named)
+def test_outputs_are_those_of_the_commands(page: Path, place: Path) -> None:
+    laid(page, place)
+    for block in blocks(page, "console"):
+        for part in re.split(r"^(?=\$ )", block, flags=re.MULTILINE):
+            if part:
+                command, *lines = part.splitlines()
+                compared(shlex.split(command.removeprefix("$ ")), lines, place)
+
+
+def compared(words: list[str], lines: list[str], place: Path) -> None:
+    """Lines stand in the output in that order; `...` is whatever is left out."""
+    done = ran(words, place)
+    assert done.returncode == (2 if lines[0].startswith("error:") else 0), done.stderr
+    printed = [line.rstrip() for line in (done.stdout or done.stderr).splitlines()]
+    at, anywhere = 0, False
+    for line in lines:
+        if line == "...":
+            anywhere = True
+            continue
+        assert line in printed[at:], f"{words}: no line {line!r} in\n" + "\n".join(printed)
+        found = printed.index(line, at)
+        assert anywhere or found == at, f"{words}: before {line!r} come {printed[at:found]}"
+        at, anywhere = found + 1, False
+    assert anywhere or at == len(printed), f"{words}: {printed[at:]} follow"
+
+
+def unfenced(page: Path) -> list[list[str]]:
+    """Those of README.md are run by `test_docs`, in its order."""
+    if page.name == "README.md":
+        return []
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [
+        words
+        for words in indented(text)
+        if not any(re.match(each, " ".join(words[1:])) for each in ELSEWHERE)
+    ]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if unfenced(page)], ids=named)
+def test_commands_run(page: Path, place: Path) -> None:
+    """Those in indented blocks, one after another, on the trace that comes with ftlab."""
+    laid(page, place)
+    for words in unfenced(page):
+        trace = [TRACE if word in ("FILE", "TRACE", "a.csv", "mine.bin") else word for word in words]
+        generates = words[1:3] == ["trace", "generate"]
+        done = ran([word.replace("$depth", "4") for word in (words if generates else trace)], place)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+
+
+def test_there_are_commands_to_run() -> None:
+    assert sum(len(unfenced(page)) for page in PAGES) > 40
+    assert len(consoles()) >= 5
+
+
+def python_blocks() -> list[tuple[Path, int, str]]:
+    """Page, number and text of every block of Python; those of studies are in `test_study_docs`."""
+    return [
+        (page, number, code)
+        for page in PAGES
+        if page.name not in ("studies.md", "first-study.md")
+        for number, code in enumerate(blocks(page, "python"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [pytest.param(page, code, id=f"{named(page)}-{at}") for page, at, code in python_blocks()],
+)
+def test_the_python_of_the_pages_runs(
+    page: Path, code: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laid(page, place)
+    monkeypatch.chdir(place)
+    exec(compile(code, named(page), "exec"), {})
+    # What stands right below a block is what it prints.
+    text = page.read_text()
+    after = text[text.index(code) + len(code) :]
+    if shown := re.match(r"```\n\n```\n(.*?)```", after, re.DOTALL):
+        assert capsys.readouterr().out == shown[1]
+
+
+def test_there_is_python_to_run() -> None:
+    pages = {named(page) for page, _, _ in python_blocks()}
+    assert {"README.md", "docs/getting-started.md", "docs/python.md"} <= pages
+    # Indented blocks are of commands; Python stands in fences, which are run.
+    for page in PAGES:
+        assert re.findall(r"^    (?:import \w|from \w+ import|>>> )", page.read_text(), re.MULTILINE) == [], (
+            page
+        )
+    assert (DOCS / "python.md") in PAGES
