@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -73,6 +74,30 @@ def test_every_key_and_choice_the_prose_names_exists() -> None:
             assert set(re.findall(r"`([^`]+)`", row[2])) == choices[row[1]], row[1]
 
 
+def test_the_counts_of_the_readme_are_those_of_this_build() -> None:
+    kinds = [part["name"] for part in ftlab.components()["ftl.kind"]]
+    caches = len(set(kinds) - {"page", "bast", "fast"})
+    assert f"{len(layouts())} trace layouts" in README
+    assert f"page map, {caches} mapping caches, 2 hybrids" in README
+    assert f"{len(ftlab.components()['host.scheduler'])}, with the page cache" in README
+
+
+def test_the_picture_and_its_words_are_of_todays_runs() -> None:
+    specification = importlib.util.spec_from_file_location("picture", ROOT / "scripts" / "picture.py")
+    assert specification and specification.loader
+    picture = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(picture)
+    assert picture.drawn() == (ROOT / "docs" / "images" / "stack.svg").read_text(), "run `make picture`"
+    base, page, second, idle = (
+        picture.measured(keys)
+        for keys in ({}, {"ftl.kind": "page"}, picture.chips(2), {"ftl.gc_background": True})
+    )
+    for text in (README, (ROOT / "docs" / "index.md").read_text()):
+        assert f"{base:.1f} ms" in text and f"{page:.1f} ms" in text
+    assert second < page
+    assert (base - idle) / (base - page) > 0.5
+
+
 def test_versions_asked_for_are_those_of_the_manifests() -> None:
     rust = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
     python = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
@@ -83,7 +108,7 @@ def test_versions_asked_for_are_those_of_the_manifests() -> None:
 def commands() -> list[list[str]]:
     """The README's commands with the trace that comes with ftlab."""
     text = README.replace("\\\n", " ")
-    lines = [line.strip() for line in text.splitlines() if line.startswith("    ftlab ")]
+    lines = re.findall(r"^    (?:\.venv/bin/)?(ftlab .*)$", text, re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
 
