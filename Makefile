@@ -46,7 +46,7 @@ help:
 	@echo 'make docs     write docs/configuration.md again, from the code'
 	@echo 'make validation  compare ftlab with plain models and public simulators; writes docs/validation.md'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
-	@echo 'make picture  draw the pictures of README.md and of getting started again'
+	@echo 'make picture  draw the pictures of README.md, of getting started and of the explanations again'
 	@echo 'make workloads        fit the generators of workloads/ anew (minutes)'
 	@echo 'make check-workloads  compare all of them with the published tables'
 	@echo 'make lock     choose the versions in requirements.lock and requirements-docs.lock anew'
@@ -178,6 +178,7 @@ picture: demo
 	mkdir -p docs/images
 	cp $(OUT)/demo.png docs/images/schedulers.png
 	$(BIN)/python scripts/picture.py docs/images/stack.svg
+	$(BIN)/python scripts/explained.py
 
 workloads: $(VENV)/.built
 	$(BIN)/ftlab trace fit workloads/vios/targets.toml --out workloads/vios

@@ -23,9 +23,12 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def files(page: Path) -> dict[str, str]:
-    """The files that a page shows: blocks of TOML that begin with their name in a comment."""
+    """The files that a page shows: TOML that begins with its name in a comment, traces saved under a name."""
     found = (re.match(r"# (\S+\.toml)\n", block) for block in blocks(page, "toml"))
-    return {match[1]: match.string for match in found if match}
+    saved = re.findall(
+        r"Save this as\s`(\S+\.csv)`:\n\n```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
+    )
+    return {match[1]: match.string for match in found if match} | dict(saved)
 
 
 def indented(text: str) -> list[list[str]]:

@@ -5,27 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import ftlab
+from scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "traces" / "phone-mix.csv.gz"
-
-
-def script(name: str) -> ModuleType:
-    """A module of scripts/, which are no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 events = script("block_events")

@@ -14,6 +14,7 @@ import pytest
 import ftlab
 from ftlab.cli import cli as commands
 from pages import DOCS, PAGES, ROOT, TRACE, indented, named
+from scripts import script
 
 
 def anchors(page: Path) -> set[str]:
@@ -70,6 +71,18 @@ def keys() -> Iterator[str]:
 
 def test_there_are_commands_to_look_at() -> None:
     assert sum(len(indented(page.read_text())) for page in PAGES) > 60
+
+
+@pytest.mark.parametrize("name", ["map-plus", "vios", "coop", "msftl", "time"])
+def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
+    """`make picture` writes them: what it draws is not empty, and one page shows it."""
+    explained = script("explained")
+    assert set(explained.PICTURES) == {"map-plus", "vios", "coop", "msftl", "time"}
+    svg = explained.svg(explained.PICTURES[name](tmp_path))
+    written = (DOCS / "images" / f"how-{name}.svg").read_text()
+    # As many marks: other versions of the library may place them a little differently.
+    assert 20 < svg.count("<path") == written.count("<path")
+    assert [page.name for page in PAGES if f"](images/how-{name}.svg)" in page.read_text()] != []
 
 
 # The glossary: its names against real results, its formulas against a run's requests.

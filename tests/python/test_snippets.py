@@ -109,6 +109,21 @@ def test_commands_run(page: Path, place: Path) -> None:
         assert done.returncode == 0, f"{words}: {done.stderr}"
 
 
+def test_the_times_of_how_time_is_kept_are_those_of_its_command(place: Path) -> None:
+    page = DOCS / "how-time-is-kept.md"
+    laid(page, place)
+    (words,) = unfenced(page)
+    assert ran(words, place).returncode == 0
+    requests = (place / "out" / "few-requests.csv").read_text().splitlines()[1:]
+    rows = re.findall(r"^\| (\d) \| (.*) us \|$", page.read_text(), re.MULTILINE)
+    assert len(rows) == len(requests) == 4
+    for (number, cells), line in zip(rows, requests, strict=True):
+        name, *stamps = line.split(",")[:4]
+        arrival, dispatch, complete = map(int, stamps)
+        times = [arrival, dispatch, complete, dispatch - arrival, complete - dispatch, complete - arrival]
+        assert (name, times) == (number, [round(1000 * float(cell)) for cell in cells.split("|")])
+
+
 def test_there_are_commands_to_run() -> None:
     assert sum(len(unfenced(page)) for page in PAGES) > 40
     assert len(consoles()) >= 5

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import scripts
 from oracle import engine, facts, theory, traces
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
@@ -19,13 +18,7 @@ PAGE = (ROOT / "docs" / "validation.md").read_text()
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("validation_script", ROOT / "scripts" / "validation.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("validation")
 
 
 @pytest.mark.parametrize("fact", facts.FACTS, ids=lambda fact: fact.name)
