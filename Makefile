@@ -8,12 +8,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 VEGA := python/ftlab/html/vega.js.gz
+# Where maturin looks for what a wheel installs beside the package.
+MAN := ftlab._core.data
 OUT := out
+DIST := dist
 TRACE := traces/phone-mix.csv.gz
 # Recorded traces that are not the project's to ship.
 TRACES := $(or $(FTLAB_TRACES),../shared/traces)
-SCHEDULERS := noop,row,amphibian,hp,rb,map,map+
-COMPARE := $(BIN)/ftlab compare map-plus --trace $(TRACE) --vary host.scheduler=$(SCHEDULERS)
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 RUST := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
@@ -28,7 +29,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record clean
+.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record dist clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -49,19 +50,15 @@ help:
 	@echo 'make picture  draw the pictures of README.md, of getting started and of the explanations again'
 	@echo 'make workloads        fit the generators of workloads/ anew (minutes)'
 	@echo 'make check-workloads  compare all of them with the published tables'
-	@echo 'make lock     choose the versions in requirements.lock and requirements-docs.lock anew'
+	@echo 'make lock     choose the versions in the requirements*.lock files anew'
 	@echo 'make record   record the shipped trace anew (root, Linux)'
+	@echo 'make dist     the wheels and the source distribution, in $(DIST)/'
 	@echo 'make clean    remove what was built, the environment included'
 	@echo
 	@echo 'demo, test, lint and bench set up what they lack. PYTHON=... names the interpreter (3.11 or later).'
 
 demo: $(VENV)/.built $(VEGA)
-	@mkdir -p $(OUT)
-	@echo '==> $(COMPARE)'
-	@$(COMPARE) --json $(OUT)/demo.json --plot $(OUT)/demo.png --plot $(OUT)/demo.svg --html $(OUT)/demo.html
-	@echo
-	@echo 'The picture: $(OUT)/demo.png (and .svg). A report for the browser: $(OUT)/demo.html. All figures: $(OUT)/demo.json.'
-	@echo 'Your own trace: $(BIN)/ftlab compare map-plus --trace FILE --vary host.scheduler=noop,map+'
+	@$(BIN)/ftlab demo --out $(OUT)
 
 test: test-rust test-python
 
@@ -212,11 +209,32 @@ lock: $(VENV)/.deps
 	    --no-header --upgrade --constraint requirements.lock pyproject.toml; } > requirements-docs.lock.new
 	mv requirements-docs.lock.new requirements-docs.lock
 
+# Wheels are built from what the source distribution holds, so that it is known to be whole. Zig links against
+# the C library of the systems that manylinux names, whatever this one has. A wheel for a processor takes
+# Rust's standard library for it.
+TARGETS ?= $(foreach cpu,x86_64 aarch64,$(cpu)-unknown-linux-gnu)
+
+dist: $(VENV)/.dist $(VENV)/.built $(VEGA)
+	rm -rf $(DIST) $(MAN) $(OUT)/sdist
+	$(BIN)/python -m ftlab.cli.man $(MAN)/data/share/man/man1
+	$(BIN)/maturin sdist --out $(DIST)
+	mkdir -p $(OUT)/sdist
+	tar -xzmf $(DIST)/ftlab-$(VERSION).tar.gz -C $(OUT)/sdist --strip-components 1
+	@for target in $(TARGETS); do \
+	  rustc --print target-libdir --target $$target | xargs test -d || rustup target add $$target || { \
+	    echo "make: no wheel for $$target: its Rust standard library is not installed" >&2; continue; }; \
+	  echo "==> The wheel for $$target: about three minutes of processor time"; \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR='$(CURDIR)/target' maturin build --release --locked --zig \
+	    --compatibility manylinux_2_28 --target $$target --out $(DIST) \
+	    --manifest-path $(OUT)/sdist/crates/py/Cargo.toml || exit; \
+	done
+	@ls -l $(DIST)
+
 record: | require-python
 	$(if $(filter 0,$(shell id -u)),,sudo) $(PYTHON) scripts/record_trace.py --out $(TRACE)
 
 clean:
-	rm -rf $(VENV) $(OUT) target
+	rm -rf $(VENV) $(OUT) $(DIST) $(MAN) target
 	rm -f python/ftlab/*.so $(VEGA)
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -233,6 +251,12 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@echo '==> Packages of the site into $(VENV)'
 	@$(BIN)/python -m pip install --requirement requirements-docs.lock
+	@touch $@
+
+# What links a wheel for older systems and other processors: a compiler of some 400 MB.
+$(VENV)/.dist: requirements-dist.lock $(VENV)/.deps
+	@echo '==> Packages of the distribution into $(VENV)'
+	@$(BIN)/python -m pip install --requirement requirements-dist.lock
 	@touch $@
 
 # The Rust core, built in release mode into the environment; Python sources are used in place.

@@ -34,6 +34,7 @@ COMMANDS = {
     ),
     "crash": ("crash", "Cut the power again and again, recover from flash alone, verify what was promised."),
     "ctl": ("ctl", "Tell a live device something."),
+    "demo": ("demo", "Compare seven I/O schedulers on the trace that comes with ftlab."),
     "diff": ("diff", "Say what differs between two results, settings first."),
     "presets": ("describe", "List the presets; with NAME, print that one as a file to start from."),
     "reproduce": ("reproduce", "Reproduce a paper's figures and tables, published against measured."),
@@ -103,9 +104,9 @@ def _end(number: int, _frame: object) -> NoReturn:
     An exception would not do: libraries take it for their own failure and say so, callbacks of the
     interpreter print and drop it, and a second signal meets the cleaning up after the first.
     """
-    # Where this was never loaded, nothing is being written.
-    if outputs := sys.modules.get("ftlab.outputs"):
-        outputs.discard_unfinished()
+    # Where this was never loaded, or is being loaded, nothing is being written.
+    if discard := getattr(sys.modules.get("ftlab.outputs"), "discard_unfinished", None):
+        discard()
     # A live display hides the cursor.
     shown = (_SHOW_CURSOR if os.isatty(2) else "") + ENDED[signal.Signals(number)] + "\n"
     with suppress(OSError):

@@ -26,14 +26,10 @@ def presets(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 
 def papers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of papers; none where there are no papers/."""
-    from ftlab._core import UserError
+    """Names of papers."""
     from ftlab.reproduce.papers import names, root
 
-    try:
-        return _items([*names(root(None)), "all"], incomplete)
-    except UserError:
-        return []
+    return _items([*names(root()), "all"], incomplete)
 
 
 def settings(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -26,7 +26,9 @@ from ftlab.outputs import write_stdout
     help="Directory of recorded traces (papers/traces.toml).  [default: $FTLAB_TRACES, ../shared/traces]",
 )
 @click.option("--cache", metavar="DIR", help="Where results are kept.  [default: ~/.cache/ftlab/reproduce]")
-@click.option("--root", metavar="DIR", help="Directory that holds papers/ and workloads/.")
+@click.option(
+    "--root", metavar="DIR", help="Directory that holds papers/ and workloads/.  [default: ftlab's own]"
+)
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
 def reproduce(
     paper: str,

@@ -124,7 +124,8 @@ def trace_folder(base: Path, given: str | None) -> Path | None:
             if not Path(said).is_dir():
                 raise UserError(f"{name} {said}: no such directory")
             return Path(said).resolve()
-    beside = base.resolve().parent / "shared" / "traces"
+    # In a checkout `base` may be the folder of links to its top.
+    beside = (base / "papers").resolve().parents[1] / "shared" / "traces"
     return beside if beside.is_dir() else None
 
 

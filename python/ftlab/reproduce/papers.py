@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ftlab._core import UserError
+from ftlab.data import folder
 from ftlab.studies.declaration import Figure, load_figure
 from ftlab.studies.expression import FUNCTIONS, Expression
 from ftlab.studies.toml import Table
@@ -93,18 +94,17 @@ class Paper:
 
 
 def root(given: str | os.PathLike[str] | None = None) -> Path:
-    """The directory that holds ``papers/`` and ``workloads/``.
+    """The directory that holds ``papers/`` and ``workloads/``: ftlab's own, if none is given.
 
     Raises:
-        UserError: there is none.
+        UserError: there are none in it.
     """
-    own = [Path(__file__).resolve().parents[3], Path.cwd()]
-    places = [Path(given)] if given is not None else own
-    for place in places:
-        if (place / "papers" / "traces.toml").is_file():
-            return place
-    looked = " or ".join(map(str, places))
-    raise UserError(f"no papers/ in {looked}; run in a checkout of ftlab, or name one with --root DIR")
+    place = folder() if given is None else Path(given)
+    if not (place / "papers" / "traces.toml").is_file():
+        raise UserError(
+            f"no papers/ in {place}; name a directory that holds papers/ and workloads/: --root DIR"
+        )
+    return place
 
 
 def names(base: Path) -> list[str]:

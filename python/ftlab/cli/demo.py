@@ -1,0 +1,73 @@
+"""``ftlab demo``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from ftlab._core import UserError
+from ftlab.data import FOLDERS, folder
+
+SCHEDULERS = "noop,row,amphibian,hp,rb,map,map+"
+TRACE = "phone-mix.csv.gz"
+
+
+@click.command()
+@click.option("--out", metavar="DIR", help="Directory that takes picture, report and all figures too.")
+@click.option(
+    "--files",
+    metavar="DIR",
+    help="Run nothing; copy what comes with ftlab into DIR: "
+    + ", ".join(f"{name}/" for name in FOLDERS)
+    + ".",
+)
+def demo(out: str | None, files: str | None) -> None:
+    """Compare seven I/O schedulers on the trace that comes with ftlab.
+
+    \b
+    DIR/demo.png, .svg   mean latency with its wait and access parts
+    DIR/demo.html        a report to explore in a browser
+    DIR/demo.json        all figures
+    """
+    if files is not None:
+        if out is not None:
+            raise UserError("--out and --files exclude each other: --files runs nothing")
+        return _copy(Path(files))
+    from ftlab.cli import cli
+
+    words = ["compare", "map-plus", "--trace", str(folder() / "traces" / TRACE)]
+    words += ["--vary", f"host.scheduler={SCHEDULERS}"]
+    click.echo(f"$ ftlab {shlex.join(words)}")
+    if out is not None:
+        target = Path(out) / "demo"
+        words += ["--json", f"{target}.json", "--plot", f"{target}.png", "--plot", f"{target}.svg"]
+        words += ["--html", f"{target}.html"]
+    with cli.make_context("ftlab", list(words), obj=words) as inner:
+        cli.invoke(inner)
+    click.echo()
+    if out is None:
+        click.echo("The same with a picture and a report for the browser: ftlab demo --out DIR")
+    else:
+        click.echo(f"The picture: {target}.png (and .svg). A report for the browser: {target}.html.")
+        click.echo(f"All figures: {target}.json.")
+    click.echo("Your own trace: ftlab compare map-plus --trace FILE --vary host.scheduler=noop,map+")
+
+
+def _copy(target: Path) -> None:
+    """Copies what comes with ftlab; what is there already is left as it is.
+
+    Raises:
+        UserError: one of the folders is there, or cannot be written.
+    """
+    import shutil
+
+    for name in FOLDERS:
+        if (target / name).exists():
+            raise UserError(f"--files {target}: {target / name} is there already")
+    for name in FOLDERS:
+        try:
+            shutil.copytree(folder() / name, target / name)
+        except OSError as error:
+            raise UserError(f"--files {target}: {error.strerror or error}") from None

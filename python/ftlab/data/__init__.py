@@ -1,0 +1,15 @@
+"""What comes with ftlab: a trace, the fitted workloads, the declarations of the papers' figures.
+
+In a checkout the folders are links to those at its top; a wheel holds the files themselves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FOLDERS = ("papers", "traces", "workloads")
+
+
+def folder() -> Path:
+    """The directory that holds `FOLDERS`."""
+    return Path(__file__).parent
