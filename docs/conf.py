@@ -8,7 +8,7 @@ from typing import Any
 import ftlab
 
 project = "ftlab"
-author = "the ftlab project"
+author = "the ftlab developers"
 project_copyright = ""
 release = version = ftlab.__version__
 

@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "DEVIATIONS.md", ROOT / "traces" / "README.md"]
+PAGES += [ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")]
 PAGES += sorted(DOCS.glob("**/*.md"))
 TRACE = "traces/phone-mix.csv.gz"
 
