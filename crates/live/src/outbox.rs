@@ -38,6 +38,8 @@ struct Waiting {
     charged: usize,
     /// Whether the socket took no more, and who waits for it.
     full: Full,
+    /// Somebody waits until all is answered and sent.
+    ending: bool,
     /// No more will come.
     ended: bool,
     /// The client is gone, or not to be waited for.
@@ -83,6 +85,7 @@ impl Outbox {
     /// Waits until all requests are answered and all replies sent; nothing is taken after it.
     pub fn end(&self) {
         let mut waiting = self.open();
+        waiting.ending = true;
         while (waiting.open > 0 || waiting.sent < waiting.bytes.len() || waiting.full != Full::No)
             && !waiting.dead
         {
@@ -220,7 +223,8 @@ impl Sink for Outbox {
             } else {
                 waiting.bytes.clear();
             }
-            if waiting.open == 0 {
+            // To wake a thread for each reply costs more than the reply.
+            if waiting.ending && waiting.open == 0 {
                 self.changed.notify_all();
             }
         }

@@ -31,10 +31,11 @@ impl AsFd for Stream {
 }
 
 impl Stream {
-    /// Receives into a buffer, waiting as long as the socket's time says.
-    pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+    /// Receives into a buffer; with `wait`, at least a byte, as long as the socket's time says.
+    pub fn receive(&self, into: &mut [u8], wait: bool) -> io::Result<usize> {
+        let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         loop {
-            match recv(self, &mut *into, RecvFlags::empty()) {
+            match recv(self, &mut *into, flags) {
                 Ok((length, _)) => return Ok(length),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
