@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -87,17 +90,45 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.skipif("FTLAB_SITE" not in os.environ, reason="no site: make site, then FTLAB_SITE=out/site")
+SITE = Path(os.environ.get("FTLAB_SITE", "")).resolve()
+built = pytest.mark.skipif(
+    "FTLAB_SITE" not in os.environ, reason="no site: make site, then FTLAB_SITE=out/site"
+)
+
+
+@built
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_site(browser: Any, scheme: str) -> None:
-    """Every page of it."""
-    root = Path(os.environ["FTLAB_SITE"]).resolve()
-    pages = sorted(root.glob("**/*.html"))
+    """Every page of it; on a phone none is wider than the screen."""
+    pages = sorted(SITE.glob("**/*.html"))
     assert len(pages) > 30
     tab = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()
     found = []
     for path in pages:
         tab.goto(path.as_uri())
-        found += [f"{path.relative_to(root)}: {each}" for each in findings(tab)]
+        found += [f"{path.relative_to(SITE)}: {each}" for each in findings(tab)]
+        tab.set_viewport_size({"width": 390, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
+        tab.set_viewport_size({"width": 1280, "height": 900})
     tab.context.close()
     assert found == []
+
+
+@built
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_the_search_of_the_site(browser: Any, scheme: str) -> None:
+    """Opened from a disk and from a server."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        tab = browser.new_page()
+        tab.goto(
+            f"http://127.0.0.1:{server.server_port}/" if scheme == "http" else SITE.as_uri() + "/index.html"
+        )
+        tab.fill("input[name=q]", "ftl.mapping_cache")
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector("text=finished, found", timeout=30_000)
+        found = tab.eval_on_selector_all("ul.search a", "all => all.map(one => one.textContent)")
+        assert {"All configuration keys", "Size a mapping cache"} <= set(found)
+        tab.close()
+        server.shutdown()

@@ -24,7 +24,7 @@ ELSEWHERE = {
     r"(run|compare) (\S*vios|msftl)": "test_reproduce.py",
     r"compare \S+ .*(recording.csv)": "test_live.py",
 }
-PROMPTS = ("live.md", "real-workload.md", "cut-the-power.md")
+PROMPTS = ("live.md", "serve-a-device.md", "real-workload.md", "cut-the-power.md")
 """Their consoles are those of root, or of several terminals: run by test_live*.py."""
 
 
