@@ -103,7 +103,7 @@ def test_commands_run(page: Path, place: Path) -> None:
     """Those in indented blocks, one after another, on the trace that comes with ftlab."""
     laid(page, place)
     for words in unfenced(page):
-        stand_ins = {name: TRACE for name in ("FILE", "TRACE", "a.csv", "mine.bin")}
+        stand_ins = dict.fromkeys(("FILE", "TRACE", "a.csv", "mine.bin"), TRACE)
         # Of many cuts, few; of a loop of the shell, one pass; a trace that is made has its name.
         stand_ins |= {"10000": "20", "depths/rw-$depth-1.json": "depth.json"}
         generates = words[1:3] == ["trace", "generate"]
