@@ -170,11 +170,14 @@ def info(config: Config) -> dict[str, Any]:
     return loaded
 
 
-def doubts(configs: Iterable[tuple[str, Config]], progress: Progress | None = None) -> dict[str, list[str]]:
+def doubts(
+    configs: Iterable[tuple[str, Config]], progress: Progress | None = None, *, go_on: bool = False
+) -> dict[str, list[str]]:
     """What makes one doubt the traces of configurations, each with the remedy, by name; each is read once.
 
     The configurations have labels, which an error names.
     A trace that is no regular file cannot be read beforehand and is left out.
+    With ``go_on`` a trace at fault is one more to doubt: some of many runs may fail.
 
     Raises:
         UserError: a trace is at fault: what would stop a run of it stops this.
@@ -185,14 +188,16 @@ def doubts(configs: Iterable[tuple[str, Config]], progress: Progress | None = No
         if config.trace is None or not Path(config.trace).is_file():
             continue
         # The device sets which addresses there are.
-        settings = json.loads(config.json())
-        read = json.dumps([settings["workload"], settings["flash"], settings["ftl"]])
+        read = json.dumps([json.loads(config.json())["workload"], config.addresses])
         if read not in seen:
             seen.add(read)
             try:
                 checked = _core.trace_check(config, chunks=chunks_of(config), progress=progress)
             except UserError as error:
-                raise UserError(f"{error}\n  in the variant {label}") if label else error from None
+                named = f"{error}\n  in the variant {label}" if label else str(error)
+                if not go_on:
+                    raise UserError(named) from None
+                checked = [f"a run of it will fail: {named}"]
             found[config.trace] = list(dict.fromkeys([*found.get(config.trace, ()), *checked]))
     return found
 

@@ -82,6 +82,37 @@ def test_the_remedy_helps(cli: Cli, name: str, remedy: list[str]) -> None:
     cli.ok("run", "map-plus", "--trace", "a.csv", "--strict", *remedy)
 
 
+STUDY = """config = "map-plus"
+[set]
+"workload.trace" = "a.csv"
+"""
+
+
+def test_studies_and_searches_look_at_their_traces_too(cli: Cli) -> None:
+    (cli.directory / "a.csv").write_text(DOUBTFUL["reads"][0])
+    (cli.directory / "study.toml").write_text(
+        STUDY + '[axis.cache]\nkey = "ftl.mapping_cache"\nvalues = ["1KiB", "4KiB"]\n'
+    )
+    (cli.directory / "tune.toml").write_text(
+        'minimize = ["latency.read.mean_ns"]\nruns = 2\nseed = 1\n'
+        + STUDY
+        + '[parameter.cache]\nkey = "ftl.mapping_cache"\nchoices = ["1KiB", "4KiB"]\n'
+    )
+    for command in (["sweep", "study.toml"], ["tune", "tune.toml"]):
+        strict = cli(*command, "--out", "o", "--strict")
+        assert (strict.returncode, strict.stderr.splitlines()[0]) == (
+            2,
+            f"error: a.csv: {DOUBTFUL['reads'][1]}",
+        )
+        assert not (cli.directory / "o").exists()
+        done = cli(*command, "--out", command[0])
+        assert done.returncode == 0
+        # Of two runs with one trace, once.
+        assert done.stderr.count("warning: a.csv: all requests are reads") == 1
+        # What is there is not looked at again.
+    assert "warning" not in cli("sweep", "study.toml", "--out", "sweep").stderr
+
+
 def test_parquet_is_looked_at_too(cli: Cli) -> None:
     (cli.directory / "a.csv").write_text(made(op="R"))
     cli.ok("trace", "convert", "a.csv", "a.parquet")

@@ -191,6 +191,14 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     # From elsewhere: the traces stand beside the study.
     done = Cli(Path("/"))("sweep", f"{cli.directory}/study.toml", "--out", f"{cli.directory}/out")
     assert done.returncode == 1
+    # Said before the first run, and no run is lost for it.
+    for name in ("bad", "huge"):
+        path = f"{cli.directory}/volumes/{name}.csv"
+        assert f"warning: {path}: a run of it will fail: {path}:" in done.stderr
+    strict = cli("sweep", "study.toml", "--out", "strict", "--strict")
+    assert strict.returncode == 2
+    assert strict.stderr.startswith("error: volumes/bad.csv: a run of it will fail: volumes/bad.csv:")
+    assert not (cli.directory / "strict").exists()
     assert "error: 2 of 6 runs failed; the first: bad: " in done.stderr
     assert "Traceback" not in done.stderr
     frame = table(cli.directory / "out")

@@ -39,6 +39,13 @@ impl Config {
         crate::source::passed_over(&self.resolved.settings)
     }
 
+    /// How many bytes the host can address, and how many a logical page has.
+    #[getter]
+    fn addresses(&self) -> (u64, u32) {
+        let settings = &self.resolved.settings;
+        (settings.user_bytes(), settings.ftl.logical_page_bytes)
+    }
+
     /// The trace to replay, if one is named.
     #[getter]
     fn trace(&self) -> Option<String> {

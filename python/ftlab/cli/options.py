@@ -75,10 +75,14 @@ def strict_option(command: Decorated) -> Decorated:
     )(command)
 
 
-def check_traces(configs: Iterable[tuple[str, Config]], strict: bool) -> None:
+MOST_DOUBTS = 10
+"""Warnings about traces, of perhaps thousands."""
+
+
+def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: bool = False) -> None:
     """Reads the traces of labelled configurations through, before anything is prepared for them.
 
-    What makes one doubt a trace is a warning, or with ``strict`` an error.
+    What makes one doubt a trace is a warning, or with ``strict`` an error; so is a fault with ``go_on``.
 
     Raises:
         UserError: a trace is at fault, or ``strict`` and one is doubtful.
@@ -87,7 +91,7 @@ def check_traces(configs: Iterable[tuple[str, Config]], strict: bool) -> None:
     from ftlab.traces import doubts
 
     with Reporter(unit="requests checked") as reporter:
-        found = doubts(configs, reporter.callback("check"))
+        found = doubts(configs, reporter.callback("check"), go_on=go_on)
     say_doubts(found, strict)
 
 
@@ -100,8 +104,10 @@ def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
     lines = [f"{trace}: {doubt}" for trace, doubts in found.items() for doubt in doubts]
     if strict and lines:
         raise UserError("\n  ".join([lines[0], *lines[1:], "without --strict this is a warning"]))
-    for line in lines:
+    for line in lines[:MOST_DOUBTS]:
         click.echo(f"warning: {line}", err=True)
+    if len(lines) > MOST_DOUBTS:
+        click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more doubts of traces", err=True)
 
 
 def json_option(command: Decorated) -> Decorated:

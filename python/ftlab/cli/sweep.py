@@ -20,7 +20,10 @@ MOST_ROWS = 40
 @click.option("--dry-run", is_flag=True, help="Say how many runs there are and what they take; run none.")
 @options.dask_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
-def sweep(study: str, out: str, fresh: bool, dry_run: bool, dask: str | None, jobs: int | None) -> None:
+@options.strict_option
+def sweep(
+    study: str, out: str, fresh: bool, dry_run: bool, dask: str | None, jobs: int | None, strict: bool
+) -> None:
     """Run a study: every combination of its axes.
 
     STUDY is a TOML file with axes (docs: "A study of your own").
@@ -38,7 +41,7 @@ def sweep(study: str, out: str, fresh: bool, dry_run: bool, dask: str | None, jo
     from ftlab.progress import Reporter
     from ftlab.studies import replications
     from ftlab.studies.executor import Threads
-    from ftlab.studies.sweep import estimate, plan
+    from ftlab.studies.sweep import estimate, missing, plan
     from ftlab.studies.sweep import sweep as run
 
     planned = plan(Path(study))
@@ -47,6 +50,8 @@ def sweep(study: str, out: str, fresh: bool, dry_run: bool, dask: str | None, jo
     if dry_run:
         write_stdout(estimate(planned, Path(out), fresh=fresh, jobs=Threads(jobs).jobs))
         return
+    unread = missing(planned, Path(out), fresh=fresh)
+    options.check_traces(((each.name, each.config) for each in unread), strict, go_on=True)
     with options.executor(dask, jobs) as executor, Reporter(runs=True) as reporter:
         said = options.command_line()
         outcome = run(planned, Path(out), reporter, executor, fresh=fresh, command=said)

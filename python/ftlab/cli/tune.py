@@ -16,7 +16,8 @@ from ftlab.outputs import Output, write_stdout
 @click.option("--out", required=True, metavar="DIR", help="Directory that takes results and what was found.")
 @options.dask_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
-def tune(file: str, out: str, dask: str | None, jobs: int | None) -> None:
+@options.strict_option
+def tune(file: str, out: str, dask: str | None, jobs: int | None, strict: bool) -> None:
     """Search for the best configuration.
 
     FILE is a TOML file with what is sought and what may be changed (docs: "Find the best configuration").
@@ -34,11 +35,12 @@ def tune(file: str, out: str, dask: str | None, jobs: int | None) -> None:
     from ftlab.studies import tuned_page
     from ftlab.studies.alone import alone
     from ftlab.studies.front import place_of_default, render, to_csv
-    from ftlab.studies.tune import Tuner
+    from ftlab.studies.tune import Tuner, traced
     from ftlab.studies.tuning import load_tuning
 
     tuning = load_tuning(Path(file))
     folder = Path(out)
+    options.check_traces(traced(tuning), strict)
     with alone(folder), options.executor(dask, jobs) as executor, Reporter(runs=True) as reporter:
         tuned = Tuner(tuning, folder, executor, reporter).search(executor.jobs)
     Output("--out", folder / "trials.csv").write(to_csv(tuned, tuned.trials).encode())

@@ -75,6 +75,12 @@ def plan(path: Path) -> Planned:
     return Planned(figure, runs, tuple(notes_of(found, len(runs), MOST_NAMED)))
 
 
+def missing(planned: Planned, out: Path, *, fresh: bool) -> list[Run]:
+    """The runs whose result is not there yet."""
+    folder = Folder(out / "json", fresh=fresh)
+    return [each for each in planned.runs if fresh or not folder.path(each.key).is_file()]
+
+
 def sweep(
     planned: Planned, out: Path, reporter: Reporter, executor: Executor, *, fresh: bool, command: str
 ) -> Outcome:

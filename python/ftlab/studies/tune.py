@@ -8,7 +8,8 @@ import math
 import random
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,28 @@ RANDOM_AFTER = 5
 """Of those, before proposals are random: the sampler has settled."""
 CHECKED_WITH = 20
 """Choices of the other parameters with which a value is tried before it is refused."""
+
+
+def config_of(tuning: Tuning, parameters: Mapping[str, str]) -> Config:
+    """The configuration that has these values of its parameters.
+
+    Raises:
+        UserError: no configuration takes them.
+    """
+    keys = {each.name: each.key for each in tuning.parameters}
+    folder = tuning.path.parent
+    settings = dict(tuning.set)
+    if trace := settings.get("workload.trace"):
+        settings["workload.trace"] = str(folder / trace)
+    settings |= {keys[name]: value for name, value in parameters.items()}
+    base = str(folder / tuning.config) if tuning.config.endswith(".toml") else tuning.config
+    return load(base, [Override(f"{key}={value}", key, value) for key, value in settings.items()])
+
+
+def traced(tuning: Tuning) -> Iterator[tuple[str, Config]]:
+    """The default configuration, if it is one: what is misspelt, the search says with its place."""
+    with suppress(UserError):
+        yield "", config_of(tuning, {})
 
 
 class Tuner:
@@ -216,15 +239,7 @@ class Tuner:
         return found
 
     def _config(self, parameters: Mapping[str, str]) -> Config:
-        keys = {each.name: each.key for each in self._tuning.parameters}
-        folder = self._tuning.path.parent
-        settings = dict(self._tuning.set)
-        if trace := settings.get("workload.trace"):
-            settings["workload.trace"] = str(folder / trace)
-        settings |= {keys[name]: value for name, value in parameters.items()}
-        base = self._tuning.config
-        base = str(folder / base) if base.endswith(".toml") else base
-        return load(base, [Override(f"{key}={value}", key, value) for key, value in settings.items()])
+        return config_of(self._tuning, parameters)
 
     def tried(self, asked: Sequence[Trial]) -> list[Trial]:
         """The same trials with what came out."""
