@@ -36,10 +36,8 @@ PLAIN = RunOptions()
 
 
 def run_core(config: Config, options: RunOptions = PLAIN) -> RunResult:
-    """Runs a resolved configuration; Parquet traces are fed in from here."""
-    from ftlab.traces import chunks_of
-
-    return _core.run(config, **{**vars(options), "chunks": options.chunks or chunks_of(config)})
+    """Runs a resolved configuration."""
+    return _core.run(config, **vars(options))
 
 
 def run_config(config: Config, options: RunOptions = PLAIN) -> Result:

@@ -1,8 +1,4 @@
-"""Traces: Parquet in and out, conversion, generation, frames.
-
-All other layouts are read in Rust. A Parquet trace is read here in pieces that are handed over, so
-that its length never sets the memory used.
-"""
+"""Traces: their figures, conversion, generation, frames; Parquet is written here, in pieces."""
 
 from __future__ import annotations
 
@@ -26,10 +22,9 @@ from ftlab.outputs import Output, check_distinct
 from ftlab.units import count, duration, percent, significant, size
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
 
-    from ftlab._core import Columns, MakeChunks, Progress
+    from ftlab._core import Progress
     from ftlab.result import Result
     from ftlab.running import RunOptions
 
@@ -37,11 +32,8 @@ SUFFIXES = (".csv", ".parquet")
 """What `convert_trace` and `generate_trace` can write."""
 
 CHUNK_ROWS = 1 << 18
-"""Rows handed over at a time, and in a row group."""
+"""Rows taken over at a time, and in a row group."""
 
-_COLUMNS = ("ts_ns", "op", "offset", "size")
-# Bit 0: FUA, bit 1: a flush is asked for before the request. Not required on reading.
-_FLAGS = "flags"
 _OPS = ("R", "W", "T", "F")
 # The generator's region must lie within a device; the largest there can be (about 8 TiB).
 _LARGEST_DEVICE = (
@@ -53,91 +45,6 @@ _LARGEST_DEVICE = (
 _ANY_TRACE = '[workload]\nreplay = "closed"\n'
 
 
-def is_parquet(path: str, layout: str = "auto") -> bool:
-    """Whether the trace is to be read as Parquet: named so, or recognised by its first bytes."""
-    if layout != "auto":
-        return layout == "parquet"
-    # A pipe must not lose its beginning to a look at it.
-    if not Path(path).is_file():
-        return False
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False
-
-
-def parquet_chunks(path: str, layout: str = "auto") -> MakeChunks | None:
-    """What reads the trace in pieces, anew at each call; None if it is not Parquet.
-
-    Raises:
-        UserError: the file is no Parquet trace.
-    """
-    if not is_parquet(path, layout):
-        return None
-    frame = _scan(path)
-    return lambda: _read(path, frame)
-
-
-def _scan(path: str) -> pl.LazyFrame:
-    import polars as pl
-
-    _take_back_interrupts()
-    if not Path(path).exists():
-        raise UserError(f"{path}: No such file or directory")
-    if not Path(path).is_file():
-        raise UserError(f"{path}: not a regular file, so it cannot be read as Parquet")
-    try:
-        frame = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        types = frame.collect_schema()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        # polars unwraps what a damaged file does not hold.
-        raise UserError(f"{path}: not a Parquet file: {_first_line(error)}") from None
-    missing = [name for name in _COLUMNS if name not in types]
-    if missing:
-        raise UserError(
-            f"{path}: no column {', '.join(missing)}; a Parquet trace has {', '.join(_COLUMNS)}\n"
-            f"  it has: {', '.join(list(types)[:20]) or 'none'}\n"
-            f"  write one with `ftlab trace convert IN OUT.parquet`"
-        )
-    wrong = [f"{name} ({types[name]})" for name in _COLUMNS if not types[name].is_integer()]
-    if wrong:
-        raise UserError(
-            f"{path}: {', '.join(wrong)} must hold whole numbers:"
-            " ts_ns in nanoseconds, op 0 R 1 W 2 T 3 F, offset and size in bytes"
-        )
-    has_flags = _FLAGS in types and types[_FLAGS].is_integer()
-    flags = (pl.col(_FLAGS).fill_null(0) & 3) if has_flags else pl.lit(0)
-    return frame.select(*_COLUMNS, flags.cast(pl.UInt8).alias(_FLAGS))
-
-
-def _read(path: str, frame: pl.LazyFrame) -> Iterator[Columns]:
-    import polars as pl
-
-    try:
-        rows: int = frame.select(pl.len()).collect().item()
-        for start in range(0, rows, CHUNK_ROWS):
-            piece = frame.slice(start, CHUNK_ROWS).collect()
-            ts_ns, op, offset, size = (_column(path, piece[name], start) for name in _COLUMNS)
-            yield ts_ns, op, offset, size, piece[_FLAGS].to_numpy()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        # polars unwraps what a damaged file does not hold.
-        raise UserError(f"{path}: cannot be read: {_first_line(error)}") from None
-
-
-def _column(path: str, values: pl.Series, start: int) -> np.ndarray[Any, Any]:
-    """The values in the core's type, which judges them; refuses what that type cannot hold."""
-    import polars as pl
-
-    cast = values.cast(pl.UInt8 if values.name == "op" else pl.Int64, strict=False)
-    if cast.null_count():
-        row = cast.is_null().arg_max() or 0
-        shown = "empty" if values[row] is None else values[row]
-        allowed = "0 R, 1 W, 2 T or 3 F" if values.name == "op" else "a number up to 2^63 - 1"
-        raise UserError(f"{path}: row {start + row + 1}: {values.name} is {shown}; it must be {allowed}")
-    return cast.to_numpy()
-
-
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
@@ -146,11 +53,6 @@ def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None 
     """The configuration of a command that reads a trace and runs nothing."""
     name = os.fspath(path)
     return load_text("trace", _ANY_TRACE, [Override(name, "workload.trace", name), *(overrides or [])])
-
-
-def chunks_of(config: Config) -> MakeChunks | None:
-    """What reads the trace of a configuration, if that is Parquet."""
-    return parquet_chunks(config.trace, config.format) if config.trace is not None else None
 
 
 def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
@@ -166,7 +68,7 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 def info(config: Config) -> dict[str, Any]:
     """As `trace_info`, of a configuration's trace."""
-    loaded: dict[str, Any] = json.loads(_core.trace_info(config, chunks=chunks_of(config)))
+    loaded: dict[str, Any] = json.loads(_core.trace_info(config))
     return loaded
 
 
@@ -192,7 +94,7 @@ def doubts(
         if read not in seen:
             seen.add(read)
             try:
-                checked = _core.trace_check(config, chunks=chunks_of(config), progress=progress)
+                checked = _core.trace_check(config, progress=progress)
             except UserError as error:
                 named = f"{error}\n  in the variant {label}" if label else str(error)
                 if not go_on:
@@ -204,7 +106,7 @@ def doubts(
 
 def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
     """The first requests: time in ns, op (R, W, WF, T, F), offset and size in bytes."""
-    return _core.trace_head(config, rows, chunks=chunks_of(config))
+    return _core.trace_head(config, rows)
 
 
 def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
@@ -264,7 +166,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
     output.check(SUFFIXES)
     check_distinct([output], [config.trace] if config.trace else [])
     if output.suffix != ".parquet":
-        text = _core.trace_convert_csv(config, output.name, chunks=chunks_of(config), progress=progress)
+        text = _core.trace_convert_csv(config, output.name, progress=progress)
         summary: dict[str, Any] = json.loads(text)
         return summary
     return _convert_parquet(config, output, progress)
@@ -272,7 +174,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
 
 def _convert_parquet(config: Config, output: Output, progress: Progress | None) -> dict[str, Any]:
     metadata = _provenance(config)
-    stream = _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config), progress=progress)
+    stream = _core.trace_chunks(config, CHUNK_ROWS, progress=progress)
     with output.staged() as path, _system_errors():
         write_parquet(_stream_frames(stream), _schema(), path, metadata)
     summary: dict[str, Any] = json.loads(stream.summary())
@@ -319,7 +221,7 @@ def _schema() -> dict[str, Any]:
 
 
 def _frames(config: Config, progress: Progress | None) -> Iterator[pl.DataFrame]:
-    return _stream_frames(_core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config), progress=progress))
+    return _stream_frames(_core.trace_chunks(config, CHUNK_ROWS, progress=progress))
 
 
 def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
@@ -327,8 +229,7 @@ def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     for columns in stream:
-        names = (*_COLUMNS, _FLAGS)
-        yield pl.DataFrame(dict(zip(names, (np.asarray(column) for column in columns), strict=True)))
+        yield pl.DataFrame(dict(zip(_schema(), (np.asarray(column) for column in columns), strict=True)))
 
 
 def write_parquet(

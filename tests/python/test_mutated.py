@@ -1,5 +1,5 @@
 """A campaign: mutated inputs over every reader of this side (declarations, targets, expressions, cache
-entries, of Parquet traces the corpus); crates/trace/tests/mutated.rs has the other.
+entries); crates/trace/tests/mutated.rs has the other.
 
 None raises anything but the user's error, in bounded time and memory. The case's number is its seed; what
 once failed is kept in tests/corpus, a folder for each reader. `make fuzz` has the long form.
@@ -8,7 +8,6 @@ once failed is kept in tests/corpus, a folder for each reader. `make fuzz` has t
 from __future__ import annotations
 
 import gzip
-import io
 import random
 import resource
 import signal
@@ -16,12 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
 
 import campaign
-from ftlab import traces
 from ftlab._core import UserError
 from ftlab.fitting.targets import read_targets
 from ftlab.reproduce import claims, papers
@@ -202,18 +198,6 @@ def cached(draw: random.Random) -> bytes:
     return mutated(draw, gzip.compress(good)) if draw.random() < 0.5 else gzip.compress(mutated(draw, good))
 
 
-def parquet() -> bytes:
-    frame = pl.DataFrame({name: np.arange(50, dtype=np.uint64) for name in ("ts_ns", "op", "offset", "size")})
-    out = io.BytesIO()
-    frame.with_columns(op=pl.lit(1, dtype=pl.UInt8)).write_parquet(out)
-    return out.getvalue()
-
-
-def read_parquet(data: bytes, folder: Path) -> None:
-    (folder / "t.parquet").write_bytes(data)
-    traces.trace_info(folder / "t.parquet", format="parquet")
-
-
 def read_target(data: bytes, folder: Path) -> None:
     (folder / "t.toml").write_bytes(data)
     read_targets(str(folder / "t.toml"))
@@ -227,13 +211,7 @@ READERS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, Path
     ),
     "targets": (lambda draw: mutated(draw, TARGETS.encode(), FIGURE.encode()), read_target),
     "cache": (cached, read_cache),
-    "parquet": (lambda draw: mutated(draw, parquet()), read_parquet),
 }
-
-
-DRAWN = [name for name in READERS if name != "parquet"]
-"""Of Parquet the corpus alone: a damaged file may ask for more memory than there is, and polars then ends the
-process, which nothing can catch."""
 
 
 @pytest.fixture
@@ -266,7 +244,7 @@ def test_mutated_inputs(bounded: None, tmp_path: Path) -> None:
     faults = []
     for number in campaign.cases("mutated-python", range(500)):
         draw = random.Random(number)
-        reader = draw.choice(DRAWN)
+        reader = draw.choice(list(READERS))
         data = READERS[reader][0](draw)
         try:
             judge(reader, data, tmp_path)

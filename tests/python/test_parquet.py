@@ -228,11 +228,129 @@ def test_no_rows_and_cut_files(tmp_path: Path) -> None:
         ftlab.trace_info(tmp_path / "a.csv", format="parquet")
 
 
+WAYS = st.fixed_dictionaries(
+    {
+        "compression": st.sampled_from(["none", "snappy", "gzip", "zstd", "lz4"]),
+        "data_page_version": st.sampled_from(["1.0", "2.0"]),
+        "row_group_size": st.integers(1, 200),
+        "data_page_size": st.sampled_from([1, 100, 1 << 20]),
+        "dictionary_pagesize_limit": st.sampled_from([8, 1 << 20]),
+    }
+)
+WHOLE = [
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), WAYS)
+def test_every_encoding(data: st.DataObject, ways: dict[str, Any]) -> None:
+    """Whatever the way in which pyarrow writes whole numbers, they are read as they are."""
+    count = data.draw(st.integers(1, 400))
+    encodings, columns, fields = {}, {}, []
+    for name in ("note", "ts_ns", "op", "offset", "size", "flags"):
+        kind = data.draw(st.sampled_from(WHOLE))
+        width = kind.bit_width - (not str(kind).startswith("u"))
+        most = min(1 << data.draw(st.integers(1, width)), 1 << 62) - 1
+        numbers: st.SearchStrategy[Any] = st.integers(0, 3 if name in ("op", "flags") else most)
+        if name == "note":
+            numbers = st.none() | numbers
+        drawn = data.draw(st.lists(numbers, min_size=1, max_size=count))
+        columns[name] = pa.array((drawn * count)[:count], kind)
+        fields.append(pa.field(name, kind, nullable=name == "note" or data.draw(st.booleans())))
+        encodings[name] = data.draw(st.sampled_from(["PLAIN", "DELTA_BINARY_PACKED", "dictionary"]))
+    if data.draw(st.booleans()) and fields[-1].nullable:
+        columns["flags"] = pa.array([None if row % 3 else 1 for row in range(count)], fields[-1].type)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.parquet"
+        pq.write_table(
+            pa.table(columns, schema=pa.schema(fields)),
+            path,
+            use_dictionary=[name for name, how in encodings.items() if how == "dictionary"],
+            column_encoding={name: how for name, how in encodings.items() if how != "dictionary"},
+            **ways,
+        )
+        requests = expected(pq.read_table(path))
+        if requests:
+            assert read(path, count) == requests
+
+
+def read(path: Path, rows: int) -> list[tuple[int, str, int, int]]:
+    """The requests of a trace."""
+    return traces.head(traces.trace_config(path), 2 * rows)
+
+
+def expected(table: pa.Table) -> list[tuple[int, str, int, int]]:
+    """The requests that rows mean: stamps never go back, nothing of size 0 is there."""
+    found: list[tuple[int, str, int, int]] = []
+    last = 0
+    for row in table.to_pylist():
+        flags = row["flags"] or 0
+        op = LETTERS[row["op"]]
+        if op != "F" and not row["size"]:
+            continue
+        last = max(last, row["ts_ns"])
+        if op == "F":
+            found.append((last, "F", 0, 0))
+            continue
+        if flags & 2:
+            found.append((last, "F", 0, 0))
+        found.append((last, "WF" if op == "W" and flags & 1 else op, row["offset"], row["size"]))
+    return found
+
+
+@pytest.mark.parametrize("name", ["version-1", "version-2"])
+def test_samples(name: str) -> None:
+    """What the campaigns of mutated inputs change holds every encoding, and is read as pyarrow reads it."""
+    path = Path(__file__).parents[2] / "crates/trace/src/parquet" / f"{name}.parquet"
+    assert read(path, 24) == expected(pq.read_table(path))
+    group = pq.read_metadata(path).row_group(0)
+    columns = [group.column(index) for index in range(5)]
+    assert {column.compression for column in columns} == {"ZSTD", "SNAPPY", "GZIP", "LZ4", "UNCOMPRESSED"}
+    encodings = {encoding for column in columns for encoding in column.encodings}
+    assert encodings >= {"PLAIN", "RLE", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"}
+
+
+@pytest.mark.parametrize(
+    ("ways", "what"),
+    [
+        ({"compression": "brotli"}, "column ts_ns: compressed by brotli"),
+        (
+            {"use_dictionary": False, "column_encoding": {"offset": "BYTE_STREAM_SPLIT"}},
+            "column offset: encoding 9",
+        ),
+    ],
+)
+def test_what_is_not_read_is_said(tmp_path: Path, ways: dict[str, Any], what: str) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({name: [value] for name, value in ROW.items()}), path, **ways)
+    with pytest.raises(ftlab.UserError, match=f"a.parquet: cannot be read: {what}"):
+        ftlab.trace_info(path)
+
+
+def test_beyond_what_is_signed(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "a.parquet", {name: [value] for name, value in (ROW | {"offset": 1 << 63}).items()}
+    )
+    with pytest.raises(
+        ftlab.UserError, match=r"a\.parquet: row 1: offset is 9223372036854775808; it must be"
+    ):
+        ftlab.trace_info(path)
+
+
 MEMORY = """
 import sys, ftlab
 from ftlab._core import peak_rss_bytes
 ftlab.convert_trace(sys.argv[1], "out.parquet")
 ftlab.run("map-plus", trace=sys.argv[1], collect=False, out_of_range="wrap", ftl__kind="page")
+print(peak_rss_bytes() >> 10)
+"""
+
+RUN = """
+import sys, ftlab
+from ftlab._core import peak_rss_bytes
+ftlab.run("map-plus", trace=sys.argv[1], collect=False, out_of_range="wrap", ftl__kind="page")
+assert "polars" not in sys.modules and "numpy" not in sys.modules
 print(peak_rss_bytes() >> 10)
 """
 
@@ -249,3 +367,19 @@ def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
     assert peak_kib(4_000_000) - least < 40_000
     info = json.loads(cli.ok("trace", "info", "out.parquet", "--json", "-"))
     assert info["requests"] == 4_000_000
+
+
+def test_a_run_takes_as_much_memory_as_of_csv(cli: Cli) -> None:
+    """Also where all rows are one row group, as many programs write them; polars is not loaded for it."""
+    cli.ok("trace", "generate", "a.csv", "--requests", "1000000", "--region", "16MiB")
+    ftlab.convert_trace(cli.directory / "a.csv", cli.directory / "a.parquet")
+    rows = pq.read_table(cli.directory / "a.parquet")
+    pq.write_table(rows, cli.directory / "one.parquet", row_group_size=len(rows), compression="zstd")
+
+    def peak_kib(name: str) -> int:
+        command = [sys.executable, "-c", RUN, name]
+        return int(subprocess.run(command, cwd=cli.directory, capture_output=True, check=True).stdout)
+
+    csv = peak_kib("a.csv")
+    for name in ("a.parquet", "one.parquet"):
+        assert peak_kib(name) < csv + 15_000, name

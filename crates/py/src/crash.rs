@@ -19,18 +19,16 @@ const MOST_PAGES: u64 = 1 << 24;
 /// what it was.
 ///
 /// `cuts` at random, each after `operations` programs and erases on average, or `at` so many of them
-/// since time 0. `chunks` as in `run`; without a workload the requests are random. `progress(cuts)` is
+/// since time 0; without a workload the requests are random. `progress(cuts)` is
 /// called every 50 ms or so; `False` stops.
 #[pyfunction]
-#[pyo3(signature = (config, *, cuts, operations, at=None, chunks=None, progress=None))]
-#[allow(clippy::too_many_arguments)] // keywords in Python
+#[pyo3(signature = (config, *, cuts, operations, at=None, progress=None))]
 pub fn crash(
     py: Python<'_>,
     config: &Config,
     cuts: u64,
     operations: u64,
     at: Option<Vec<u64>>,
-    chunks: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let resolved = &config.resolved;
@@ -54,7 +52,7 @@ pub fn crash(
             pulse.beat(summary.cuts)
         };
         let mut stopped = None;
-        let mut reopen = || open(settings, chunks.as_ref(), seed, &raised, &mut stopped);
+        let mut reopen = || open(settings, seed, &raised, &mut stopped);
         let fault = match cut_power(settings, &mut reopen, &options, &mut beat) {
             Ok(summary) => {
                 last = summary;
@@ -83,7 +81,6 @@ pub fn crash(
 /// The requests from their beginning. What the front says goes into `stopped`.
 fn open(
     settings: &Settings,
-    chunks: Option<&Py<PyAny>>,
     seed: u64,
     raised: &Raised,
     stopped: &mut Option<Fault>,
@@ -93,8 +90,7 @@ fn open(
     if workload.trace.is_none() && workload.synthetic.is_none() && !files {
         return Ok(Box::new(Requests::new(settings, seed).with_fua(seed)));
     }
-    let chunks = chunks.map(|chunks| Python::attach(|py| chunks.clone_ref(py)));
-    match source::of_settings_raising(settings, chunks, raised.clone()) {
+    match source::of_settings_raising(settings, raised.clone()) {
         Ok(source) => Ok(source),
         Err(fault) => {
             *stopped = Some(fault);

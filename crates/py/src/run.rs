@@ -55,8 +55,8 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks`: returns an iterator of `(ts_ns, op, offset, size)` buffers, called once for each
-/// pass over a Parquet trace. `requests_csv`: the per-request file. `timeline`: the file of the
+/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each
+/// pass over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the
 /// timeline, of the stretch `timeline_window`, or bounded in its events. `collect`: keep the
 /// per-request columns. `check`: verify every invariant after every operation.
 /// `progress(requests)`: called every 50 ms or so; `False` stops the run.

@@ -7,7 +7,7 @@ use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use ftlab_files::clients::{Clients, fio};
 use ftlab_files::settings::Settings;
 use ftlab_generator::Generator;
-use ftlab_trace::{Chunk, ChunkIter, GoOn, MakeChunks, Options};
+use ftlab_trace::{Chunk, Chunks, GoOn, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -51,31 +51,28 @@ pub struct Opened {
 /// [`Fault::User`] if there is none, or the trace is at fault.
 pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
     let raised = Raised::default();
-    let source = of_settings_raising(settings, chunks, raised.clone())?;
+    let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
+    let source = open_raising(settings, &options, chunks, &raised)?;
     Ok(Opened { source, raised })
 }
 
-/// The same, where what Python raises behind it goes into `raised`.
+/// The same of what is no caller's rows, where what Python raises behind it goes into `raised`.
 ///
 /// # Errors
 /// As [`of_settings`].
-pub fn of_settings_raising(
-    settings: &Settings,
-    chunks: Option<Py<PyAny>>,
-    raised: Raised,
-) -> Result<Box<dyn Source + Send>, Fault> {
+pub fn of_settings_raising(settings: &Settings, raised: Raised) -> Result<Box<dyn Source + Send>, Fault> {
     let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
-    open_raising(settings, &options, chunks, &raised)
+    open_raising(settings, &options, None, &raised)
 }
 
 /// Opens the workload of a run for a single pass.
 ///
 /// # Errors
 /// As [`of_settings`].
-pub fn once(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
+pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     let raised = Raised::default();
     let options = Options { repeat: 1, go_on: go_on(&raised), ..Options::from_settings(settings) };
-    let source = open_raising(settings, &options, chunks, &raised)?;
+    let source = open_raising(settings, &options, None, &raised)?;
     Ok(Opened { source, raised })
 }
 
@@ -105,9 +102,9 @@ pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
 ///
 /// # Errors
 /// As [`of_settings`].
-pub fn without_device(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
+pub fn without_device(settings: &Settings) -> Result<Opened, Fault> {
     let raised = Raised::default();
-    let source = open_raising(settings, &no_device(settings, &raised), chunks, &raised)?;
+    let source = open_raising(settings, &no_device(settings, &raised), None, &raised)?;
     Ok(Opened { source, raised })
 }
 
@@ -165,26 +162,22 @@ const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.
     (--set workload.synthetic.requests=10000) or a benchmark (--set workload.benchmark.kind=dbench)";
 
 /// Rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers.
-pub fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {
-    Box::new(move || -> ChunkIter {
+fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {
+    Box::new(move || -> Chunks {
         let started = Python::attach(|py| -> PyResult<Py<PyIterator>> {
             Ok(chunks.bind(py).call0()?.try_iter()?.unbind())
         });
-        let mut state = Some(started);
         let raised = raised.clone();
-        Box::new(std::iter::from_fn(move || {
-            let iterator = match state.take()? {
-                Ok(iterator) => iterator,
-                Err(error) => return Some(Err(as_source_error(error, &raised))),
-            };
-            match Python::attach(|py| next_chunk(iterator.bind(py))) {
-                Ok(chunk) => {
-                    state = Some(Ok(iterator));
-                    chunk.map(Ok)
-                }
-                Err(error) => Some(Err(as_source_error(error, &raised))),
-            }
-        }))
+        Box::new(move |chunk| {
+            let next = Python::attach(|py| match &started {
+                Ok(iterator) => next_chunk(iterator.bind(py)),
+                Err(error) => Err(error.clone_ref(py)),
+            });
+            let next = next.map_err(|error| as_source_error(error, &raised))?;
+            let more = next.is_some();
+            *chunk = next.unwrap_or_default();
+            Ok(more)
+        })
     })
 }
 

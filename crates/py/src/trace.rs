@@ -18,39 +18,27 @@ fn trace_of(config: &Config) -> Result<&str, Fault> {
     trace.ok_or_else(|| Fault::User("no trace: workload.trace is not set".into()))
 }
 
-/// Figures of a configuration's trace, JSON. `chunks` as in `run`.
+/// Figures of a configuration's trace, JSON.
 #[pyfunction]
-#[pyo3(signature = (config, *, chunks=None))]
-pub fn trace_info(py: Python<'_>, config: &Config, chunks: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn trace_info(py: Python<'_>, config: &Config) -> PyResult<String> {
     let work = || {
         let path = trace_of(config)?;
         let raised = Raised::default();
         let options = source::no_device(&config.resolved.settings, &raised);
-        let info = match chunks {
-            Some(chunks) => {
-                ftlab_trace::info_chunks(path, source::make_chunks(chunks, raised.clone()), &options)
-            }
-            None => ftlab_trace::info(path, &options),
-        };
-        let info = info.map_err(|error| raised.explain(error.into()))?;
+        let info = ftlab_trace::info(path, &options).map_err(|error| raised.explain(error.into()))?;
         Ok(serde_json::to_string(&info).expect("figures are numbers and texts"))
     };
     Ok(py.detach(|| guard(work))?)
 }
 
 /// What makes one doubt a configuration's trace, a sentence or two each; it is read as a run reads it, once.
-/// `chunks` and `progress` as in `run`.
+/// `progress` as in `run`.
 #[pyfunction]
-#[pyo3(signature = (config, *, chunks=None, progress=None))]
-pub fn trace_check(
-    py: Python<'_>,
-    config: &Config,
-    chunks: Option<Py<PyAny>>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<String>> {
+#[pyo3(signature = (config, *, progress=None))]
+pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
     let settings = &config.resolved.settings;
     let work = || {
-        let mut watched = Watched::new(source::once(settings, chunks)?, progress);
+        let mut watched = Watched::new(source::once(settings)?, progress);
         let doubts = ftlab_trace::doubts(&mut watched, settings.workload.replay == Replay::Closed);
         doubts.map_err(|error| watched.explain(error.into()))
     };
@@ -58,26 +46,14 @@ pub fn trace_check(
 }
 
 /// The first `rows` requests of a configuration's trace: time in ns, letter of the operation
-/// (WF: a write with FUA), offset and size in bytes. `chunks` as in `run`.
+/// (WF: a write with FUA), offset and size in bytes.
 #[pyfunction]
-#[pyo3(signature = (config, rows, *, chunks=None))]
-pub fn trace_head(
-    py: Python<'_>,
-    config: &Config,
-    rows: usize,
-    chunks: Option<Py<PyAny>>,
-) -> PyResult<Vec<(u64, String, u64, u64)>> {
+pub fn trace_head(py: Python<'_>, config: &Config, rows: usize) -> PyResult<Vec<(u64, String, u64, u64)>> {
     let work = || {
         let path = trace_of(config)?;
         let raised = Raised::default();
         let options = source::no_device(&config.resolved.settings, &raised);
-        let records = match chunks {
-            Some(chunks) => {
-                let make = source::make_chunks(chunks, raised.clone());
-                ftlab_trace::head_chunks(path, make, &options, rows)
-            }
-            None => ftlab_trace::head(path, &options, rows),
-        };
+        let records = ftlab_trace::head(path, &options, rows);
         let records = records.map_err(|error| raised.explain(error.into()))?;
         let fua = |record: &Record| if record.flags & Record::FUA != 0 { "F" } else { "" };
         let op = |record: &Record| format!("{}{}", record.op.letter(), fua(record));
@@ -86,19 +62,18 @@ pub fn trace_head(
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Writes a configuration's workload as csv to `path`; what was read and dropped, JSON. `chunks` and
-/// `progress` as in `run`.
+/// Writes a configuration's workload as csv to `path`; what was read and dropped, JSON. `progress` as in
+/// `run`.
 #[pyfunction]
-#[pyo3(signature = (config, path, *, chunks=None, progress=None))]
+#[pyo3(signature = (config, path, *, progress=None))]
 pub fn trace_convert_csv(
     py: Python<'_>,
     config: &Config,
     path: PathBuf,
-    chunks: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let work = || {
-        let opened = source::without_device(&config.resolved.settings, chunks)?;
+        let opened = source::without_device(&config.resolved.settings)?;
         let mut watched = Watched::new(opened, progress);
         let converted = ftlab_trace::convert_csv(&mut watched, &path);
         converted.map_err(|error| watched.explain(error.into()))?;
@@ -124,18 +99,16 @@ pub struct TraceChunks {
     rows: usize,
 }
 
-/// Reads a configuration's workload in pieces of at most `rows` requests. `chunks` and `progress` as
-/// in `run`.
+/// Reads a configuration's workload in pieces of at most `rows` requests. `progress` as in `run`.
 #[pyfunction]
-#[pyo3(signature = (config, rows, *, chunks=None, progress=None))]
+#[pyo3(signature = (config, rows, *, progress=None))]
 pub fn trace_chunks(
     py: Python<'_>,
     config: &Config,
     rows: usize,
-    chunks: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceChunks> {
-    let opened = py.detach(|| guard(|| source::without_device(&config.resolved.settings, chunks)))?;
+    let opened = py.detach(|| guard(|| source::without_device(&config.resolved.settings)))?;
     Ok(TraceChunks { source: Mutex::new(Watched::new(opened, progress)), rows: rows.max(1) })
 }
 

@@ -1,8 +1,8 @@
-//! Rows that the caller reads (Parquet, by the Python side) and hands over in columns.
+//! Rows that come in columns: those of a Parquet file, and those that the caller hands over.
 
 use crate::lines::input_error;
 use crate::options::Options;
-use crate::text::{BEYOND, Dropped, Rows, bad_row};
+use crate::text::{Dropped, Rows, bad_row};
 use ftlab_core::workload::{Op, Record, SourceError};
 
 /// Some rows in columns of equal length.
@@ -21,16 +21,16 @@ pub struct Chunk {
     pub flags: Vec<u8>,
 }
 
-/// The chunks of one pass; an error ends it.
-pub type ChunkIter = Box<dyn Iterator<Item = Result<Chunk, SourceError>> + Send>;
+/// The chunks of one pass: puts the next in place of the one before; `false` after the last. An error ends it.
+pub type Chunks = Box<dyn FnMut(&mut Chunk) -> Result<bool, SourceError> + Send>;
 
 /// Starts the chunks anew, for another pass.
-pub type MakeChunks = Box<dyn FnMut() -> ChunkIter + Send>;
+pub type MakeChunks = Box<dyn FnMut() -> Chunks + Send>;
 
 /// Rows of a pass.
 pub(crate) struct ChunkRows {
     name: String,
-    chunks: ChunkIter,
+    chunks: Chunks,
     chunk: Chunk,
     at: usize,
     /// Row last returned, from 1.
@@ -42,7 +42,7 @@ pub(crate) struct ChunkRows {
 }
 
 impl ChunkRows {
-    pub(crate) fn new(name: &str, chunks: ChunkIter, options: &Options) -> ChunkRows {
+    pub(crate) fn new(name: &str, chunks: Chunks, options: &Options) -> ChunkRows {
         ChunkRows {
             name: name.to_owned(),
             chunks,
@@ -57,17 +57,28 @@ impl ChunkRows {
     }
 
     fn next_chunk(&mut self) -> Result<bool, SourceError> {
-        let Some(chunk) = self.chunks.next().transpose()? else { return Ok(false) };
+        let chunk = &mut self.chunk;
+        if !(self.chunks)(chunk)? {
+            return Ok(false);
+        }
         let rows = chunk.ts_ns.len();
         let no_flags = chunk.flags.is_empty() || chunk.flags.len() == rows;
         if [chunk.op.len(), chunk.offset.len(), chunk.size.len()] != [rows; 3] || !no_flags {
             return Err(input_error(&self.name, "columns of different length"));
         }
-        self.chunk = chunk;
         self.at = 0;
         Ok(true)
     }
 
+    #[cold]
+    fn bad(&mut self, message: &str) -> Result<(), SourceError> {
+        self.bad += 1;
+        *self.dropped.entry("bad_line").or_default() += 1;
+        self.done = self.bad > self.skip_bad;
+        bad_row(&format!("{}: row {}", self.name, self.row), message, self.bad, self.skip_bad)
+    }
+
+    #[inline]
     fn parse(&self, at: usize) -> Result<Record, String> {
         let positive = |value: i64, name: &str| {
             u64::try_from(value).map_err(|_| format!("{name} is {value}: it must not be negative"))
@@ -86,7 +97,6 @@ impl ChunkRows {
         };
         let offset = positive(self.chunk.offset[at], "offset")?;
         let size = positive(self.chunk.size[at], "size")?;
-        offset.checked_add(size).ok_or(BEYOND)?;
         let known = if op == Op::Write { Record::FUA | Record::PREFLUSH } else { Record::PREFLUSH };
         let flags = self.chunk.flags.get(at).map_or(0, |flags| flags & known);
         Ok(Record { time_ns, op, offset, size, line: self.row, flags })
@@ -111,12 +121,7 @@ impl Rows for ChunkRows {
             self.row += 1;
             match self.parse(at) {
                 Ok(record) => return Ok(Some(record)),
-                Err(message) => {
-                    self.bad += 1;
-                    *self.dropped.entry("bad_line").or_default() += 1;
-                    self.done = self.bad > self.skip_bad;
-                    bad_row(&format!("{}: row {}", self.name, self.row), &message, self.bad, self.skip_bad)?;
-                }
+                Err(message) => self.bad(&message)?,
             }
         }
         self.done = true;

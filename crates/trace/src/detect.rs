@@ -130,7 +130,7 @@ fn refuse_binary(path: &str, head: &[u8]) -> Result<(), SourceError> {
     const SAMPLE: usize = 4096;
     let known = match head {
         [b'P', b'A', b'R', b'1', ..] => {
-            Some("a Parquet file: it is read through ftlab's Python side, uncompressed")
+            Some("a Parquet file, which is read as format parquet and from a regular file that is not packed")
         }
         _ if head.get(257..262) == Some(b"ustar") => {
             Some("a tar (or pax) archive: unpack it with tar -xf, and name a file of it")

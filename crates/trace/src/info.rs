@@ -1,6 +1,5 @@
 //! What a trace holds: the figures of `ftlab trace info`.
 
-use crate::chunks::MakeChunks;
 use crate::footprint::Footprint;
 use crate::formats::Stamps;
 use crate::input::Input;
@@ -92,15 +91,6 @@ pub struct SizeCount {
 pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
     let options = options.as_recorded();
     count(Pipeline::new(Input::file(path, &options)?, &options)?, &options)
-}
-
-/// As [`info`], for rows that the caller reads.
-///
-/// # Errors
-/// As [`crate::open_chunks`].
-pub fn info_chunks(name: &str, make: MakeChunks, options: &Options) -> Result<Info, SourceError> {
-    let options = options.as_recorded();
-    count(Pipeline::new(Input::chunks(name, make, &options)?, &options)?, &options)
 }
 
 /// Sums of a pass.

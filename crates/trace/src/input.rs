@@ -5,6 +5,7 @@ use crate::detect;
 use crate::formats::Stamps;
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
+use crate::parquet;
 use crate::text::Rows;
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::SourceError;
@@ -31,11 +32,8 @@ pub(crate) struct Input {
 impl Input {
     /// Opens a file and recognises its layout.
     pub(crate) fn file(path: &str, options: &Options) -> Result<Input, SourceError> {
-        if options.format == "parquet" {
-            return Err(input_error(
-                path,
-                "Parquet is read by the Python side of ftlab, which hands the rows over",
-            ));
+        if options.format == "parquet" || options.format == "auto" && parquet::is_one(path) {
+            return Input::chunks(path, parquet::open(path, options)?, options);
         }
         let lines = Lines::open(path, &options.go_on)?;
         let compression = lines.compression();

@@ -38,6 +38,7 @@ mod input;
 mod lines;
 mod number;
 mod options;
+mod parquet;
 mod pipeline;
 mod range;
 mod requests;
@@ -46,13 +47,12 @@ mod sanity;
 mod text;
 pub mod timeline;
 mod times;
-mod zstd;
 
-pub use chunks::{Chunk, ChunkIter, MakeChunks};
+pub use chunks::{Chunk, Chunks, MakeChunks};
 pub use convert::{convert_csv, write_csv};
 pub use devices::DEVICE_STRIDE;
 pub use formats::samples;
-pub use info::{Info, SizeCount, info, info_chunks};
+pub use info::{Info, SizeCount, info};
 pub use options::{GoOn, Options};
 pub use requests::RequestsCsv;
 pub use sanity::doubts;
@@ -73,7 +73,7 @@ pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source + Send>, Sou
     Ok(Box::new(Pipeline::new(input::Input::file(path, options)?, options)?))
 }
 
-/// Opens rows that the caller reads (Parquet, by the Python side) and applies all of `options`.
+/// Opens rows that the caller hands over and applies all of `options`.
 ///
 /// `name` stands in messages; `make` starts the rows anew for each pass (`repeat`, `compact`).
 ///
@@ -92,25 +92,7 @@ pub fn open_chunks(
 /// # Errors
 /// As [`open`].
 pub fn head(path: &str, options: &Options, n: usize) -> Result<Vec<Record>, SourceError> {
-    let options = options.as_recorded();
-    take(&mut *open(path, &options)?, n)
-}
-
-/// As [`head`], for rows that the caller reads.
-///
-/// # Errors
-/// As [`open_chunks`].
-pub fn head_chunks(
-    name: &str,
-    make: MakeChunks,
-    options: &Options,
-    n: usize,
-) -> Result<Vec<Record>, SourceError> {
-    let options = options.as_recorded();
-    take(&mut *open_chunks(name, make, &options)?, n)
-}
-
-fn take(source: &mut dyn Source, n: usize) -> Result<Vec<Record>, SourceError> {
+    let mut source = open(path, &options.as_recorded())?;
     let mut records = Vec::new();
     while records.len() < n {
         match source.next()? {
@@ -119,16 +101,4 @@ fn take(source: &mut dyn Source, n: usize) -> Result<Vec<Record>, SourceError> {
         }
     }
     Ok(records)
-}
-
-/// Whether the file begins as a Parquet file does; such a file goes to [`open_chunks`].
-///
-/// A file that cannot be read is none: [`open`] then says why.
-pub fn is_parquet(path: &str) -> bool {
-    use std::io::Read;
-    let mut magic = [0; 4];
-    // A pipe must not lose its beginning to a look at it.
-    std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
-        && std::fs::File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
-        && magic == *b"PAR1"
 }

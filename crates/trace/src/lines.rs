@@ -1,7 +1,6 @@
 //! Lines of a text file, plain or compressed, from one fixed buffer.
 
 use crate::options::GoOn;
-use crate::zstd::Frames;
 use ftlab_core::workload::SourceError;
 use memchr::memchr;
 use std::fs::File;
@@ -173,7 +172,8 @@ fn decompress(
     match magic {
         [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(flate2::bufread::MultiGzDecoder::new(input))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
-            (Some("zstd"), Box::new(Frames::new(input)))
+            let decoder = zstd::Decoder::with_buffer(input).expect("there is memory for a decoder");
+            (Some("zstd"), Box::new(decoder))
         }
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
             (Some("xz"), Box::new(lzma_rust2::XzReader::new_mem_limit(input, true, XZ_LIMIT_KIB)))

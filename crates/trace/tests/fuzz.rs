@@ -133,7 +133,7 @@ proptest! {
         if named {
             options.format = seed.0.into();
         }
-        all_of(&apply(seed.1.as_bytes().to_vec(), edits), &options)?;
+        all_of(&apply(seed.1.to_vec(), edits), &options)?;
     }
 
     #[test]

@@ -119,7 +119,6 @@ def crash(
         check_distinct([output], [resolved.trace] if resolved.trace else [])
 
     from ftlab.progress import Reporter
-    from ftlab.traces import chunks_of
 
     with Reporter(unit="power cuts") as reporter:
         text = _core.crash(
@@ -127,7 +126,6 @@ def crash(
             cuts=cuts,
             operations=operations,
             at=sorted(at) or None,
-            chunks=chunks_of(resolved),
             progress=reporter.callback(config),
         )
     result = json.loads(text)

@@ -99,12 +99,12 @@ def measure(config: Config) -> Workload:
     """Reads a configuration's workload through."""
     import numpy as np
 
-    from ftlab.traces import CHUNK_ROWS, chunks_of
+    from ftlab.traces import CHUNK_ROWS
 
     found = Workload()
     end, previous = -1, None
     gaps, before = [np.empty(0)], (np.full(NEAR_REQUESTS, -1), np.full(NEAR_REQUESTS, -1))
-    for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
+    for columns in _core.trace_chunks(config, CHUNK_ROWS):
         times, ops, offsets, sizes = (np.asarray(column) for column in columns[:4])
         kept = ops <= _TRIM
         times, ops, offsets, sizes = (values[kept] for values in (times, ops, offsets, sizes))

@@ -64,12 +64,12 @@ def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
     """The requests of several traces, each from the end of the one before."""
     import numpy as np
 
-    from ftlab.traces import CHUNK_ROWS, chunks_of
+    from ftlab.traces import CHUNK_ROWS
 
     end = 0
     for part in parts:
         last = end
-        for columns in _core.trace_chunks(part, CHUNK_ROWS, chunks=chunks_of(part)):
+        for columns in _core.trace_chunks(part, CHUNK_ROWS):
             times, ops, offsets, sizes, flags = (np.asarray(column) for column in columns)
             times = times.astype(np.int64) + end
             yield (
@@ -117,7 +117,7 @@ def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     """
     import numpy as np
 
-    from ftlab.traces import CHUNK_ROWS, chunks_of
+    from ftlab.traces import CHUNK_ROWS
 
     settings = json.loads(config.json())
     page = _bytes(settings["flash"]["page"])
@@ -125,7 +125,7 @@ def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     lru, slru = _Lru(capacity), _Slru(capacity)
     looks: list[float] = []
     requests = 0
-    for columns in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
+    for columns in _core.trace_chunks(config, CHUNK_ROWS):
         _, ops, offsets, sizes, _ = (np.asarray(column) for column in columns)
         for op, offset, size in zip(ops.tolist(), offsets.tolist(), sizes.tolist(), strict=True):
             if op <= 1 and size:

@@ -13,7 +13,7 @@ from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.outputs import Output
 from ftlab.progress import Callback
-from ftlab.traces import CHUNK_ROWS, chunks_of
+from ftlab.traces import CHUNK_ROWS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +57,7 @@ def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
     held: dict[int, list[np.ndarray[Any, Any]]] = {}
     volumes: set[int] = set()
     rows = done = 0
-    for chunk in _core.trace_chunks(config, CHUNK_ROWS, chunks=chunks_of(config)):
+    for chunk in _core.trace_chunks(config, CHUNK_ROWS):
         table, of = _rows(chunk)
         order = np.argsort(of, kind="stable")
         numbers, starts = np.unique(of[order], return_index=True)

@@ -103,9 +103,10 @@ macro_rules! binary_readers {
 }
 ftlab_core::binary_trace_formats!(binary_readers);
 
-/// Name and some lines of every text layout.
-pub fn samples() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FORMATS.iter().map(|format| (format.name, format.sample))
+/// Name and sample of layouts: some lines of every text layout, and small files of Parquet.
+pub fn samples() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let texts = FORMATS.iter().map(|format| (format.name, format.sample.as_bytes()));
+    texts.chain(crate::parquet::SAMPLES.iter().map(|sample| ("parquet", *sample)))
 }
 
 /// The layout of this name.

@@ -1,0 +1,212 @@
+//! A column of whole numbers, read a few rows at a time.
+
+use super::decode::{Delta, Hybrid};
+use super::footer::Part;
+use super::page::{Content, Page, Pages};
+use super::thrift::ENDS;
+use std::fs::File;
+use std::sync::Arc;
+
+/// Parquet's numbers of encodings.
+const PLAIN: i64 = 0;
+const PLAIN_DICTIONARY: i64 = 2;
+const RLE: i64 = 3;
+const DELTA_BINARY_PACKED: i64 = 5;
+const RLE_DICTIONARY: i64 = 8;
+
+/// The next values of a page.
+#[derive(Clone, Copy)]
+enum Values {
+    /// From this byte on.
+    Plain(usize),
+    /// Numbers of the dictionary's.
+    Dictionary(Hybrid),
+    Delta(Delta),
+}
+
+/// Reads a column.
+pub(super) struct Column {
+    /// Its numbers have four bytes.
+    short: bool,
+    /// They have no sign; beyond 2^63 they come out negative.
+    pub(super) unsigned: bool,
+    optional: bool,
+    pages: Pages,
+    dictionary: Vec<i64>,
+    /// Rows left of the page, and where it ends.
+    left: usize,
+    end: usize,
+    /// 1 for each row that has a value, 0 for others.
+    levels: Option<Hybrid>,
+    values: Values,
+    /// Levels of some rows; numbers of values in the dictionary.
+    present: Vec<u32>,
+    indices: Vec<u32>,
+}
+
+impl Column {
+    /// A column of `file`; [`Column::start`] goes to its rows.
+    pub(super) fn new(file: Arc<File>, short: bool, unsigned: bool, optional: bool) -> Column {
+        Column {
+            short,
+            unsigned,
+            optional,
+            pages: Pages::new(file),
+            dictionary: Vec::new(),
+            left: 0,
+            end: 0,
+            levels: None,
+            values: Values::Plain(0),
+            present: Vec::new(),
+            indices: Vec::new(),
+        }
+    }
+
+    /// Goes to the first row of a row group.
+    pub(super) fn start(&mut self, part: Part) {
+        self.pages.start(part);
+        self.dictionary.clear();
+        self.left = 0;
+    }
+
+    /// Reads the next rows, as many as `out` takes; the first that has no value (it reads as 0), counted from 0.
+    pub(super) fn read(&mut self, out: &mut [i64]) -> Result<Option<usize>, String> {
+        let (mut done, mut lacking) = (0, None);
+        while done < out.len() {
+            if self.left == 0 {
+                let page = self.pages.next()?.ok_or("it has fewer rows than its row group")?;
+                self.begin(page)?;
+                continue;
+            }
+            let now = self.left.min(out.len() - done);
+            let found = self.read_page(&mut out[done..done + now])?;
+            lacking = lacking.or(found.map(|row| done + row));
+            self.left -= now;
+            done += now;
+        }
+        Ok(lacking)
+    }
+
+    /// Rows of one page.
+    fn read_page(&mut self, out: &mut [i64]) -> Result<Option<usize>, String> {
+        let Some(levels) = &mut self.levels else {
+            self.decode(out)?;
+            return Ok(None);
+        };
+        self.present.resize(out.len(), 0);
+        levels.fill(&self.pages.data, &mut self.present)?;
+        let Some(first) = self.present.iter().position(|&level| level == 0) else {
+            self.decode(out)?;
+            return Ok(None);
+        };
+        let mut left = self.present.iter().filter(|&&level| level != 0).count();
+        self.decode(&mut out[..left])?;
+        // From behind, so that no value is overwritten before it has moved.
+        for (row, &level) in self.present.iter().enumerate().rev() {
+            out[row] = if level == 0 {
+                0
+            } else {
+                left -= 1;
+                out[left]
+            };
+        }
+        Ok(Some(first))
+    }
+
+    /// The next values.
+    fn decode(&mut self, out: &mut [i64]) -> Result<(), String> {
+        let data = &self.pages.data;
+        let (short, unsigned) = (self.short, self.unsigned);
+        match &mut self.values {
+            Values::Plain(at) => {
+                let bytes = out.len() * width(short);
+                let part = data[..self.end].get(*at..*at + bytes).ok_or(ENDS)?;
+                *at += bytes;
+                numbers(part, short, unsigned).zip(out).for_each(|(number, place)| *place = number);
+            }
+            Values::Dictionary(indices) => {
+                self.indices.resize(out.len(), 0);
+                indices.fill(data, &mut self.indices)?;
+                for (place, &index) in out.iter_mut().zip(&self.indices) {
+                    let value = self.dictionary.get(index as usize);
+                    *place = *value.ok_or("a value is not in the dictionary")?;
+                }
+            }
+            Values::Delta(delta) => {
+                delta.fill(data, out)?;
+                if short {
+                    out.iter_mut().for_each(|number| *number = widened(*number as i32, unsigned));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes ready for the rows of `page`, or takes its dictionary.
+    fn begin(&mut self, page: Page) -> Result<(), String> {
+        let data = &self.pages.data[..page.length];
+        let levels = match page.content {
+            Content::Dictionary => {
+                if ![PLAIN, PLAIN_DICTIONARY].contains(&page.encoding) {
+                    return Err(unknown(page.encoding));
+                }
+                self.dictionary.clear();
+                self.dictionary.extend(numbers(data, self.short, self.unsigned));
+                return Ok(());
+            }
+            Content::Data { levels: _ } if !self.optional => 0..0,
+            Content::Data { levels: Some(length) } => 0..length,
+            Content::Data { levels: None } => {
+                if page.level_encoding != RLE {
+                    return Err(unknown(page.level_encoding));
+                }
+                let length = data.get(..4).ok_or(ENDS)?.try_into().expect("four bytes");
+                4..4usize.saturating_add(u32::from_le_bytes(length) as usize)
+            }
+        };
+        if levels.end > data.len() {
+            return Err(ENDS.into());
+        }
+        self.levels = self.optional.then(|| Hybrid::new(1, levels.start, levels.end)).transpose()?;
+        let at = match page.content {
+            Content::Data { levels: Some(length) } => length,
+            _ => levels.end,
+        };
+        self.values = match page.encoding {
+            PLAIN => Values::Plain(at),
+            // A page without any value may lack the width.
+            PLAIN_DICTIONARY | RLE_DICTIONARY => {
+                let bits = data.get(at).map_or(0, |&bits| u32::from(bits));
+                Values::Dictionary(Hybrid::new(bits, (at + 1).min(data.len()), data.len())?)
+            }
+            DELTA_BINARY_PACKED => Values::Delta(Delta::new(data, at, data.len())?),
+            other => return Err(unknown(other)),
+        };
+        self.end = data.len();
+        self.left = page.values;
+        Ok(())
+    }
+}
+
+fn width(short: bool) -> usize {
+    if short { 4 } else { 8 }
+}
+
+/// The numbers in plain bytes.
+fn numbers(bytes: &[u8], short: bool, unsigned: bool) -> impl Iterator<Item = i64> {
+    bytes.chunks_exact(width(short)).map(move |bytes| {
+        if short {
+            widened(i32::from_le_bytes(bytes.try_into().expect("four bytes")), unsigned)
+        } else {
+            i64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+        }
+    })
+}
+
+fn widened(number: i32, unsigned: bool) -> i64 {
+    if unsigned { i64::from(number as u32) } else { i64::from(number) }
+}
+
+fn unknown(encoding: i64) -> String {
+    format!("encoding {encoding}, which ftlab does not read")
+}

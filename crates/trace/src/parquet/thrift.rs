@@ -1,0 +1,154 @@
+//! Thrift's compact protocol: what Parquet's footer and page headers are written in.
+
+/// A value that a reader does not want may be as deep.
+const DEEPEST: u32 = 16;
+
+/// The kind of a value, as its first bits say: see [`Thrift::skip`].
+pub(super) type Kind = u8;
+
+/// Reads one value after the other; what is asked for must be what is there.
+pub(super) struct Thrift<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Thrift<'a> {
+    /// Begins at `data`'s first byte.
+    pub(super) fn new(data: &'a [u8]) -> Thrift<'a> {
+        Thrift { data, at: 0 }
+    }
+
+    /// Bytes read.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    fn bytes(&mut self, count: u64) -> Result<&'a [u8], String> {
+        let rest = &self.data[self.at..];
+        let count = usize::try_from(count).ok().filter(|&count| count <= rest.len());
+        let count = count.ok_or(ENDS)?;
+        self.at += count;
+        Ok(&rest[..count])
+    }
+
+    /// The next field of a struct, by number and kind; `last` is 0 at first. `None` at the struct's end.
+    pub(super) fn field(&mut self, last: &mut i64) -> Result<Option<(i64, Kind)>, String> {
+        let head = self.bytes(1)?[0];
+        if head == 0 {
+            return Ok(None);
+        }
+        *last = match head >> 4 {
+            0 => self.signed()?,
+            step => last.saturating_add(i64::from(step)),
+        };
+        Ok(Some((*last, head & 15)))
+    }
+
+    /// Length of a list, and the kind of what is in it.
+    pub(super) fn list(&mut self, kind: Kind) -> Result<(u64, Kind), String> {
+        expect(kind == 9 || kind == 10)?;
+        let head = self.bytes(1)?[0];
+        let length = if head >> 4 == 15 { self.unsigned()? } else { u64::from(head >> 4) };
+        Ok((length, head & 15))
+    }
+
+    /// A whole number.
+    pub(super) fn int(&mut self, kind: Kind) -> Result<i64, String> {
+        match kind {
+            3 => Ok(i64::from(self.bytes(1)?[0] as i8)),
+            4..=6 => self.signed(),
+            _ => Err(WRONG.into()),
+        }
+    }
+
+    /// A size or a position.
+    pub(super) fn size(&mut self, kind: Kind) -> Result<u64, String> {
+        u64::try_from(self.int(kind)?).map_err(|_| "a size is negative".into())
+    }
+
+    /// A text, or bytes.
+    pub(super) fn binary(&mut self, kind: Kind) -> Result<&'a [u8], String> {
+        expect(kind == 8)?;
+        let length = self.unsigned()?;
+        self.bytes(length)
+    }
+
+    /// Passes over a value.
+    pub(super) fn skip(&mut self, kind: Kind) -> Result<(), String> {
+        self.skip_at(kind, 0)
+    }
+
+    fn skip_at(&mut self, kind: Kind, depth: u32) -> Result<(), String> {
+        expect(depth < DEEPEST)?;
+        match kind {
+            // The kind is the value.
+            1 | 2 => {}
+            3 => drop(self.bytes(1)?),
+            4..=6 => drop(self.unsigned()?),
+            7 => drop(self.bytes(8)?),
+            8 => drop(self.binary(kind)?),
+            9 | 10 => {
+                let (length, element) = self.list(kind)?;
+                for _ in 0..length {
+                    self.skip_element(element, depth)?;
+                }
+            }
+            11 => {
+                let length = self.unsigned()?;
+                let kinds = if length > 0 { self.bytes(1)?[0] } else { 0 };
+                for _ in 0..length {
+                    self.skip_element(kinds >> 4, depth)?;
+                    self.skip_element(kinds & 15, depth)?;
+                }
+            }
+            12 => {
+                let mut last = 0;
+                while let Some((_, kind)) = self.field(&mut last)? {
+                    self.skip_at(kind, depth + 1)?;
+                }
+            }
+            _ => return Err(WRONG.into()),
+        }
+        Ok(())
+    }
+
+    /// Among others of its kind a truth value has a byte, so that each takes one at least.
+    fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<(), String> {
+        self.skip_at(if kind <= 2 { 3 } else { kind }, depth + 1)
+    }
+
+    fn signed(&mut self) -> Result<i64, String> {
+        self.unsigned().map(zigzag)
+    }
+
+    fn unsigned(&mut self) -> Result<u64, String> {
+        varint(self.data, &mut self.at)
+    }
+}
+
+/// What is said of data that end within a value.
+pub(super) const ENDS: &str = "it ends too early";
+const WRONG: &str = "a value is of another kind than it should be";
+
+fn expect(holds: bool) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(WRONG.into()) }
+}
+
+/// The number of a zigzag code: 0, -1, 1, -2, ...
+pub(super) fn zigzag(code: u64) -> i64 {
+    (code >> 1) as i64 ^ -((code & 1) as i64)
+}
+
+/// A number in groups of seven bits, the lowest first; what does not fit into 64 bits is lost.
+pub(super) fn varint(data: &[u8], at: &mut usize) -> Result<u64, String> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *data.get(*at).ok_or(ENDS)?;
+        *at += 1;
+        value |= u64::from(byte & 127) << shift;
+        if byte < 128 {
+            return Ok(value);
+        }
+    }
+    Err("a number has more than 64 bits".into())
+}
