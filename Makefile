@@ -224,9 +224,8 @@ dist: $(VENV)/.dist $(VENV)/.built $(VEGA)
 	  rustc --print target-libdir --target $$target | xargs test -d || rustup target add $$target || { \
 	    echo "make: no wheel for $$target: its Rust standard library is not installed" >&2; continue; }; \
 	  echo "==> The wheel for $$target: about three minutes of processor time"; \
-	  PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR='$(CURDIR)/target' maturin build --release --locked --zig \
-	    --compatibility manylinux_2_28 --target $$target --out $(DIST) \
-	    --manifest-path $(OUT)/sdist/crates/py/Cargo.toml || exit; \
+	  (cd $(OUT)/sdist && PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR='$(CURDIR)/target' maturin build \
+	    --release --locked --zig --compatibility manylinux_2_28 --target $$target --out '$(CURDIR)/$(DIST)') || exit; \
 	done
 	@ls -l $(DIST)
 
