@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -79,7 +80,8 @@ def wheel(built: Path, cpu: str) -> Path:
 
 def interpreters() -> list[str]:
     """The oldest and the newest Python here, of those that ftlab takes."""
-    places = [*os.environ["PATH"].split(os.pathsep), *map(str, Path.home().glob(".pyenv/versions/*/bin"))]
+    places = [f"{sys.base_prefix}/bin", *os.environ["PATH"].split(os.pathsep)]
+    places += map(str, Path.home().glob(".pyenv/versions/*/bin"))
     found: dict[int, str] = {}
     for place, minor in itertools.product(places, range(11, 30)):
         path = Path(place) / f"python3.{minor}"
