@@ -50,7 +50,7 @@ def ran(words: list[str], place: Path) -> subprocess.CompletedProcess[str]:
         cwd=place,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
