@@ -13,11 +13,17 @@ const STEPS: usize = 12;
 /// fewer operations than a heap or a tree of as many chips as devices have.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// What is due, from `first` on.
-    due: Vec<(u64, u32)>,
+    /// What is due, in order, from `first` to before `end`: the time above, the resource below.
+    due: Vec<u128>,
     first: usize,
+    end: usize,
     /// By resource; [`NEVER`]: not due.
     times: Vec<u64>,
+}
+
+#[inline]
+fn due(time_ns: u64, resource: u32) -> u128 {
+    u128::from(time_ns) << 64 | u128::from(resource)
 }
 
 impl Clock {
@@ -25,55 +31,68 @@ impl Clock {
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
         // Room for as many again, so that they move to the front now and then, not each time.
-        Clock { due: Vec::with_capacity((2 * resources).max(64)), first: 0, times: vec![NEVER; resources] }
+        Clock { due: vec![0; (2 * resources).max(64)], first: 0, end: 0, times: vec![NEVER; resources] }
     }
 
-    /// The resource due next and its time; [`NEVER`] if none is.
+    /// When a resource is due next; [`NEVER`] if none is.
     #[inline]
-    pub fn next(&self) -> (u64, u32) {
-        self.due.get(self.first).copied().unwrap_or((NEVER, 0))
+    pub fn next_ns(&self) -> u64 {
+        if self.first == self.end { NEVER } else { (self.due[self.first] >> 64) as u64 }
+    }
+
+    /// Takes the resource that is due next at `now_ns` or before.
+    #[inline]
+    pub fn take(&mut self, now_ns: u64) -> Option<u32> {
+        if self.first == self.end {
+            return None;
+        }
+        let due = self.due[self.first];
+        if (due >> 64) as u64 > now_ns {
+            return None;
+        }
+        self.first += 1;
+        self.times[due as u32 as usize] = NEVER;
+        Some(due as u32)
     }
 
     /// Sets a resource's due time; [`NEVER`] for none.
-    #[inline]
+    #[inline(always)] // for every event
     pub fn set(&mut self, resource: u32, time_ns: u64) {
         let before_ns = std::mem::replace(&mut self.times[resource as usize], time_ns);
         if before_ns != NEVER {
-            self.remove((before_ns, resource));
+            self.remove(due(before_ns, resource));
         }
         if time_ns != NEVER {
-            self.insert((time_ns, resource));
+            self.insert(due(time_ns, resource));
         }
     }
 
-    #[inline]
-    fn remove(&mut self, due: (u64, u32)) {
-        if self.due[self.first] == due {
-            self.first += 1;
-        } else {
-            let at = self.first + self.due[self.first..].partition_point(|&other| other < due);
-            self.due.remove(at);
-        }
+    #[cold]
+    fn remove(&mut self, due: u128) {
+        let at = self.first + self.due[self.first..self.end].partition_point(|&other| other < due);
+        self.due.copy_within(at + 1..self.end, at);
+        self.end -= 1;
     }
 
-    #[inline]
-    fn insert(&mut self, due: (u64, u32)) {
-        if self.due.len() == self.due.capacity() {
-            self.due.drain(..std::mem::take(&mut self.first));
+    #[inline(always)] // for every event
+    fn insert(&mut self, due: u128) {
+        if self.end == self.due.len() {
+            self.due.copy_within(self.first..self.end, 0);
+            self.end -= std::mem::take(&mut self.first);
         }
-        let mut at = self.due.len();
-        self.due.push(due);
-        let least = self.first.max(at.saturating_sub(STEPS));
-        while at > least && self.due[at - 1] > due {
-            self.due[at] = self.due[at - 1];
-            at -= 1;
-        }
-        if at > self.first && self.due[at - 1] > due {
-            let to = self.first + self.due[self.first..at].partition_point(|&other| other < due);
-            self.due.copy_within(to..at, to + 1);
+        let line = &mut self.due[self.first..=self.end];
+        let mut at = line.len() - 1;
+        if at > STEPS && line[at - STEPS] > due {
+            let to = line[..at].partition_point(|&other| other < due);
+            line.copy_within(to..at, to + 1);
             at = to;
         }
-        self.due[at] = due;
+        while at > 0 && line[at - 1] > due {
+            line[at] = line[at - 1];
+            at -= 1;
+        }
+        line[at] = due;
+        self.end += 1;
     }
 }
 
@@ -89,15 +108,15 @@ mod tests {
             let mut model = vec![NEVER; resources as usize];
             for (resource, time) in sets {
                 let resource = resource % resources;
-                let time = if time == 19 { NEVER } else { time };
-                clock.set(resource, time);
-                model[resource as usize] = time;
+                let set = if time == 19 { NEVER } else { time };
+                clock.set(resource, set);
+                model[resource as usize] = set;
                 let least = *model.iter().min().unwrap();
-                let (at, winner) = clock.next();
-                prop_assert_eq!(at, least);
-                if least != NEVER {
-                    prop_assert_eq!(winner as usize, model.iter().position(|&t| t == least).unwrap());
-                }
+                prop_assert_eq!(clock.next_ns(), least);
+                let now = time / 2;
+                let first = model.iter().position(|&t| t == least && t <= now);
+                prop_assert_eq!(clock.take(now), first.map(|resource| resource as u32));
+                first.into_iter().for_each(|resource| model[resource] = NEVER);
             }
         }
     }

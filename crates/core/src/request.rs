@@ -30,6 +30,15 @@ impl Window {
         (0..self.width).map(move |at| self.member(at, chips))
     }
 
+    /// Visits them. Most windows have one, for which a loop costs more than the visit.
+    #[inline(always)]
+    pub fn each(self, chips: u32, mut visit: impl FnMut(u32)) {
+        match self.width {
+            1 => visit(self.first),
+            _ => self.members(chips).for_each(visit),
+        }
+    }
+
     /// The `at`-th chip.
     #[inline]
     pub fn member(self, at: u32, chips: u32) -> u32 {
@@ -128,6 +137,11 @@ impl Paging {
             return Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
         }
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
+        if before | behind == 0 {
+            // Whole pages, as most requests are.
+            let first = if tail > head { head as u32 } else { 0 };
+            return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
+        }
         let (head_partial, tail_partial) = (before > 0, behind > 0);
         // A trim takes the pages it covers whole, everything else each page it touches.
         let (first, pages_end) = if op == Op::Trim {

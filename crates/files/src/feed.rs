@@ -18,7 +18,7 @@ impl Arrivals for FileHost {
 
     fn timer_ns(&self) -> u64 {
         let moved_ns = self.moving.front().map_or(NEVER, |&(due_ns, _)| due_ns);
-        if self.live == 0 { moved_ns } else { moved_ns.min(self.clock.next().0) }
+        if self.live == 0 { moved_ns } else { moved_ns.min(self.clock.next_ns()) }
     }
 
     fn goes_on(&self) -> bool {
@@ -46,12 +46,9 @@ impl Arrivals for FileHost {
             self.moving.pop_front();
             self.land_all(first);
         }
-        while self.live > 0 {
-            let (due_ns, slot) = self.clock.next();
-            if due_ns > now_ns {
-                break;
-            }
-            self.clock.set(slot, NEVER);
+        while self.live > 0
+            && let Some(slot) = self.clock.take(now_ns)
+        {
             self.steps += 1;
             if self.steps > MOST_STEPS {
                 return Err(SourceError::Input(

@@ -229,12 +229,16 @@ impl Device {
             self.tell(&pool[id], pool[id].pages, now_ns, ftl);
         }
         self.waiting.leave(&pool[id], &self.array, ftl, work);
-        let Request { op, pages, prefetch, mark, .. } = pool[id];
-        if prefetch && (op == Op::Read || !ftl.updates_free()) {
+        let request = &pool[id];
+        let (op, pages) = (request.op, request.pages);
+        if request.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);
         }
-        let misses =
-            if mark.any() { marked(ftl, op, pages, mark, work) } else { serve(ftl, op, pages, None, work) };
+        let misses = if request.mark.any() {
+            marked(ftl, op, pages, request.mark, work)
+        } else {
+            serve(ftl, op, pages, None, work)
+        };
         if ftl.is_read_only() {
             pool[id].failed = self.turned_read_only(now_ns, ftl);
         }
@@ -320,7 +324,7 @@ impl Device {
     }
 
     /// Lets every resource that is due at `now_ns` move on; completed requests go to `done`.
-    #[inline]
+    #[inline(never)] // keeps its many addresses apart from those of the loop
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         while let Some(owner) = self.array.advance(now_ns) {
             let Some(owner) = owner else { continue };

@@ -92,11 +92,11 @@ impl Waiting {
         let chips = self.chips();
         let mut conflict = false;
         let busy = array.busy();
-        for chip in window.members(chips) {
+        window.each(chips, |chip| {
             let wanted = &mut self.wanted[chip as usize];
             conflict |= *wanted > 0 || busy.get(chip);
             *wanted += 1;
-        }
+        });
         if self.touch != Touch::Window {
             conflict = self.meets_others(request, array, ftl);
         }
@@ -145,13 +145,13 @@ impl Waiting {
     pub fn leave(&mut self, request: &Request, array: &Array, ftl: &impl Locate, work: &mut Work) {
         self.requests -= 1;
         self.flushes -= u32::from(request.op == Op::Flush);
-        for chip in request.chips.members(self.chips()) {
+        request.chips.each(self.chips(), |chip| {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {
                 work.hurry(chip);
             }
             *wanted -= 1;
-        }
+        });
         if self.touch != Touch::Window {
             self.leave_others(request.pages, array, ftl, work);
         }

@@ -149,12 +149,19 @@ impl Work {
     }
 
     /// Programs a page of a block whose cells take `program_ns`.
-    #[inline]
+    #[inline(always)] // for every write
     pub fn program(&mut self, chip: u32, cause: Cause, program_ns: u64) {
+        let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
+        self.push(chip, Operation::Program, cause, [in_ns, program_ns, 0]);
+        self.count_program(cause, program_ns);
+    }
+
+    /// Counts a program that no step is made of.
+    #[inline]
+    pub(crate) fn count_program(&mut self, cause: Cause, program_ns: u64) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         self.counts.programs[cause as usize] += 1;
         self.counts.busy_ns[cause as usize] += in_ns + program_ns;
-        self.push(chip, Operation::Program, cause, [in_ns, program_ns, 0]);
         self.number = self.number.wrapping_add(1);
     }
 

@@ -113,6 +113,7 @@ macro_rules! registry {
         /// A registered FTL.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
+        #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
         pub enum Ftl { $($variant(PageMapped<$module::$cache>),)* $($other($place::$kind)),* }
 
         /// Evaluates an expression on whichever FTL it is.

@@ -145,7 +145,9 @@ impl Host {
         };
         let request = &mut self.pool[id];
         request.dispatch_ns = now_ns;
-        self.awareness.dispatched(request.pages);
+        if self.needs.hits {
+            self.awareness.dispatched(request.pages);
+        }
         if self.needs.blocks {
             self.blocks.handed_over(id, &mut self.pool);
         }
@@ -219,6 +221,19 @@ impl Host {
     #[inline(always)] // called in one place, for every request
     fn enter(&mut self, id: u32, device: &impl DeviceView) {
         self.announce(id, device);
+        if self.needs.translation_pages | self.needs.hits {
+            self.classify(id, device);
+        }
+        self.pending += 1;
+        if self.aged {
+            self.ages.push(id, &mut self.pool);
+        }
+        self.sched.admit(id, &mut self.pool);
+    }
+
+    /// Finds out what the scheduler needs to know of a request's mapping.
+    #[inline(never)] // keeps the path of schedulers that need nothing short
+    fn classify(&mut self, id: u32, device: &impl DeviceView) {
         let request = &mut self.pool[id];
         if self.needs.translation_pages && request.pages.pages > 0 {
             request.translation_page = device.translation_page(request.pages.first);
@@ -227,15 +242,10 @@ impl Host {
         let updates = request.op != Op::Read;
         let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
         request.hit = cached && request.pages.pages > 0;
-        self.pending += 1;
-        if self.aged {
-            self.ages.push(id, &mut self.pool);
-        }
-        self.sched.admit(id, &mut self.pool);
     }
 
     /// Tells the device of a request that is taken in, so that memory is read ahead of it.
-    #[inline]
+    #[inline(never)] // in the loop that admits, the compiler keeps a dozen addresses on the stack for it
     fn announce(&mut self, id: u32, device: &impl DeviceView) {
         let (lpns, oldest) = &mut self.announced;
         let first = self.pool[id].pages.first;
@@ -280,8 +290,9 @@ impl Host {
     #[inline]
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
         let Host { sched, pool, blocks, ages, pending, .. } = self;
-        let mut around = Surroundings { blocks, arrivals, device, ages, pending, now_ns };
-        let id = match sched.choose(pool, &mut around) {
+        let decision =
+            sched.choose(pool, || Surroundings { blocks, arrivals, device, ages, pending, now_ns });
+        let id = match decision {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);

@@ -153,8 +153,9 @@ impl Arrivals for Replayed<'_> {
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
-            // One for it, and one for each that became part of it.
-            for _ in 0..=request.tag {
+            completions.push(now_ns);
+            // And one for each that became part of it.
+            for _ in 0..request.tag {
                 completions.push(now_ns);
             }
         }

@@ -24,11 +24,9 @@ impl Default for Histogram {
 
 #[inline]
 fn bin_of(value: u64) -> usize {
-    if value < SUB as u64 {
-        return value as usize;
-    }
-    let shift = 63 - value.leading_zeros() - SUB_BITS;
-    (shift as usize + 1) * SUB + ((value >> shift) as usize & (SUB - 1))
+    // Values below SUB have a bin each, as if they were of the first power of two that is cut into SUB bins.
+    let shift = (value | SUB as u64).ilog2() - SUB_BITS;
+    shift as usize * SUB + (value >> shift) as usize
 }
 
 /// Least value of a bin.

@@ -35,8 +35,8 @@ use crate::workload::Op;
 /// Gathers the requests' figures during a run.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// Latency, wait and access, each of reads and of writes.
-    times: [[Histogram; 2]; 3],
+    /// Latency, wait and access of reads, and of writes.
+    times: [[Histogram; 3]; 2],
     /// Requests by operation.
     requests: [u64; 4],
     bytes: [u64; 2],
@@ -65,8 +65,8 @@ impl Recorder {
 
     /// Reads and writes served so far, and the sums of their latencies, ns.
     pub fn latencies(&self) -> ([u64; 2], [u128; 2]) {
-        let [latency, ..] = &self.times;
-        ([0, 1].map(|half: usize| latency[half].count()), [0, 1].map(|half: usize| latency[half].sum()))
+        let latency = self.times.each_ref().map(|[latency, ..]| latency);
+        (latency.map(Histogram::count), latency.map(Histogram::sum))
     }
 
     /// A request completed.
@@ -88,9 +88,10 @@ impl Recorder {
         } else if matches!(request.op, Op::Read | Op::Write) {
             let half = request.half() as usize;
             self.served_bytes[half] += request.size;
-            self.times[0][half].add(complete_ns - request.arrival_ns);
-            self.times[1][half].add(request.dispatch_ns - request.arrival_ns);
-            self.times[2][half].add(complete_ns - request.dispatch_ns);
+            let [latency, wait, access] = &mut self.times[half];
+            latency.add(complete_ns - request.arrival_ns);
+            wait.add(request.dispatch_ns - request.arrival_ns);
+            access.add(complete_ns - request.dispatch_ns);
         }
     }
 }

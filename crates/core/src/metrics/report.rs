@@ -323,7 +323,8 @@ impl Report {
         let Sources { recorder, settings, device, ftl, counts, elapsed_ns, .. } = *sources;
         let requests: u64 = recorder.requests.iter().sum();
         let conflicts = device.conflicts().requests;
-        let [latency, wait, access] = &recorder.times;
+        let [latency, wait, access] =
+            [0, 1, 2].map(|part| recorder.times.each_ref().map(|times| &times[part]));
         let bytes: u64 = recorder.served_bytes.iter().sum();
         Report {
             trace: Trace {

@@ -77,7 +77,7 @@ impl Summary {
 
 impl Parts {
     /// The figures of reads, of writes, and of both.
-    pub fn new([read, write]: &[Histogram; 2], bins: bool) -> Parts {
+    pub fn new([read, write]: [&Histogram; 2], bins: bool) -> Parts {
         let mut all = read.clone();
         all.merge(write);
         let [read, write, all] = [read, write, &all].map(|histogram| Summary::new(histogram, bins));

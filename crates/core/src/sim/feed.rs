@@ -6,6 +6,7 @@ use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
 /// The feeds there are.
+#[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
 pub enum Feed<'a> {
     /// Requests pushed from outside.
     Submitted(Submitted),

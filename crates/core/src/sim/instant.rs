@@ -10,7 +10,7 @@ use crate::util::NONE;
 use crate::workload::SourceError;
 
 /// Instants and completions between two calls of [`Observer::progress`].
-const PROGRESS_INTERVAL: u64 = 4096;
+pub(super) const PROGRESS_INTERVAL: u64 = 4096;
 
 /// Devices up to this many logical pages are verified whole after every request in check mode;
 /// larger ones whole at doubling intervals and at the end, and each request's pages and blocks always.
@@ -32,7 +32,6 @@ impl Simulation<'_> {
     /// What is due now happens: steps end, requests complete, others arrive and are handed over.
     #[inline]
     pub(super) fn instant(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        self.look(observer)?;
         if self.now_ns >= self.sampler.due_ns {
             self.sample();
         }
@@ -113,10 +112,18 @@ impl Simulation<'_> {
     /// Records and reports what has completed.
     #[inline(always)] // called in one place, for every request
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.events += 1 + self.done.len() as u64;
+        if self.events >= self.looks {
+            self.look(observer)?;
+        }
         for index in 0..self.done.len() {
             self.last_ns = self.now_ns;
             let Some(id) = self.host.finish(self.done[index]) else { continue };
-            self.complete_one(id, observer)?;
+            let checked = self.check.is_some().then(|| self.host.pool[id].pages);
+            self.complete_one(id, observer);
+            if let Some(pages) = checked {
+                self.verify(pages)?;
+            }
         }
         self.done.clear();
         Ok(())
@@ -124,36 +131,36 @@ impl Simulation<'_> {
 
     /// Records and reports a request.
     #[inline(never)] // within a loop, the compiler keeps dozens of addresses on the stack for it
-    fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) -> Result<(), RunError> {
-        let request = &self.host.pool[id];
-        let pages = request.pages;
-        self.recorder.complete(request, self.now_ns);
+    fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) {
+        self.recorder.complete(&self.host.pool[id], self.now_ns);
         if self.reports_completions {
             self.tell_completion(id, observer);
         }
         if self.check.is_some() {
-            let ftl = &self.ftl;
-            self.feed.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
+            self.tell_landed(id);
         }
         self.feed.completed(self.now_ns, &self.host.pool[id]);
         self.host.pool.release(id);
         self.completed += 1;
-        if self.check.is_some() {
-            self.verify(pages)?;
-        }
-        self.look(observer)
     }
 
     /// Lets the observer stop the run now and then: timers may go off for years without a completion.
-    #[inline]
+    #[cold]
     fn look(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        self.events += 1;
-        if self.events.is_multiple_of(PROGRESS_INTERVAL) && !observer.progress(self.completed) {
-            return Err(SourceError::Interrupted.into());
+        self.looks = self.events + PROGRESS_INTERVAL;
+        match observer.progress(self.completed) {
+            true => Ok(()),
+            false => Err(SourceError::Interrupted.into()),
         }
-        Ok(())
     }
 
+    #[cold]
+    fn tell_landed(&mut self, id: u32) {
+        let ftl = &self.ftl;
+        self.feed.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
+    }
+
+    #[inline(never)] // keeps the path of runs that report no completions short
     fn tell_completion(&mut self, id: u32, observer: &mut dyn Observer) {
         let completion = self.completion(id);
         observer.complete(&completion);
@@ -191,6 +198,7 @@ impl Simulation<'_> {
         }
     }
 
+    #[cold]
     fn verify(&mut self, pages: crate::request::Pages) -> Result<(), RunError> {
         let Some(checker) = &mut self.check else { return Ok(()) };
         if checker.lpns <= VERIFY_WHOLE || self.completed >= checker.next_whole {

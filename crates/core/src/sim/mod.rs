@@ -81,8 +81,9 @@ pub struct Simulation<'a> {
     completed: u64,
     /// Submissions answered so far.
     answered: u64,
-    /// Instants and completions so far.
+    /// Instants and completions so far, and how many of them when the observer is asked next.
     events: u64,
+    looks: u64,
     precondition: Preconditioning,
     /// The device may have work of its own.
     background: bool,
@@ -174,6 +175,7 @@ impl<'a> Simulation<'a> {
             completed: 0,
             answered: 0,
             events: 0,
+            looks: instant::PROGRESS_INTERVAL,
             precondition,
             background: settings.ftl.background_flush || settings.ftl.gc_background.is_some(),
             undecided: true,
@@ -308,7 +310,7 @@ impl<'a> Simulation<'a> {
 
     /// When something happens next, ns; [`NEVER`] if nothing will. A request that has arrived while the device
     /// had no room waits for a completion.
-    #[inline]
+    #[inline(always)] // for every instant
     fn due_ns(&self) -> u64 {
         let admits = self.device.has_room() && !self.host.is_held();
         let arrival_ns = if admits { self.feed.next_ns() } else { None };

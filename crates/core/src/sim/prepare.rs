@@ -207,10 +207,10 @@ impl Prepared {
         self.done.erases = self.work.counts().erases.iter().sum();
         self.work.reset();
         self.ftl.start();
-        self.verify("after preconditioning")
+        if self.check { self.verify("after preconditioning") } else { Ok(()) }
     }
 
-    /// Check mode: all invariants.
+    /// All invariants.
     pub(super) fn verify(&self, when: &str) -> Result<(), RunError> {
         self.ftl.verify().map_err(|fault| RunError::Check(format!("{fault} ({when})")))
     }

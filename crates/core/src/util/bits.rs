@@ -79,42 +79,29 @@ impl Bits {
 
     /// Removes the members in `from..end`; how many there were.
     pub fn take(&mut self, from: u32, end: u32) -> u32 {
-        if from >= end {
-            return 0;
-        }
-        let (first, last) = (from as usize / 64, (end as usize - 1) / 64);
         let mut taken = 0;
-        for word in first..=last {
-            let mut mask = u64::MAX;
-            if word == first {
-                mask <<= from % 64;
-            }
-            if word == last {
-                mask &= u64::MAX >> (63 - (end - 1) % 64);
-            }
+        for (word, mask) in masks(from, end) {
             taken += (self.words[word] & mask).count_ones();
             self.words[word] &= !mask;
         }
         taken
     }
 
-    /// Adds all of `from..end`, none of which is a member.
+    /// Adds all of `from..end`.
     pub fn fill(&mut self, from: u32, end: u32) {
-        let mut at = from;
-        while at < end {
-            let stop = end.min((at / 64 + 1) * 64);
-            self.words[at as usize / 64] |= (u64::MAX >> (64 - (stop - at))) << (at % 64);
-            at = stop;
-        }
+        masks(from, end).for_each(|(word, mask)| self.words[word] |= mask);
     }
 
     /// The members in `from..end`, ascending.
+    #[inline]
     pub fn members(&self, from: u32, end: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut next = from;
-        std::iter::from_fn(move || {
-            let member = self.next_set(next, end)?;
-            next = member + 1;
-            Some(member)
+        masks(from, end).flat_map(|(word, mask)| {
+            let mut left = self.words[word] & mask;
+            std::iter::from_fn(move || {
+                let member = (left != 0).then(|| word as u32 * 64 + left.trailing_zeros())?;
+                left &= left - 1;
+                Some(member)
+            })
         })
     }
 
@@ -132,6 +119,18 @@ impl Bits {
     pub fn reset(&mut self) {
         self.words.fill(0);
     }
+}
+
+/// The words that hold `from..end`, and which bits of each.
+#[inline]
+fn masks(from: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
+    let (first, last) = (from as usize / 64, end.saturating_sub(1) as usize / 64);
+    let words = if from < end { first..last + 1 } else { 0..0 };
+    words.map(move |word| {
+        let above = if word == first { u64::MAX << (from % 64) } else { u64::MAX };
+        let below = if word == last { u64::MAX >> (63 - (end - 1) % 64) } else { u64::MAX };
+        (word, above & below)
+    })
 }
 
 #[cfg(test)]
@@ -176,8 +175,9 @@ mod tests {
         for (from, end) in [(0, 0), (5, 5), (0, 64), (3, 64), (63, 65), (10, 190), (128, 200), (199, 200)] {
             let mut bits = Bits::new(200);
             (0..200).filter(|n| n % 3 != 0).for_each(|n| bits.set(n));
-            let inside = (from..end).filter(|n| n % 3 != 0).count() as u32;
-            assert_eq!(bits.take(from, end), inside, "{from}..{end}");
+            let inside: Vec<u32> = (from..end).filter(|n| n % 3 != 0).collect();
+            assert!(bits.members(from, end).eq(inside.iter().copied()), "{from}..{end}");
+            assert_eq!(bits.take(from, end), inside.len() as u32, "{from}..{end}");
             for n in 0..200 {
                 assert_eq!(bits.get(n), n % 3 != 0 && !(from..end).contains(&n), "{n} of {from}..{end}");
             }

@@ -74,7 +74,7 @@ impl Array {
     /// When the next resource is due, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.frame.clock.next().0
+        self.frame.clock.next_ns()
     }
 
     /// Time each chip worked or used its bus, ns.

@@ -24,7 +24,6 @@ mod state;
 mod steps;
 mod suspension;
 
-use crate::clock::NEVER;
 use crate::device::settings::Settings;
 use crate::flash::Step;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
@@ -129,13 +128,13 @@ impl Array {
     }
 
     /// Puts the steps of one owner, which reads or not, into their LUNs' queues.
-    #[inline(always)] // for every request
+    #[inline(never)] // keeps its many addresses apart from those of a request's other steps
     pub fn start(&mut self, owner: u32, steps: &[Step], reads: bool, now_ns: u64) {
         self.frame.steps.begin();
         if let Some(overlap) = &mut self.overlap {
             return overlap.start(&mut self.frame, owner, steps, reads);
         }
-        for &step in steps {
+        for step in steps {
             let slot = self.frame.steps.store(step, owner);
             self.frame.active += 1;
             let lun = &mut self.luns[step.chip as usize];
@@ -143,7 +142,7 @@ impl Array {
                 lun.head = slot;
                 lun.tail = slot;
                 self.frame.busy.set(step.chip);
-                self.begin(step.chip, now_ns);
+                self.begin_step(step.chip, slot, now_ns);
             } else {
                 let tail = std::mem::replace(&mut lun.tail, slot);
                 self.frame.steps[tail].behind = slot;
@@ -160,15 +159,20 @@ impl Array {
     }
 
     /// Begins the step at the head of a LUN's queue, if what it waits for is finished.
-    #[inline]
+    #[inline(always)] // for every step
     fn begin(&mut self, lun: u32, now_ns: u64) {
-        let Queued { step, after, needs, .. } = &self.frame.steps[self.luns[lun as usize].head];
+        self.begin_step(lun, self.luns[lun as usize].head, now_ns);
+    }
+
+    #[inline(always)] // for every step
+    fn begin_step(&mut self, lun: u32, slot: u32, now_ns: u64) {
+        let Queued { step, after, needs, .. } = &self.frame.steps[slot];
         let Step { in_ns, cell_ns, out_ns, settled, .. } = *step;
         // Most wait for nothing.
         if (after.0 & needs.0 != NONE || settled != 0) && self.stalls(lun) {
-            self.luns[lun as usize].phase = Phase::Stalled;
-            self.frame.stalled.push_back(lun);
-        } else if in_ns > 0 {
+            return;
+        }
+        if in_ns > 0 {
             self.luns[lun as usize].phase = Phase::In;
             self.request_bus(lun, now_ns);
         } else if out_ns > 0 && self.folds {
@@ -197,7 +201,7 @@ impl Array {
 
     /// Whether a LUN has to wait for a step: the one its next step follows, one that loads what that
     /// needs, or any up to a number. That step is marked.
-    #[inline]
+    #[inline(never)] // keeps the path of all other steps short
     fn stalls(&mut self, lun: u32) -> bool {
         let steps = &self.frame.steps;
         let Queued { step, after, needs, .. } = &steps[self.luns[lun as usize].head];
@@ -208,6 +212,8 @@ impl Array {
         }
         if let Some(awaited) = awaited {
             self.frame.steps[awaited].awaited = true;
+            self.luns[lun as usize].phase = Phase::Stalled;
+            self.frame.stalled.push_back(lun);
         }
         awaited.is_some()
     }
@@ -230,12 +236,13 @@ impl Array {
     }
 
     /// A LUN, and its chip with it, is busy for a while.
-    #[inline]
+    #[inline(always)] // for every step
     fn use_for(&mut self, lun: u32, ns: u64, now_ns: u64) {
-        if self.counts_at_the_end() {
-            self.frame.chips[self.places[lun as usize].chip as usize].begin(now_ns);
+        let Array { luns, frame, places, .. } = self;
+        if frame.chips.is_empty() {
+            luns[lun as usize].busy_ns += ns;
         } else {
-            self.luns[lun as usize].busy_ns += ns;
+            frame.chips[places[lun as usize].chip as usize].begin(now_ns);
         }
     }
 
@@ -262,11 +269,7 @@ impl Array {
         if let Some(overlap) = &mut self.overlap {
             return overlap.advance(&mut self.frame, now_ns);
         }
-        let (due_ns, resource) = self.frame.clock.next();
-        if due_ns > now_ns {
-            return None;
-        }
-        self.frame.clock.set(resource, NEVER);
+        let resource = self.frame.clock.take(now_ns)?;
         if resource >= self.frame.dies {
             return Some(self.transfer_ends(resource - self.frame.dies, now_ns));
         }
@@ -327,25 +330,30 @@ impl Array {
     /// Ends the step at the head of a LUN's queue and begins the one behind it.
     #[inline(always)] // for every step
     fn finish(&mut self, lun: u32, now_ns: u64) -> u32 {
-        let slot = self.luns[lun as usize].head;
-        let &Queued { owner, behind, awaited, .. } = self.frame.steps.finish(slot);
+        let state = &mut self.luns[lun as usize];
+        let &Queued { owner, behind, awaited, .. } = self.frame.steps.finish(state.head);
         self.frame.active -= 1;
-        self.luns[lun as usize].head = behind;
+        state.head = behind;
         if behind == NONE {
-            self.luns[lun as usize].tail = NONE;
-            self.luns[lun as usize].phase = Phase::Idle;
+            state.phase = Phase::Idle;
             self.frame.rest(lun);
         } else {
             self.begin(lun, now_ns);
         }
         if awaited {
-            for _ in 0..self.frame.stalled.len() {
-                // Those that still wait stall again, at the end.
-                let waiting = self.frame.stalled.pop_front().expect("counted");
-                self.begin(waiting, now_ns);
-            }
+            self.wake(now_ns);
         }
         owner
+    }
+
+    /// Begins what waited for a step.
+    #[inline(never)] // keeps the path of all other steps short
+    fn wake(&mut self, now_ns: u64) {
+        for _ in 0..self.frame.stalled.len() {
+            // Those that still wait stall again, at the end.
+            let waiting = self.frame.stalled.pop_front().expect("counted");
+            self.begin(waiting, now_ns);
+        }
     }
 }
 

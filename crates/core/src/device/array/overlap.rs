@@ -24,7 +24,6 @@ use std::collections::VecDeque;
 use super::frame::Frame;
 use super::state::{Die, Extra, Group, Lun, NO_GROUP, Overlaps, Phase};
 use super::steps::{NO_STEP, Part, Queued, Reference};
-use crate::clock::NEVER;
 use crate::device::settings::Settings;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::{Operation, Step};
@@ -100,7 +99,7 @@ impl Overlap {
     /// [`Overlap::settle`].
     #[cold]
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
-        for &step in steps {
+        for step in steps {
             let slot = frame.steps.store(step, owner);
             let extra = Extra { number: self.emitted, ahead: NONE, change: NO_STEP, urgent };
             if slot as usize >= self.extras.len() {
@@ -262,11 +261,7 @@ impl Overlap {
         if let Some(owner) = self.finished.pop_front() {
             return Some(Some(owner));
         }
-        let (due_ns, resource) = frame.clock.next();
-        if due_ns > now_ns {
-            return None;
-        }
-        frame.clock.set(resource, NEVER);
+        let resource = frame.clock.take(now_ns)?;
         let dies = self.dies.len() as u32;
         let die = if resource < dies {
             self.cells_end(frame, resource, now_ns);

@@ -54,7 +54,7 @@ impl Steps {
 
     /// Stores the next step of the work; its slot.
     #[inline(always)] // called in two places, for every step
-    pub fn store(&mut self, step: Step, owner: u32) -> u32 {
+    pub fn store(&mut self, step: &Step, owner: u32) -> u32 {
         let after = match step.after {
             NONE => NO_STEP,
             index => self.reference(self.started[index as usize]),
@@ -66,24 +66,25 @@ impl Steps {
                 None => NO_STEP,
             },
         };
-        let queued = Queued { step, owner, behind: NONE, version: 0, after, needs, awaited: false };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                let version = self.steps[slot as usize].version;
-                self.steps[slot as usize] = Queued { version, ..queued };
-                slot
-            }
-            None => {
-                self.steps.push(queued);
-                self.free.reserve(self.steps.len());
-                self.steps.len() as u32 - 1
-            }
-        };
+        let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
+        let queued = &mut self.steps[slot as usize];
+        queued.step = *step;
+        (queued.owner, queued.behind, queued.awaited) = (owner, NONE, false);
+        (queued.after, queued.needs) = (after, needs);
         self.started.push(slot);
         if step.loads > 0 {
             self.loads.push((step.loads, slot));
         }
         slot
+    }
+
+    /// Another slot.
+    #[cold]
+    fn grow(&mut self, step: &Step) -> u32 {
+        let (step, owner, behind, awaited) = (*step, NONE, NONE, false);
+        self.steps.push(Queued { step, owner, behind, version: 0, after: NO_STEP, needs: NO_STEP, awaited });
+        self.free.reserve(self.steps.len());
+        self.steps.len() as u32 - 1
     }
 
     /// A step and those behind it in its queue or operation.

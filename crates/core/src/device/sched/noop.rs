@@ -59,11 +59,10 @@ impl Noop {
             return true;
         }
         let first = request.pages.first;
-        let mut pages = 0..request.pages.pages;
         match request.op {
-            Op::Read => pages.all(|page| array.takes(ftl.read_chip(first + page), true)),
+            Op::Read => each(request, |page| array.takes(ftl.read_chip(first + page), true)),
             Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
-            Op::Write | Op::Trim => pages.all(|page| array.takes(ftl.write_chip(first, page), false)),
+            Op::Write | Op::Trim => each(request, |page| array.takes(ftl.write_chip(first, page), false)),
             Op::Flush => false,
         }
     }
@@ -71,5 +70,14 @@ impl Noop {
     #[cold]
     fn any_is_idle(&self, array: &Array) -> bool {
         self.dynamic.is_some_and(|chips| array.busy().count() < chips)
+    }
+}
+
+/// Whether something holds for each page of a request. Most have one, for which a loop costs more than the question.
+#[inline(always)]
+fn each(request: &Request, holds: impl Fn(u32) -> bool) -> bool {
+    match request.pages.pages {
+        1 => holds(0),
+        pages => (0..pages).all(holds),
     }
 }

@@ -186,6 +186,7 @@ macro_rules! registry {
         /// A registered policy.
         #[derive(Clone, Debug)]
         #[allow(missing_docs, private_interfaces)]
+        #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
         pub enum Policy { $($variant($module::$type),)* Outside(Box<dyn AnyVictims>) }
 
         impl Policy {

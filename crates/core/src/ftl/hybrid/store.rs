@@ -253,19 +253,24 @@ impl Store {
     /// Copies the newest versions of the owner's pages into a block, from its next page on up to
     /// offset `end`, each to its own offset; returns how many. Offsets without data stay empty.
     pub(crate) fn fill(&mut self, block: u32, end: u32, work: &mut Work) -> u32 {
-        let Block { owner, next, .. } = self.blocks[block as usize];
-        let first = owner * self.shape.pages_per_block;
+        let at = self.blocks[block as usize];
+        let (owner, next, kind) = (at.owner, at.next, at.kind());
+        let [first, to] = [owner, block].map(|block| block * self.shape.pages_per_block);
         let mut copies = 0;
         for offset in next..end.min(self.shape.lpns - first) {
-            let page = self.slots.of(first + offset);
+            let (lpn, target) = (first + offset, to + offset);
+            let page = self.slots.of(lpn);
             if page != NONE {
-                self.slots.tell(|medium| medium.copy(page, first + offset));
-                self.put(block, offset, first + offset);
+                self.slots.tell(|medium| medium.copy(page, lpn));
+                self.invalidate(page);
+                self.slots.valid.set(target);
+                self.slots.place(target, lpn, || kind);
                 work.source(page);
-                work.targets(block * self.shape.pages_per_block + offset, 1);
+                work.targets(target, 1);
                 copies += 1;
             }
         }
+        self.blocks[block as usize].valid += copies;
         if end > next {
             self.blocks[block as usize].next = end;
             self.slots.tell(|medium| medium.leave_out(block, end));

@@ -28,6 +28,7 @@ impl Log {
 
     /// Moves a victim's live slots on and erases it. `gainless` counts the victims in succession
     /// that gained nothing.
+    #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
         chip: u32,
@@ -120,17 +121,21 @@ impl Log {
         let end = first + self.slots_per_block;
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
-        for live in self.slots.valid.members(first, end) {
+        self.slots.valid.members(first, end).for_each(|live| {
             let owner = self.slots.spare[live as usize];
             memory::fetch(&self.slots.map, owner as usize);
             leaving.push((live, owner));
-        }
+        });
         self.slots.valid.take(first, end);
         leaving
     }
 
     /// Names the pages that copies of these slots read; how many they are.
     fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) -> u32 {
+        if self.shape.slots_per_page == 1 {
+            leaving.iter().for_each(|&(live, _)| work.source(live));
+            return leaving.len() as u32;
+        }
         let (mut pages, mut last) = (0, NONE);
         for &(live, _) in leaving {
             let page = self.by_page.div(live);

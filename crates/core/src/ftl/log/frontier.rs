@@ -135,6 +135,28 @@ impl Log {
         unreachable!("the user capacity leaves room on some chip");
     }
 
+    /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. The owner it stops at
+    /// because that has a version already, or because its place is not just the next of an open block.
+    pub(crate) fn lay(
+        &mut self,
+        mut owners: &mut dyn Iterator<Item = u32>,
+        pool: &mut BlockPool,
+        work: &mut Work,
+    ) -> Option<u32> {
+        Iterator::find(&mut owners, |&owner| {
+            let chip = self.home(owner);
+            let place = &self.chips[chip as usize];
+            if self.by_cursor || place.is_full() || self.slots.of(owner) != NONE {
+                return true;
+            }
+            self.renew(owner);
+            let (_, block) = self.place(chip, owner);
+            work.count_program(Cause::Host, pool.programmed(block, 1));
+            self.close_if_full(chip);
+            false
+        })
+    }
+
     /// Puts an owner's data into the next slot of the frontier; that slot, and its block.
     #[inline(always)]
     pub(super) fn place(&mut self, chip: u32, owner: u32) -> (u32, u32) {
@@ -168,6 +190,7 @@ impl Log {
         }
     }
 
+    #[inline(never)] // keeps the path of most writes short
     pub(super) fn open_frontier(
         &mut self,
         chip: u32,

@@ -117,6 +117,11 @@ impl TranslationPages {
         Ok(pages)
     }
 
+    /// Whether data put in place before time 0 is told to it ([`super::context::Context::lay`]).
+    pub(crate) fn hears_of_data(&self) -> bool {
+        self.log.is_serial() || self.persisted.is_some()
+    }
+
     /// Pages of each chip that hold a unit.
     pub(crate) fn pages_by_chip(&self, chips: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));

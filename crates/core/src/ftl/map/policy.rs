@@ -261,6 +261,9 @@ impl<P: Policy> Translation for Cached<P> {
     }
 
     fn settle(&mut self, context: &mut Context) {
+        if self.moved_pages.is_empty() {
+            return;
+        }
         for page in self.moved_pages.drain(..) {
             let moved = std::mem::take(&mut self.moved[page as usize]);
             self.entries.rewrite(&mut self.policy, page, moved, context);

@@ -41,7 +41,7 @@ fn full_pool(settings: &Settings) -> BlockPool {
 }
 
 /// Has translation blocks collected, if an owner's data is to have a block that the mapping has borrowed.
-#[inline]
+#[inline(always)] // for every write
 fn reclaim_for(data: &Log, owner: u32, pages: &mut TranslationPages, pool: &mut BlockPool, work: &mut Work) {
     let chip = data.write_chip(owner);
     if data.wants_block(chip) && pool.free(chip) == 0 {
@@ -242,8 +242,11 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 impl<T: Translation> Prepare for PageMapped<T> {
     fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
         let mut moved = Vec::new();
-        for lpn in lpns {
+        // Where nobody has to hear of them, most are put in place one right after the other.
+        let tells = T::ON_FLASH && self.pages.hears_of_data();
+        loop {
             let PageMapped { data, pages, pool, .. } = self;
+            let Some(lpn) = (if tells { lpns.next() } else { data.lay(lpns, pool, work) }) else { break };
             data.aim(work);
             if T::ON_FLASH {
                 reclaim_for(data, lpn, pages, pool, work);
@@ -252,7 +255,6 @@ impl<T: Translation> Prepare for PageMapped<T> {
             moved.push(lpn);
             let mut context = Context { data, pages, pool, work, ahead: 0 };
             moved.drain(..).for_each(|lpn| context.lay(lpn));
-            self.host_slots += 1;
             if self.pool.is_exhausted() {
                 return self.turn_read_only(work);
             }

@@ -171,6 +171,7 @@ macro_rules! registry {
         /// A registered scheduler.
         #[derive(Debug)]
         #[allow(missing_docs, private_interfaces)]
+        #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
         pub enum Sched { $($variant($module::$type),)* Outside(Box<dyn AnyScheduler>) }
 
         impl Sched {
@@ -198,10 +199,10 @@ macro_rules! registry {
                 match self { $(Sched::$variant(s) => Scheduler::grown(s, id, before, pool),)* Sched::Outside(s) => s.grown(id, before, pool) }
             }
 
-            /// See [`Scheduler::choose`].
+            /// See [`Scheduler::choose`]; `around` is made for those who look.
             #[inline(always)] // for every request
-            pub fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
-                match self { $(Sched::$variant(s) => Scheduler::choose(s, pool, around),)* Sched::Outside(s) => s.choose(pool, around) }
+            pub fn choose<A: Around>(&mut self, pool: &mut Pool, around: impl FnOnce() -> A) -> Decision {
+                match self { $(Sched::$variant(s) => Scheduler::choose(s, pool, &mut around()),)* Sched::Outside(s) => s.choose(pool, &mut around()) }
             }
 
             /// See [`Scheduler::remove`].
