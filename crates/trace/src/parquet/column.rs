@@ -93,6 +93,10 @@ impl Column {
             self.decode(out)?;
             return Ok(None);
         };
+        if levels.pass(&self.pages.data, out.len(), 1)? {
+            self.decode(out)?;
+            return Ok(None);
+        }
         self.present.resize(out.len(), 0);
         levels.fill(&self.pages.data, &mut self.present)?;
         let Some(first) = self.present.iter().position(|&level| level == 0) else {

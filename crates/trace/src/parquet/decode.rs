@@ -57,6 +57,18 @@ impl Hybrid {
         Ok(())
     }
 
+    /// Passes over `count` numbers, if the run says that all are this one.
+    pub(super) fn pass(&mut self, data: &[u8], count: usize, number: u32) -> Result<bool, String> {
+        while self.left == 0 {
+            self.next_run(data)?;
+        }
+        let all = self.left >= count && matches!(self.run, Run::Same(value) if value == number);
+        if all {
+            self.left -= count;
+        }
+        Ok(all)
+    }
+
     fn next_run(&mut self, data: &[u8]) -> Result<(), String> {
         if self.bits == 0 {
             (self.left, self.run) = (usize::MAX, Run::Same(0));

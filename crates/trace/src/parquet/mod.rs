@@ -194,9 +194,16 @@ impl Rows {
             return Ok(());
         };
         let unsigned = self.columns[index].unsigned;
-        let fits =
-            |value: i64| if index == OP { u8::try_from(value).is_ok() } else { value >= 0 || !unsigned };
-        if let Some(row) = lacking.or_else(|| values.iter().position(|&value| !fits(value))) {
+        let most = match index {
+            OP => u64::from(u8::MAX),
+            _ if unsigned => i64::MAX as u64,
+            // What is negative is refused where rows are judged.
+            _ => u64::MAX,
+        };
+        let unfit = || values.iter().position(|&value| value as u64 > most);
+        // Without a way out of the loop, many are compared at once.
+        let any = values.iter().fold(false, |any, &value| any | (value as u64 > most));
+        if let Some(row) = lacking.or_else(|| any.then(unfit).flatten()) {
             let shown = match values[row] {
                 _ if lacking.is_some() => "empty".to_owned(),
                 value if unsigned => (value as u64).to_string(),
