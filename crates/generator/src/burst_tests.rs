@@ -45,6 +45,26 @@ fn bursts_of_one_operation_keep_the_mix() {
 }
 
 #[test]
+fn operations_within_a_burst_are_correlated_and_keep_the_mix() {
+    let synthetic =
+        Synthetic { op_correlation_ppm: 800_000, ..in_bursts([20.0; 2], 1_000_000_000, BurstOps::Mixed) };
+    let records = run(&synthetic);
+    assert!((share_of(&records, Op::Read) as f64 / 200_000.0 - 0.3).abs() < 0.02);
+    let found = bursts(&records);
+    let pairs = found.iter().flat_map(|burst| burst.windows(2)).filter(|pair| pair[0].op == Op::Read);
+    let (mut reads, mut all) = (0.0, 0.0);
+    for pair in pairs {
+        reads += f64::from(u8::from(pair[1].op == Op::Read));
+        all += 1.0;
+    }
+    // Kept, or drawn the same: 0.8 + 0.2 x 0.3.
+    assert!((reads / all - 0.86_f64).abs() < 0.01, "{}", reads / all);
+    // The first of a burst is drawn anew.
+    let firsts = found.iter().filter(|burst| burst[0].op == Op::Read).count() as f64 / found.len() as f64;
+    assert!((firsts - 0.3).abs() < 0.02, "{firsts}");
+}
+
+#[test]
 fn some_bursts_are_one_request_alone() {
     let isolated_ppm = 750_000;
     let synthetic = Synthetic { isolated_ppm, ..in_bursts([9.0; 2], 1_000_000_000, BurstOps::Single) };

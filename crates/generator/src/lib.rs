@@ -41,6 +41,7 @@ pub struct Generator {
     arrivals: ArrivalProcess,
     mix: Mix,
     op: Op,
+    op_correlation_ppm: u64,
     /// Sizes of reads, and of the others.
     sizes: [Sizes; 2],
     size_correlation_ppm: u64,
@@ -66,6 +67,7 @@ impl Generator {
             mix: Mix::new(synthetic, arrivals.lengths()),
             arrivals,
             op: Op::Read,
+            op_correlation_ppm: synthetic.op_correlation_ppm,
             sizes: [&synthetic.read_sizes, &synthetic.write_sizes].map(Sizes::new),
             size_correlation_ppm: synthetic.size_correlation_ppm,
             last: [None; 2],
@@ -76,6 +78,15 @@ impl Generator {
 }
 
 impl Generator {
+    /// Whether the request has the operation of the one before it in its burst.
+    #[inline]
+    fn keeps_operation(&mut self) -> bool {
+        // Without correlation nothing is drawn for it.
+        self.op_correlation_ppm > 0
+            && below(self.rng.next_u64(), ALL) < self.op_correlation_ppm
+            && self.mix.has(self.op)
+    }
+
     #[inline]
     fn size(&mut self) -> u64 {
         let kind = usize::from(self.op != Op::Read);
@@ -103,7 +114,7 @@ impl Source for Generator {
             let can_go_on = !self.arrivals.single() || self.mix.has(self.op);
             begins = self.arrivals.pass(self.op, can_go_on, &mut self.time_ns, &mut self.rng);
         }
-        if begins || !self.arrivals.single() {
+        if begins || !(self.arrivals.single() || self.keeps_operation()) {
             self.op = self.mix.draw(&mut self.rng);
         }
         self.mix.take(self.op);

@@ -324,11 +324,12 @@ fn golden_of_every_option() {
         digest(&Synthetic { near_ppm: 600_000, near_sequential_ppm: 400_000, ..settings(Pattern::HotCold) }),
         digest(&Synthetic { isolated_ppm: 600_000, ..burst(BurstOps::Single) }),
         digest(&Synthetic { size_correlation_ppm: 600_000, write_sizes: mix, ..burst(BurstOps::Mixed) }),
+        digest(&Synthetic { op_correlation_ppm: 600_000, exact_mix: true, ..burst(BurstOps::Mixed) }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
 
-const DIGESTS: [u64; 13] = [
+const DIGESTS: [u64; 14] = [
     0xb99a_cce1_289b_9e39,
     0x4982_298d_250d_4e47,
     0x9925_e367_916f_9f2f,
@@ -342,6 +343,7 @@ const DIGESTS: [u64; 13] = [
     0x402c_fef5_c119_30f0,
     0x20d2_807b_e75e_d301,
     0x0aa8_b641_afa2_e6ee,
+    0x0c64_2d55_d50e_e266,
 ];
 
 proptest! {
@@ -358,7 +360,7 @@ proptest! {
         let synthetic = Synthetic {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
             sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, exact_mix,
-            isolated_ppm: share_ppm, size_correlation_ppm: near_ppm, pattern, zipf_theta: theta,
+            isolated_ppm: share_ppm, size_correlation_ppm: near_ppm, op_correlation_ppm: near_ppm, pattern, zipf_theta: theta,
             hot_share_ppm: share_ppm, hot_region_ppm: region_ppm, hot_piece: (extra % 2 == 0).then_some(near_range),
             ..in_bursts([read_length, 1.5], 100, burst_ops)
         };

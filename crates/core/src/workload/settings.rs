@@ -125,6 +125,9 @@ section! {
         pause_ns: u64 = "workload.synthetic.pause", ANY_TIME, "1s";
         /// Operations within a burst.
         burst_ops: BurstOps = "workload.synthetic.burst_ops", "mixed";
+        /// Burst_ops mixed: share of the requests in a burst that have the operation of the one before; the
+        /// others draw theirs.
+        op_correlation_ppm: u64 = "workload.synthetic.op_correlation", share(0, 1_000_000), "0%";
     }
 }
 
@@ -239,11 +242,14 @@ fn bursts(generator: &Synthetic, open: bool, found: &mut Ignored) {
         "workload.synthetic.pause",
         "workload.synthetic.burst_ops",
         "workload.synthetic.size_correlation",
+        "workload.synthetic.op_correlation",
     ];
     let kind = "workload.synthetic.arrival is not \"bursts\"";
     found.unless(generator.arrival == Arrival::Bursts, &bursts, kind);
     let single = "workload.synthetic.burst_ops is not \"single\"";
     found.unless(generator.burst_ops == BurstOps::Single, &bursts[2..3], single);
+    let mixed = "workload.synthetic.burst_ops is not \"mixed\"";
+    found.unless(generator.burst_ops == BurstOps::Mixed, &bursts[8..9], mixed);
     found.unless(generator.pause_ppm > 0, &bursts[5..6], "workload.synthetic.pause_share is 0%");
     found.unless(open, &bursts[3..4], "workload.replay = \"closed\" goes by no arrival times");
 }
