@@ -75,6 +75,7 @@ lint: $(VENV)/.deps
 	cargo fmt --manifest-path examples/rust-policies/Cargo.toml --check
 	rustfmt --check --edition 2024 $(REGISTERED)
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --manifest-path examples/rust-policies/Cargo.toml --target-dir target --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
