@@ -120,7 +120,7 @@ fn stale_translation_units_are_not_read_twice() {
     }
 }
 
-/// The last logical block has three pages of six. Nothing is left that its trims are about, so that the block
+/// The last logical block has three pages of six. No data is left that its trims make void, so that the block
 /// they are in is erased, though behind its pages come owners with older versions: the trims of block 0.
 #[test]
 fn trims_of_the_last_logical_block_are_about_its_pages() {

@@ -43,7 +43,7 @@ fn all_that_is_old_goes_at_one_look() {
         let within = from_s * SECOND_NS..to_s * SECOND_NS;
         log.iter().filter(move |done| done.op == Op::Write && within.contains(&done.arrival_ns))
     };
-    // Of each fsync: data, log, commit block.
+    // Each fsync writes data, log and commit block.
     assert_eq!(of(0, 7).count(), 9);
     for data in of(0, 7).step_by(3) {
         let covers = |done: &Completion| done.offset <= data.offset && data.offset < done.offset + done.size;

@@ -114,7 +114,7 @@ def _median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | No
 
 
 def _with_pauses(mean_ns: float, cv: float | None, length: float, within_ns: float, part: float) -> Bursts:
-    """Bursts with this mean gap and spread. Of the gaps between bursts the mean and the second moment
+    """Bursts with this mean gap and spread. The mean and the second moment of the gaps between bursts
     are then known; those that are no pauses have ``part`` of that mean, or more if that does."""
     p = 1 / length
     mean = (mean_ns - (1 - p) * within_ns) / p

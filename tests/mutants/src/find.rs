@@ -195,7 +195,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
         let of = item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last());
         let told = of.is_some_and(|of| of.ident == "Debug" || of.ident == "Display");
-        // What is told to people is not what the tests are about.
+        // Tests do not check the words of messages.
         if is_test(&item.attrs) || told {
             return;
         }

@@ -82,7 +82,7 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    /// Of a device that was stored, or made for a file.
+    /// A device that was stored, or made for a file.
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();

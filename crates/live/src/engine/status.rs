@@ -31,7 +31,7 @@ pub struct Live {
     pub queues: [u32; 2],
     /// Erased blocks that no log has.
     pub free_blocks: u64,
-    /// Of a device whose flash is in a file.
+    /// Present for a device whose flash is in a file.
     pub media: Option<MediaStatus>,
 }
 

@@ -43,7 +43,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Of a device whose translation pages hold up to so many units.
+    /// A device whose translation pages hold up to so many units.
     pub fn new(settings: &Settings, units_per_page: u32) -> Shape {
         let flash = &settings.flash;
         let slots = (flash.page_bytes / settings.ftl.logical_page_bytes).max(units_per_page) as usize;
@@ -93,7 +93,7 @@ impl Shape {
 pub struct Left {
     /// Bytes of the checkpoint; 0: there is none.
     pub bytes: u64,
-    /// Its checksum.
+    /// Checksum of the checkpoint.
     pub sum: u64,
 }
 
@@ -120,7 +120,7 @@ pub struct Block {
     pub number: u64,
     /// Erasures so far.
     pub erases: u32,
-    /// Its last erase was cut.
+    /// The block's last erase was cut.
     pub torn: bool,
 }
 
@@ -162,7 +162,7 @@ pub struct Page {
     pub kind: Option<Kind>,
     /// Checksum of the payload.
     pub sum: u64,
-    /// Its slots.
+    /// The page's slots.
     pub slots: Vec<Slot>,
 }
 

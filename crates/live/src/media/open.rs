@@ -29,7 +29,7 @@ const MOST_NAMED: usize = 8;
 pub enum Opened {
     /// It was made.
     Made,
-    /// Its checkpoint was loaded.
+    /// The media's checkpoint was loaded.
     Checkpoint,
     /// The FTL was made anew from flash alone.
     Recovered {

@@ -1,8 +1,8 @@
 //! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags`, found by name.
 //!
 //! A file is read a few rows at a time, of each column one page, so that neither its length nor that of its row
-//! groups sets the memory used. Of the format there is what columns of whole numbers take. No length in a file is
-//! believed: what is allocated for it is bounded.
+//! groups sets the memory used. Only the part of the format that columns of whole numbers need is read. No length in a
+//! file is believed: what is allocated for it is bounded.
 
 mod column;
 mod decode;
