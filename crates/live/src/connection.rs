@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::clock::sleep_exactly;
 use crate::engine::{Asked, Sink};
 use crate::nbd::{Command, HEADER, Request, Session, Turn};
 use crate::outbox::Outbox;
@@ -17,7 +18,7 @@ const CHUNK: usize = 256 << 10;
 /// Bytes, of data and of replies, after which replies are sent before more is taken in: what a socket holds.
 const BATCH: usize = 128 << 10;
 /// How often a thread that waits for a client looks whether it should go on.
-const LOOK: Duration = Duration::from_millis(500);
+pub const LOOK: Duration = Duration::from_millis(500);
 /// Waits in which waking a processor is likely most: it may take ten times as long as to answer, while a wait on a
 /// processor that is awake takes less.
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);
@@ -65,6 +66,8 @@ pub struct Connection {
     session: Session,
     /// Messages still to be awaited awake: see [`WAKING`].
     awake: u32,
+    /// What it wakes for while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
+    kept: Option<Instant>,
 }
 
 impl Connection {
@@ -75,11 +78,12 @@ impl Connection {
         outbox.say(&greeting);
         let sink: Arc<dyn Sink> = outbox.clone();
         let inbox = Inbox { bytes: vec![0; CHUNK], start: 0, end: 0 };
-        Connection { shared, stream, outbox, sink, inbox, session, awake: 0 }
+        Connection { shared, stream, outbox, sink, inbox, session, awake: 0, kept: None }
     }
 
     /// Serves the client until it goes, is at fault, or the server stops.
     pub fn run(mut self) {
+        sleep_exactly();
         let mut needed = 1;
         while self.outbox.wait_for_room() && self.receive(needed) {
             match self.take_in() {
@@ -87,8 +91,16 @@ impl Connection {
                 None => break,
             }
         }
+        self.leave_the_clock();
         self.outbox.end();
         self.outbox.kill();
+    }
+
+    /// Leaves what is due to others.
+    fn leave_the_clock(&mut self) {
+        let _engine = self.shared.engine();
+        self.shared.clock.keep(&mut self.kept, None);
+        self.shared.clock.wake();
     }
 
     /// Receives until a message of so many bytes may be whole; false if none will come.
@@ -125,19 +137,42 @@ impl Connection {
 
     /// Receives what comes first.
     fn bytes(&mut self) -> std::io::Result<usize> {
+        let asked = Instant::now();
+        while let Some(due) = self.kept {
+            let into = &mut self.inbox.bytes[self.inbox.end..];
+            if let Some(outcome) = self.stream.receive_until(into, due) {
+                return outcome;
+            }
+            if !self.catch_up() {
+                return Ok(0);
+            }
+            if asked.elapsed() >= LOOK {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+        }
         let into = &mut self.inbox.bytes[self.inbox.end..];
         let asked = Instant::now();
         if self.awake > 0 {
             self.awake -= 1;
-            while asked.elapsed() < *WAKING.end() {
-                match self.stream.receive(into, false) {
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => std::hint::spin_loop(),
-                    outcome => return outcome,
-                }
+            if let Some(outcome) = self.stream.receive_awake(into, asked + *WAKING.end()) {
+                return outcome;
             }
         }
         let outcome = self.stream.receive(into, true);
         self.awake = if WAKING.contains(&asked.elapsed()) { AWAKE } else { 0 };
+        outcome
+    }
+
+    /// Lets happen what is due; false if the engine is of no more use.
+    fn catch_up(&mut self) -> bool {
+        let Connection { shared, outbox, kept, .. } = self;
+        let mut answered = Vec::new();
+        let outcome = shared.with_engine(&mut answered, |engine| {
+            let outcome = engine.catch_up();
+            shared.clock.keep(kept, engine.due().filter(|_| outbox.owes()));
+            outcome
+        });
+        answered.iter().for_each(|sink| sink.kick());
         outcome
     }
 
@@ -167,7 +202,7 @@ impl Connection {
 
     /// Hands requests that have arrived to the engine; as [`Connection::take_in`].
     fn requests(&mut self) -> Option<usize> {
-        let Connection { shared, inbox, session, sink, outbox, .. } = self;
+        let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
         let structured = session.structured;
         let mut more = None;
         let mut taken_in = 0;
@@ -198,7 +233,9 @@ impl Connection {
                     Turn::Go(_) | Turn::End(_) => break,
                 }
             }
-            engine.go()
+            let outcome = engine.go();
+            shared.clock.keep(kept, engine.due().filter(|_| outbox.owes()));
+            outcome
         });
         // Refusals and such have not gone through the simulation.
         if taken_in > 0 {

@@ -13,6 +13,7 @@
 //! The protocol knows nothing of FTLs, the engine nothing of sockets.
 
 pub mod address;
+mod clock;
 mod connection;
 pub mod control;
 pub mod engine;

@@ -73,6 +73,11 @@ impl Outbox {
         bytes + REQUEST_BYTES
     }
 
+    /// Whether requests are not answered yet.
+    pub fn owes(&self) -> bool {
+        self.open().open > 0
+    }
+
     /// Waits until the client has read enough for another request; whether it is there.
     pub fn wait_for_room(&self) -> bool {
         let mut waiting = self.open();

@@ -1,17 +1,17 @@
 //! The server: who listens, who waits for what is due, and how all of it ends.
 
 use std::net::{Shutdown, SocketAddr};
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{JoinHandle, spawn};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Prepared, RunError};
 
+use crate::clock::{self, Clock};
 use crate::control::{self, Describe};
 use crate::engine::{Engine, Live, Sink};
 use crate::fuse::Mounted;
@@ -23,9 +23,6 @@ use crate::pace::Time;
 use crate::recording::Recording;
 use crate::socket::{Listener, Stream, knock};
 use crate::{Address, LiveError};
-
-/// How long before the time a thread stops sleeping and looks at the clock instead.
-const SPIN: Duration = Duration::from_micros(60);
 
 /// How a device is served.
 #[derive(Clone, Debug)]
@@ -53,11 +50,8 @@ pub struct Options {
 /// What all threads reach.
 pub struct Shared {
     engine: Mutex<Engine>,
-    /// Something new may be due.
-    due: Condvar,
-    /// When the thread that waits for what is due wakes by itself, ns since `start`.
-    wakes_ns: AtomicU64,
-    start: Instant,
+    /// Who wakes for what is due.
+    pub clock: Clock,
     /// A command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
     /// No more clients are taken in.
@@ -81,7 +75,8 @@ impl Shared {
         self.clients.lock().expect("no panic while clients are listed")
     }
 
-    fn engine(&self) -> MutexGuard<'_, Engine> {
+    /// The engine, locked.
+    pub fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().expect("no panic in the engine")
     }
 
@@ -99,9 +94,7 @@ impl Shared {
         if off {
             self.cut_off();
         }
-        if due.is_some_and(|at| self.since_start(at - SPIN) < self.wakes_ns.load(Ordering::Relaxed)) {
-            self.due.notify_one();
-        }
+        self.clock.look_at(due);
         outcome.map_err(|error| _ = self.failed().get_or_insert(error)).is_ok()
     }
 
@@ -130,55 +123,6 @@ impl Shared {
 
     fn failed(&self) -> MutexGuard<'_, Option<RunError>> {
         self.failed.lock().expect("no panic while a failure is noted")
-    }
-
-    fn since_start(&self, at: Instant) -> u64 {
-        at.saturating_duration_since(self.start).as_nanos() as u64
-    }
-
-    /// Lets happen what is due, until the end.
-    fn keep_time(&self) {
-        // Without it, the system may wake the thread 50 us late.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut answered: Vec<Arc<dyn Sink>> = Vec::new();
-        let mut engine = self.engine();
-        while !self.stopping.load(Ordering::Relaxed) {
-            let sleep = match engine.due() {
-                None => Duration::from_secs(1),
-                Some(due) => {
-                    let left = due.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        let outcome = engine.catch_up();
-                        engine.take_answered(&mut answered);
-                        let off = engine.is_off();
-                        drop(engine);
-                        if off {
-                            return self.cut_off();
-                        }
-                        answered.drain(..).for_each(|sink| sink.kick());
-                        if let Err(error) = outcome {
-                            self.failed().get_or_insert(error);
-                            return;
-                        }
-                        engine = self.engine();
-                        continue;
-                    }
-                    if left <= SPIN {
-                        drop(engine);
-                        while Instant::now() < due {
-                            std::hint::spin_loop();
-                        }
-                        engine = self.engine();
-                        continue;
-                    }
-                    left - SPIN
-                }
-            };
-            let wakes = self.since_start(Instant::now() + sleep);
-            self.wakes_ns.store(wakes, Ordering::Relaxed);
-            engine = self.due.wait_timeout(engine, sleep).expect("no panic in the engine").0;
-            self.wakes_ns.store(0, Ordering::Relaxed);
-        }
     }
 }
 
@@ -225,9 +169,7 @@ impl Server {
         let engine = Engine::new(settings, device, (options.time, options.read_only), recording);
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
-            due: Condvar::new(),
-            wakes_ns: AtomicU64::new(0),
-            start: Instant::now(),
+            clock: Clock::new(),
             asked_to_stop: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -252,7 +194,7 @@ impl Server {
         }));
         let timer = matches!(options.time, Time::Real { .. }).then(|| {
             let shared = shared.clone();
-            spawn(move || shared.keep_time())
+            spawn(move || clock::run(&shared))
         });
         Ok(Server { shared, addresses, questions, listeners, timer, mounted, connections })
     }
@@ -332,7 +274,7 @@ impl Server {
         self.shared.clients().iter().for_each(|stream| stream.shut(Shutdown::Read));
         join(&mut self.connections.lock().expect("no panic while threads are listed"));
         self.shared.stopping.store(true, Ordering::Relaxed);
-        self.shared.due.notify_all();
+        self.shared.clock.wake();
         threads.extend(self.timer.take());
         join(&mut threads);
     }

@@ -6,11 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::clock::SPIN;
 use crate::{Address, LiveError};
 
 /// A connection.
@@ -39,6 +41,36 @@ impl Stream {
                 Ok((length, _)) => return Ok(length),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Receives what comes before a moment, at which the thread is awake; `None`: nothing has come.
+    pub fn receive_until(&self, into: &mut [u8], moment: Instant) -> Option<io::Result<usize>> {
+        // A thread that never slept would keep the processor that its client was on, and is to be woken on.
+        let awake = moment - SPIN.min(moment.saturating_duration_since(Instant::now()) / 2);
+        loop {
+            let left = awake.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return self.receive_awake(into, moment);
+            }
+            let time = Timespec::try_from(left).expect("the times of a simulation fit");
+            // A signal that ends the wait is no matter.
+            if poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&time)) == Ok(1) {
+                return Some(self.receive(into, false));
+            }
+        }
+    }
+
+    /// Receives what comes before a moment, without a sleep; `None`: nothing has come.
+    pub fn receive_awake(&self, into: &mut [u8], moment: Instant) -> Option<io::Result<usize>> {
+        loop {
+            match self.receive(into, false) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
+                outcome => return Some(outcome),
+            }
+            if Instant::now() >= moment {
+                return None;
             }
         }
     }

@@ -64,14 +64,19 @@ fn export() -> Export {
 }
 
 fn serve(name: &str) -> (Server, PathBuf) {
-    let (resolved, prepared) = common::device(&[("ftl.kind", "page")]);
+    serve_in(Time::Free, name, &[])
+}
+
+/// Under real time the thread of one client keeps the time for all.
+fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) {
+    let (resolved, prepared) = common::device(&[&[("ftl.kind", "page")], keys].concat());
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));
     let options = Options {
         nbd: vec![Address::Unix(path.clone()), Address::parse("tcp:127.0.0.1:0").unwrap()],
         fuse: None,
         control: None,
         metrics: None,
-        time: Time::Free,
+        time,
         read_only: false,
         record: None,
         description: "test".into(),
@@ -130,13 +135,13 @@ fn threads() -> usize {
 
 /// Runs a campaign against one server; its memory may not grow, nor its threads be more at the end.
 fn besiege(
-    name: &str,
+    (name, time): (&str, Time),
     short: u64,
     mut attack: impl FnMut(&Server, &PathBuf, &mut Xoshiro256PlusPlus) -> Option<String>,
 ) {
     const WARM: u64 = 200;
     const GROWTH: u64 = 48 << 20;
-    let (server, path) = serve(name);
+    let (server, path) = serve_in(time, name, &[]);
     let mut good = Good::connect(&path);
     let (mut cases, mut before) = (0, 0);
     campaign(&format!("nbd-{name}"), short, Duration::from_secs(30), |number, _| {
@@ -163,7 +168,7 @@ fn besiege(
 #[test]
 fn hostile_messages_are_answered_by_the_protocol() {
     let export = export();
-    besiege("messages", 300, |_, path, random| {
+    besiege(("messages", Time::Free), 300, |_, path, random| {
         let parts = session(random);
         let sent = mutate(random, parts);
         let mut bad = UnixStream::connect(path).unwrap();
@@ -188,7 +193,7 @@ fn hostile_messages_are_answered_by_the_protocol() {
 /// Clients that go at any moment, over both kinds of sockets, with replies unread and requests half sent.
 #[test]
 fn disconnects_harm_nobody_else() {
-    besiege("disconnects", 300, |server, path, random| {
+    besiege(("disconnects", Time::Real { speed: 1.0 }), 300, |server, path, random| {
         let parts = session(random);
         let sent = parts.concat();
         let cut = if random.random_bool(0.3) { sent.len() } else { random.random_range(0..=sent.len()) };
@@ -254,6 +259,24 @@ fn a_client_that_stops_amid_a_message_is_let_go() {
     assert_eq!(idle.check(1), None);
     server.stop().unwrap();
     assert!(!path.exists());
+}
+
+/// A client whose thread keeps the time may stop amid a message: it is answered and let go, the others are served.
+#[test]
+fn a_client_that_keeps_the_time_holds_up_nobody() {
+    let (server, path) = serve_in(Time::Real { speed: 1.0 }, "keeps", &[("flash.read", "20ms")]);
+    let mut good = Good::connect(&path);
+    assert_eq!(good.check(1), None);
+    let mut half = Good::connect(&path);
+    half.0.write_all(&[request(0, 0, 7, (2 << 20) + (32 << 10), 4096, &[]), vec![0x25; 5]].concat()).unwrap();
+    for number in 2..20 {
+        assert_eq!(good.check(number), None);
+    }
+    let mut all = Vec::new();
+    half.0.read_to_end(&mut all).unwrap();
+    assert_eq!(all.len(), 16 + 4096, "the reply, and then the end");
+    assert_eq!(good.check(20), None);
+    server.stop().unwrap();
 }
 
 /// A client that sends requests and reads no reply holds up nobody, nor the end.

@@ -1,0 +1,110 @@
+//! Who wakes for what is due.
+//!
+//! The clock's thread can always do it. A connection that waits for its client does it better: the reply then takes no
+//! other thread, and wakes the client from the processor that both were last on. One connection at a time keeps the
+//! time so, and the clock's thread is its reserve.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::engine::{Engine, Sink};
+use crate::server::Shared;
+
+/// How long before the time a thread stops sleeping and looks at the clock instead: what waking takes in 99 of 100
+/// cases where a halted processor has to be woken.
+pub const SPIN: Duration = Duration::from_micros(150);
+/// How much later than a connection the clock's thread comes.
+const RESERVE: Duration = Duration::from_millis(2);
+/// The longest that a connection waits for what is due: as long as it waits for its client.
+const LONGEST: Duration = crate::connection::LOOK;
+/// How long the clock's thread sleeps while nothing is due.
+const IDLE: Duration = Duration::from_secs(1);
+/// No connection keeps the time.
+const NOBODY: u64 = u64::MAX;
+
+/// When threads wake, ns since `start`. Both change only while the engine is locked, or to have others look at it.
+pub struct Clock {
+    start: Instant,
+    /// The clock's thread sleeps on it.
+    changed: Condvar,
+    /// When the clock's thread wakes by itself; 0 while it is awake.
+    wakes_ns: AtomicU64,
+    /// What a connection wakes for; [`NOBODY`].
+    kept_ns: AtomicU64,
+}
+
+impl Clock {
+    /// Nothing is due.
+    pub fn new() -> Clock {
+        let (wakes_ns, kept_ns) = (AtomicU64::new(0), AtomicU64::new(NOBODY));
+        Clock { start: Instant::now(), changed: Condvar::new(), wakes_ns, kept_ns }
+    }
+
+    fn ns(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.start).as_nanos() as u64
+    }
+
+    /// When the clock's thread should wake for what is due.
+    fn wake_for(&self, due: Instant) -> Instant {
+        let kept = self.kept_ns.load(Ordering::Relaxed) <= self.ns(due);
+        if kept { due + RESERVE } else { due - SPIN }
+    }
+
+    /// Wakes the clock's thread if it would sleep too long for what is due.
+    pub fn look_at(&self, due: Option<Instant>) {
+        if due.is_some_and(|due| self.ns(self.wake_for(due)) < self.wakes_ns.load(Ordering::Relaxed)) {
+            self.wake();
+        }
+    }
+
+    /// Wakes the clock's thread.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Lets a connection keep the time until what is due, if no other one does; `kept` is what it waits for.
+    pub fn keep(&self, kept: &mut Option<Instant>, due: Option<Instant>) {
+        let due = due.filter(|due| *due < Instant::now() + LONGEST);
+        let (now_ns, next_ns) = (kept.map_or(NOBODY, |at| self.ns(at)), due.map_or(NOBODY, |at| self.ns(at)));
+        let done = self.kept_ns.compare_exchange(now_ns, next_ns, Ordering::Relaxed, Ordering::Relaxed);
+        *kept = due.filter(|_| done.is_ok());
+    }
+
+    /// Sleeps; the engine is not locked meanwhile.
+    fn sleep(&self, engine: MutexGuard<'_, Engine>, left: Duration) {
+        self.wakes_ns.store(self.ns(Instant::now() + left), Ordering::Relaxed);
+        drop(self.changed.wait_timeout(engine, left).expect("no panic in the engine"));
+        self.wakes_ns.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Lets the thread sleep exactly: the system may otherwise wake it 50 us late.
+pub fn sleep_exactly() {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// The clock's thread: lets happen what is due, until the end.
+pub fn run(shared: &Shared) {
+    sleep_exactly();
+    let mut answered: Vec<Arc<dyn Sink>> = Vec::new();
+    while !shared.stopping.load(Ordering::Relaxed) {
+        let engine = shared.engine();
+        let now = Instant::now();
+        let due = engine.due();
+        let wake = due.map_or(now + IDLE, |due| shared.clock.wake_for(due));
+        if now < wake {
+            shared.clock.sleep(engine, wake - now);
+            continue;
+        }
+        drop(engine);
+        while due.is_some_and(|due| Instant::now() < due) {
+            std::hint::spin_loop();
+        }
+        if !shared.with_engine(&mut answered, Engine::catch_up) {
+            return;
+        }
+        answered.drain(..).for_each(|sink| sink.kick());
+    }
+}
