@@ -28,6 +28,9 @@ REGISTERED := $(wildcard crates/core/src/host/sched/*.rs crates/core/src/device/
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# No step is silent for more than ten seconds.
+ALIVE := bash scripts/alive.sh
+
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record dist clean
 
@@ -64,8 +67,8 @@ test: test-rust test-python
 
 # The extension module is tested from Python; cargo's default members leave it out.
 test-rust: | require-cargo
-	cargo test --locked
-	cargo test --locked --manifest-path examples/rust-policies/Cargo.toml --target-dir target
+	$(ALIVE) 'Rust tests' cargo test --locked
+	$(ALIVE) "the example's tests" cargo test --locked --manifest-path examples/rust-policies/Cargo.toml --target-dir target
 
 test-python: $(VENV)/.built $(VEGA)
 	$(BIN)/python -m pytest -q -n auto
@@ -244,25 +247,25 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@echo '==> Python packages into $(VENV)'
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
-	@$(BIN)/python -m pip install --requirement requirements.lock
+	@$(ALIVE) 'Python packages' $(BIN)/python -m pip install --requirement requirements.lock
 	@touch $@
 
 # What the site needs beside them.
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@echo '==> Packages of the site into $(VENV)'
-	@$(BIN)/python -m pip install --requirement requirements-docs.lock
+	@$(ALIVE) 'packages of the site' $(BIN)/python -m pip install --requirement requirements-docs.lock
 	@touch $@
 
 # What links a wheel for older systems and other processors: a compiler of some 400 MB.
 $(VENV)/.dist: requirements-dist.lock $(VENV)/.deps
 	@echo '==> Packages of the distribution into $(VENV)'
-	@$(BIN)/python -m pip install --requirement requirements-dist.lock
+	@$(ALIVE) 'packages of the wheels' $(BIN)/python -m pip install --requirement requirements-dist.lock
 	@touch $@
 
 # The Rust core, built in release mode into the environment; Python sources are used in place.
 $(VENV)/.built: $(VENV)/.deps $(RUST)
 	@echo '==> The Rust core into $(VENV): about three minutes of processor time at first, seconds from then on'
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(ALIVE) 'the Rust core' $(BIN)/maturin develop --release --locked
 	@touch $@
 
 # The charting library of the HTML reports, bundled once.
