@@ -147,6 +147,7 @@ def test_targets_are_reached_and_the_model_runs(cli: Cli) -> None:
         assert abs(found[name]["reached"] / target - 1) <= 0.01
     path = cli.directory / "models" / "calm.toml"
     assert model(path)["preset"] == "vios"
+    assert "on vios, device.precondition fill, device.scheduler noop, flash.pe_cycles" in path.read_text()
     # The file alone gives what the report says.
     settings = ("--set", "device.scheduler=noop", "--set", "flash.blocks_per_plane=32")
     result = json.loads(cli.ok("run", str(path), *settings, "--json", "-"))

@@ -70,6 +70,7 @@ def test_conflicts_are_those_of_the_table() -> None:
     at_12k = [
         Override("noop at 12K", "device.scheduler", "noop"),
         Override("noop at 12K", "flash.pe_cycles", "12000"),
+        Override("an erased device", "device.precondition", "none"),
     ]
     device: _core.Device | None = None
     missed = []

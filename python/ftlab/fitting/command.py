@@ -139,7 +139,8 @@ def _write(fit: Fit, output: Output, config: Config, *, device: bool, preset: st
     described = None
     if device:
         described = (
-            f"on {own or 'the device'}, device.scheduler {resolved['device']['scheduler']},"
+            f"on {own or 'the device'}, device.precondition {resolved['device']['precondition']},"
+            f" device.scheduler {resolved['device']['scheduler']},"
             f" flash.pe_cycles {resolved['flash']['pe_cycles']}, seed {resolved['seed']}"
         )
     output.write(report.toml(fit, preset or own, described).encode())
