@@ -172,7 +172,7 @@ fn measure(cell: &Cell) -> f64 {
     let mut work =
         Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns());
     let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else { unreachable!("kind is page") };
-    ftl.lay(&mut (0..settings.user_pages() as u32), &mut work);
+    ftl.lay(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
     let mut host = Host::new(cell.load, user as u32);
     let mut run = |writes: u64| {
         let before: u64 = work.counts().programs.iter().sum();

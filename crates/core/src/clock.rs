@@ -6,8 +6,7 @@ pub const NEVER: u64 = u64::MAX;
 /// Neighbours that make room for a time one by one, before those that remain move as a block.
 const STEPS: usize = 12;
 
-/// Due times of resources (chips and channel buses), in their order. Setting a time replaces the one before, so
-/// suspending a resource is an overwrite; ties go to the resource with the lower number.
+/// Due times of resources (chips and channel buses), in their order; ties go to the resource with the lower number.
 ///
 /// What is due next is taken from the front and most new times belong near the end, so that a sorted array needs
 /// fewer operations than a heap or a tree of as many chips as devices have.
@@ -17,13 +16,6 @@ pub struct Clock {
     due: Vec<u128>,
     first: usize,
     end: usize,
-    /// By resource; [`NEVER`]: not due.
-    times: Vec<u64>,
-}
-
-#[inline]
-fn due(time_ns: u64, resource: u32) -> u128 {
-    u128::from(time_ns) << 64 | u128::from(resource)
 }
 
 impl Clock {
@@ -31,7 +23,7 @@ impl Clock {
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
         // Room for as many again, so that they move to the front now and then, not each time.
-        Clock { due: vec![0; (2 * resources).max(64)], first: 0, end: 0, times: vec![NEVER; resources] }
+        Clock { due: vec![0; (2 * resources).max(64)], first: 0, end: 0 }
     }
 
     /// When a resource is due next; [`NEVER`] if none is.
@@ -51,31 +43,29 @@ impl Clock {
             return None;
         }
         self.first += 1;
-        self.times[due as u32 as usize] = NEVER;
         Some(due as u32)
     }
 
-    /// Sets a resource's due time; [`NEVER`] for none.
-    #[inline(always)] // for every event
+    /// Sets a resource's due time in place of the one before, which is looked for; [`NEVER`] for none.
     pub fn set(&mut self, resource: u32, time_ns: u64) {
-        let before_ns = std::mem::replace(&mut self.times[resource as usize], time_ns);
-        if before_ns != NEVER {
-            self.remove(due(before_ns, resource));
+        let mut due = self.due[self.first..self.end].iter();
+        if let Some(at) = due.position(|&due| due as u32 == resource) {
+            self.due.copy_within(self.first + at + 1..self.end, self.first + at);
+            self.end -= 1;
         }
         if time_ns != NEVER {
-            self.insert(due(time_ns, resource));
+            self.add(resource, time_ns);
         }
     }
 
-    #[cold]
-    fn remove(&mut self, due: u128) {
-        let at = self.first + self.due[self.first..self.end].partition_point(|&other| other < due);
-        self.due.copy_within(at + 1..self.end, at);
-        self.end -= 1;
-    }
-
+    /// Sets the due time of a resource that is not due.
     #[inline(always)] // for every event
-    fn insert(&mut self, due: u128) {
+    pub(crate) fn add(&mut self, resource: u32, time_ns: u64) {
+        let due = u128::from(time_ns) << 64 | u128::from(resource);
+        if self.first == self.end {
+            (self.due[0], self.first, self.end) = (due, 0, 1);
+            return;
+        }
         if self.end == self.due.len() {
             self.due.copy_within(self.first..self.end, 0);
             self.end -= std::mem::take(&mut self.first);

@@ -23,7 +23,7 @@ impl Device {
             if !self.waiting.wants(chip) && self.array.is_resting(chip) {
                 work.clear();
                 if work.unfolded(apart, |work| ftl.background_step(chip, work)) {
-                    self.start(COLLECTION, work, false, now_ns);
+                    self.array.start(COLLECTION, work, false, now_ns);
                     if ftl.is_read_only() {
                         self.turned_read_only(now_ns, ftl);
                     }

@@ -228,8 +228,8 @@ impl Device {
             }
             self.tell(&pool[id], pool[id].pages, now_ns, ftl);
         }
-        self.waiting.leave(&pool[id], &self.array, ftl, work);
         let request = &pool[id];
+        self.waiting.leave(request, &self.array, ftl, work);
         let (op, pages) = (request.op, request.pages);
         if request.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);
@@ -249,7 +249,7 @@ impl Device {
             self.held -= 1;
             done.push(id);
         } else {
-            self.start(id, work, op == Op::Read, now_ns);
+            self.array.start(id, work, op == Op::Read, now_ns);
         }
     }
 
@@ -294,15 +294,8 @@ impl Device {
             done.push(id);
         }
         if steps > 0 {
-            self.start(id, work, op == Op::Read, now_ns);
+            self.array.start(id, work, op == Op::Read, now_ns);
         }
-    }
-
-    /// Puts the steps of one owner, which reads or not, into their chips' queues.
-    #[inline(always)] // for every request
-    fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
-        self.array.start(owner, work.steps(), reads, now_ns);
-        self.array.label(work.labels());
     }
 
     /// Starts one background write-back on an idle device; false if nothing is dirty.
@@ -315,7 +308,7 @@ impl Device {
         }
         self.held += 1;
         self.background_steps = work.steps().len() as u32;
-        self.start(BACKGROUND, work, false, now_ns);
+        self.array.start(BACKGROUND, work, false, now_ns);
         self.array.settle(now_ns);
         if ftl.is_read_only() {
             self.turned_read_only(now_ns, ftl);

@@ -153,16 +153,16 @@ impl Work {
     pub fn program(&mut self, chip: u32, cause: Cause, program_ns: u64) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         self.push(chip, Operation::Program, cause, [in_ns, program_ns, 0]);
-        self.count_program(cause, program_ns);
+        self.count_programs(cause, 1, program_ns);
     }
 
-    /// Counts a program that no step is made of.
+    /// Counts programs that no step is made of, so much for the cells of each.
     #[inline]
-    pub(crate) fn count_program(&mut self, cause: Cause, program_ns: u64) {
+    pub(crate) fn count_programs(&mut self, cause: Cause, pages: u32, program_ns: u64) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
-        self.counts.programs[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += in_ns + program_ns;
-        self.number = self.number.wrapping_add(1);
+        self.counts.programs[cause as usize] += u64::from(pages);
+        self.counts.busy_ns[cause as usize] += u64::from(pages) * (in_ns + program_ns);
+        self.number = self.number.wrapping_add(pages);
     }
 
     /// Reads `reads` pages and programs pages of the same chip, data through the controller.

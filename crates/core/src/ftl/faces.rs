@@ -163,7 +163,7 @@ faces! {
     trait Prepare {
         /// Puts data in place before time 0: these LPNs are written in this order, their mapping is on flash and
         /// not cached. An FTL that maps blocks leaves data where it is.
-        fn lay(self: &mut Self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work);
+        fn lay(self: &mut Self, lpns: &[u32], work: &mut Work);
         /// Blocks of user data that were never written count from here on as closed and empty, if
         /// `ftl.free_blocks` says so.
         fn close_unwritten(self: &mut Self);

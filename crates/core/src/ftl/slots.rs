@@ -79,6 +79,22 @@ impl Slots {
         self.tell(|medium| medium.program(slot, owner, kind()));
     }
 
+    /// Places first versions of owners from a slot on, up to one that has a version; how many.
+    #[inline(never)] // so that the loop keeps the arrays at hand
+    pub(crate) fn lay(&mut self, first: u32, owners: &[u32], kind: Kind) -> u32 {
+        let mut slot = first;
+        for &owner in owners {
+            if self.of(owner) != NONE {
+                break;
+            }
+            self.tell(|medium| medium.write(owner, NONE));
+            self.valid.set(slot);
+            self.place(slot, owner, || kind);
+            slot += 1;
+        }
+        slot - first
+    }
+
     /// Takes an owner's data away; the slot it was in stays valid until its block has been told.
     pub(crate) fn trim(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.trim(owner));

@@ -43,28 +43,22 @@ impl Histogram {
     /// Counts a value.
     #[inline]
     pub fn add(&mut self, value: u64) {
-        self.bins[bin_of(value)] += 1;
-        self.count += 1;
-        self.sum += u128::from(value);
-        self.squares += u128::from(value) * u128::from(value);
-        // Both are rare, and a store is not free.
-        if value < self.min {
-            self.min = value;
-        }
-        if value > self.max {
-            self.max = value;
-        }
+        self.add_many(value, 1);
     }
 
     /// Counts a value `count` times.
+    #[inline(always)] // for every request
     pub fn add_many(&mut self, value: u64, count: u64) {
-        if count > 0 {
-            self.bins[bin_of(value)] += count;
-            self.count += count;
-            self.sum += u128::from(value) * u128::from(count);
-            self.squares += u128::from(value) * u128::from(value) * u128::from(count);
-            self.min = self.min.min(value);
-            self.max = self.max.max(value);
+        self.bins[bin_of(value)] += count;
+        self.count += count;
+        self.sum += u128::from(value) * u128::from(count);
+        self.squares += u128::from(value) * u128::from(value) * u128::from(count);
+        // Both are rare, and a store is not free.
+        if value < self.min && count > 0 {
+            self.min = value;
+        }
+        if value > self.max && count > 0 {
+            self.max = value;
         }
     }
 

@@ -72,23 +72,22 @@ impl Recorder {
     /// A request completed.
     #[inline]
     pub fn complete(&mut self, request: &Request, complete_ns: u64) {
-        self.requests[request.op as usize] += 1;
+        let op = request.op as usize;
+        self.requests[op] += 1;
+        self.failed[op] += u64::from(request.failed);
         self.prioritized += u64::from(request.prioritized);
         self.expired += u64::from(request.expired);
         let pages = request.pages;
         for lpn in pages.first..pages.first + pages.pages {
             self.touched.set(lpn);
         }
-        if matches!(request.op, Op::Read | Op::Write) {
-            let half = request.half() as usize;
-            self.bytes[half] += request.size;
+        if !matches!(request.op, Op::Read | Op::Write) {
+            return;
         }
-        if request.failed {
-            self.failed[request.op as usize] += 1;
-        } else if matches!(request.op, Op::Read | Op::Write) {
-            let half = request.half() as usize;
-            self.served_bytes[half] += request.size;
-            let [latency, wait, access] = &mut self.times[half];
+        self.bytes[op] += request.size;
+        if !request.failed {
+            self.served_bytes[op] += request.size;
+            let [latency, wait, access] = &mut self.times[op];
             latency.add(complete_ns - request.arrival_ns);
             wait.add(request.dispatch_ns - request.arrival_ns);
             access.add(complete_ns - request.dispatch_ns);

@@ -93,15 +93,15 @@ impl Prepared {
         let mut random = stream(settings.seed, "precondition");
         match how.kind {
             PreconditionKind::None => Ok(()),
-            PreconditionKind::Fill => self.lay(&mut (0..lpns), observer),
+            PreconditionKind::Fill => self.lay(0..lpns, observer),
             PreconditionKind::Mapped => {
                 let share = u128::from(lpns) * u128::from(how.share_ppm);
                 let pages = (share / 1_000_000).max(1) as u32;
                 if how.order == WriteOrder::Random {
                     let order = Scatter::new(u64::from(lpns), &mut random);
-                    self.lay(&mut (0..pages).map(|rank| order.place(u64::from(rank)) as u32), observer)
+                    self.lay((0..pages).map(|rank| order.place(u64::from(rank)) as u32), observer)
                 } else {
-                    self.lay(&mut (0..pages), observer)
+                    self.lay(0..pages, observer)
                 }
             }
             PreconditionKind::Random(share_ppm) => {
@@ -115,10 +115,10 @@ impl Prepared {
                     }
                     first + page % size
                 };
-                self.lay(&mut (0..pages).map(&mut next), observer)
+                self.lay((0..pages).map(&mut next), observer)
             }
             PreconditionKind::Steady => {
-                self.lay(&mut (0..lpns), observer)?;
+                self.lay(0..lpns, observer)?;
                 let mut next = 0;
                 let mut draw = || {
                     if how.order == WriteOrder::Random {
@@ -147,13 +147,16 @@ impl Prepared {
     /// Puts data in place without simulating its writes.
     fn lay(
         &mut self,
-        lpns: &mut dyn ExactSizeIterator<Item = u32>,
+        mut lpns: impl Iterator<Item = u32>,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
-        while lpns.len() > 0 {
-            let pages = lpns.len().min(CHUNK);
-            self.ftl.lay(&mut lpns.take(pages), &mut self.work);
-            self.advance(pages, observer)?;
+        let mut chunk = Vec::with_capacity(CHUNK);
+        while let Some(first) = lpns.next() {
+            chunk.push(first);
+            chunk.extend(lpns.by_ref().take(CHUNK - 1));
+            self.ftl.lay(&chunk, &mut self.work);
+            self.advance(chunk.len(), observer)?;
+            chunk.clear();
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ impl Driver {
 
     /// Data blocks as if preconditioned.
     pub fn lay(&mut self, lpns: std::ops::Range<u32>) {
-        self.ftl.lay(&mut lpns.into_iter(), &mut self.work);
+        self.ftl.lay(&Vec::from_iter(lpns), &mut self.work);
         self.ftl.start();
         self.work.reset();
         self.verify();

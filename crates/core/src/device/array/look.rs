@@ -1,7 +1,6 @@
 //! What others see of the array: who is idle, when something is due, what has been done.
 
 use super::{Array, Overlaps, Span};
-use crate::flash::Label;
 use crate::util::Bits;
 
 impl Array {
@@ -14,14 +13,6 @@ impl Array {
     /// its transfers.
     pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
         self.frame.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
-    }
-
-    /// Labels the steps just started, where spans are kept.
-    #[inline]
-    pub fn label(&mut self, labels: &[Label]) {
-        if let Some(kept) = &mut self.frame.kept {
-            kept.label(&self.frame.steps, labels);
-        }
     }
 
     /// Whether a LUN has nothing to do.

@@ -25,9 +25,9 @@ mod steps;
 mod suspension;
 
 use crate::device::settings::Settings;
-use crate::flash::Step;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::settings::BusOrder;
+use crate::flash::{Step, Work};
 use crate::util::NONE;
 use frame::Frame;
 use overlap::Overlap;
@@ -129,10 +129,12 @@ impl Array {
 
     /// Puts the steps of one owner, which reads or not, into their LUNs' queues.
     #[inline(never)] // keeps its many addresses apart from those of a request's other steps
-    pub fn start(&mut self, owner: u32, steps: &[Step], reads: bool, now_ns: u64) {
+    pub fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
         self.frame.steps.begin();
+        let mut steps = work.steps();
         if let Some(overlap) = &mut self.overlap {
-            return overlap.start(&mut self.frame, owner, steps, reads);
+            overlap.start(&mut self.frame, owner, steps, reads);
+            steps = &[];
         }
         for step in steps {
             let slot = self.frame.steps.store(step, owner);
@@ -147,6 +149,9 @@ impl Array {
                 let tail = std::mem::replace(&mut lun.tail, slot);
                 self.frame.steps[tail].behind = slot;
             }
+        }
+        if let Some(kept) = &mut self.frame.kept {
+            kept.label(&self.frame.steps, work.labels());
         }
     }
 
@@ -196,7 +201,7 @@ impl Array {
         state.busy_ns += cell_ns;
         // What ends at the same time ends in the order of its resources.
         let resource = if ends_on_bus { self.frame.bus(channel) } else { lun };
-        self.frame.clock.set(resource, now_ns + cell_ns);
+        self.frame.clock.add(resource, now_ns + cell_ns);
     }
 
     /// Whether a LUN has to wait for a step: the one its next step follows, one that loads what that
@@ -232,7 +237,7 @@ impl Array {
     fn work_cells(&mut self, lun: u32, cell_ns: u64, now_ns: u64) {
         self.luns[lun as usize].phase = Phase::Cell;
         self.use_for(lun, cell_ns, now_ns);
-        self.frame.clock.set(lun, now_ns + cell_ns);
+        self.frame.clock.add(lun, now_ns + cell_ns);
     }
 
     /// A LUN, and its chip with it, is busy for a while.
@@ -259,7 +264,7 @@ impl Array {
         let ns = if phase == Phase::In { step.in_ns } else { step.out_ns };
         self.use_for(lun, ns, now_ns);
         self.frame.channels[channel as usize].grant(lun, ns);
-        self.frame.clock.set(self.frame.bus(channel), now_ns + ns);
+        self.frame.clock.add(self.frame.bus(channel), now_ns + ns);
     }
 
     /// Moves on the first resource due at `now_ns` or before; `None` if none is, else the owner of

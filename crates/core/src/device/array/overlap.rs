@@ -231,7 +231,7 @@ impl Overlap {
         state.cells = Some(index);
         state.busy.begin(now_ns);
         frame.chips[state.chip as usize].begin(now_ns);
-        frame.clock.set(die, now_ns + ns);
+        frame.clock.add(die, now_ns + ns);
     }
 
     /// The bus is wanted for the step an operation is at.
@@ -252,7 +252,7 @@ impl Overlap {
         state.busy.begin(now_ns);
         frame.chips[state.chip as usize].begin(now_ns);
         frame.channels[channel as usize].grant(who, ns);
-        frame.clock.set(frame.bus(channel), now_ns + ns);
+        frame.clock.add(frame.bus(channel), now_ns + ns);
     }
 
     /// See [`super::Array::advance`].
@@ -288,7 +288,7 @@ impl Overlap {
         let group = &mut state.groups[index];
         if group.phase == Phase::Resuming {
             group.phase = Phase::Cells;
-            return frame.clock.set(die, group.until_ns);
+            return frame.clock.add(die, group.until_ns);
         }
         let group = *group;
         state.cells = None;

@@ -282,8 +282,8 @@ impl<L: Logs> Cooperate for Hybrid<L> {
 }
 
 impl<L: Logs> Prepare for Hybrid<L> {
-    fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
-        for lpn in lpns {
+    fn lay(&mut self, lpns: &[u32], work: &mut Work) {
+        for &lpn in lpns {
             if self.store.slots.of(lpn) == NONE {
                 self.store.lay(lpn, work);
                 work.clear();

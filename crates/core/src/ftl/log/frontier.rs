@@ -1,6 +1,6 @@
 //! The frontier: which chip and which block take the next slot, and the erased blocks of the reserve.
 
-use super::{Block, Log, Shape, State, shape::sure_slots};
+use super::{Block, Chip, Log, Shape, State, shape::sure_slots};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::{Bits, NONE};
@@ -135,26 +135,32 @@ impl Log {
         unreachable!("the user capacity leaves room on some chip");
     }
 
-    /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. The owner it stops at
-    /// because that has a version already, or because its place is not just the next of an open block.
-    pub(crate) fn lay(
-        &mut self,
-        mut owners: &mut dyn Iterator<Item = u32>,
-        pool: &mut BlockPool,
-        work: &mut Work,
-    ) -> Option<u32> {
-        Iterator::find(&mut owners, |&owner| {
-            let chip = self.home(owner);
-            let place = &self.chips[chip as usize];
-            if self.by_cursor || place.is_full() || self.slots.of(owner) != NONE {
-                return true;
+    /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an owner that
+    /// has a version already, or whose place is not just the next of an open block; `owners` begins there then.
+    pub(crate) fn lay(&mut self, owners: &mut &[u32], pool: &mut BlockPool, work: &mut Work) {
+        let kind = self.kind();
+        while let Some(&first) = owners.first().filter(|_| !self.by_cursor) {
+            let chip = self.home(first);
+            let Chip { next, end, .. } = self.chips[chip as usize];
+            if next == end || self.slots.of(first) != NONE {
+                break;
             }
-            self.renew(owner);
-            let (_, block) = self.place(chip, owner);
-            work.count_program(Cause::Host, pool.programmed(block, 1));
+            let (laid, block) = if self.shape.chips > 1 {
+                // The one behind it goes elsewhere.
+                self.slots.tell(|medium| medium.write(first, NONE));
+                (1, self.place(chip, first).1)
+            } else {
+                let laid = self.slots.lay(next, &owners[..owners.len().min((end - next) as usize)], kind);
+                let (at, block) = (&mut self.chips[chip as usize], self.by_block.div(next));
+                (at.next, at.live) = (at.next + laid, at.live + laid);
+                self.blocks[block as usize].valid += laid;
+                (laid, block)
+            };
+            *owners = &owners[laid as usize..];
+            self.writes += u64::from(laid);
+            work.count_programs(Cause::Host, laid, pool.programmed(block, laid));
             self.close_if_full(chip);
-            false
-        })
+        }
     }
 
     /// Puts an owner's data into the next slot of the frontier; that slot, and its block.

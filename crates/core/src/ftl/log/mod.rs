@@ -295,18 +295,18 @@ impl Log {
         self.is_short(chip) && self.end_begun(chip, pool, work, moved)
     }
 
-    /// Writes the owner's new version and invalidates the old one, collecting garbage first if
-    /// needed. `moved` hears of every owner that collection moved.
+    /// Writes the owner's new version on its [`Log::write_chip`] and invalidates the old one, collecting garbage
+    /// first if needed. `moved` hears of every owner that collection moved.
     #[inline]
     pub(crate) fn append(
         &mut self,
+        chip: u32,
         owner: u32,
         cause: Cause,
         pool: &mut BlockPool,
         work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
-        let chip = self.write_chip(owner);
         debug_assert!(!self.is_short(chip), "a victim is ended first");
         if self.by_speed.is_some() {
             self.choose_frontier(chip, work.hurries(chip), true, pool);

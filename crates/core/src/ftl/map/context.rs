@@ -29,7 +29,7 @@ impl Context<'_> {
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
-    #[inline]
+    #[inline(always)] // for every miss
     pub(super) fn load(&mut self, page: u32) -> u32 {
         let log = &self.pages.log;
         let slot = log.slot(page);
@@ -65,7 +65,8 @@ impl Context<'_> {
     fn append(&mut self, page: u32, updated: u32) {
         self.pages.count_updates(updated);
         self.pages.log.end_short(page, self.pool, self.work, &mut |_| ());
-        self.pages.log.append(page, Cause::Map, self.pool, self.work, &mut |_| ());
+        let chip = self.pages.log.write_chip(page);
+        self.pages.log.append(chip, page, Cause::Map, self.pool, self.work, &mut |_| ());
         if self.pages.persisted.is_some() {
             self.pages.hold(page);
         }

@@ -100,6 +100,7 @@ impl<N: Copy + Default> Entries<N> {
     }
 
     /// Lets an entry go, its update written back.
+    #[inline(always)] // for every miss
     pub(super) fn evict<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32, context: &mut Context) {
         if self.is_dirty(id) {
             policy.write_back_victim(self, id, context);

@@ -200,6 +200,7 @@ impl<const UNIT: u32> Flushed<UNIT> {
 
 impl<const UNIT: u32> Translation for Flushed<UNIT> {
     const ON_FLASH: bool = true;
+    const SETTLES_ALWAYS: bool = true;
     const UNIT_KEY: &'static str = if UNIT > 0 { "flash.page" } else { "ftl.segment" };
 
     fn unit_bytes(settings: &Settings) -> u32 {

@@ -65,7 +65,7 @@ impl TranslationPages {
         let mut log = Log::new(shape, settings, pool, check);
         if !shape.serial {
             for page in 0..shape.owners {
-                log.append(page, Cause::Map, pool, work, &mut |_| ());
+                log.append(log.write_chip(page), page, Cause::Map, pool, work, &mut |_| ());
             }
         }
         TranslationPages::over(log, settings, check)

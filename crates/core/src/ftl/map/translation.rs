@@ -16,6 +16,9 @@ pub trait Translation: Sized {
     /// The key that says how large a translation unit is.
     const UNIT_KEY: &'static str = "flash.page";
 
+    /// Whether it settles after each page written, whatever has moved.
+    const SETTLES_ALWAYS: bool = false;
+
     /// Bytes of a translation unit.
     fn unit_bytes(settings: &Settings) -> u32 {
         settings.flash.page_bytes

@@ -40,15 +40,6 @@ fn full_pool(settings: &Settings) -> BlockPool {
     pool
 }
 
-/// Has translation blocks collected, if an owner's data is to have a block that the mapping has borrowed.
-#[inline(always)] // for every write
-fn reclaim_for(data: &Log, owner: u32, pages: &mut TranslationPages, pool: &mut BlockPool, work: &mut Work) {
-    let chip = data.write_chip(owner);
-    if data.wants_block(chip) && pool.free(chip) == 0 {
-        pages.reclaim(chip, pool, work);
-    }
-}
-
 /// A page-mapped FTL with the mapping cache `T`.
 #[derive(Clone, Debug)]
 pub struct PageMapped<T> {
@@ -115,8 +106,8 @@ impl<T: Translation> PageMapped<T> {
     fn translate(&mut self, lpn: u32, ahead: u32, write: bool, work: &mut Work) -> u32 {
         let (translation, context) = self.translation(work);
         let hit = translation.translate(lpn, write, &mut Context { ahead, ..context });
-        self.pages.stats.hits += u64::from(hit);
-        self.pages.stats.misses += u64::from(!hit);
+        let MapStats { hits, misses, .. } = &mut self.pages.stats;
+        *(if hit { hits } else { misses }) += 1;
         u32::from(!hit)
     }
 
@@ -124,22 +115,30 @@ impl<T: Translation> PageMapped<T> {
     #[inline]
     fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
         let PageMapped { data, pages, pool, translation, .. } = self;
+        let mut stirred = T::SETTLES_ALWAYS;
+        let mut moved = |lpn, pages: &TranslationPages| {
+            stirred |= T::ON_FLASH;
+            translation.moved(lpn, pages);
+        };
         data.aim(work);
         // Whatever it has to program may move the cursor on.
-        while data.end_short(owner, pool, work, &mut |moved| translation.moved(moved, pages)) {
+        while data.end_short(owner, pool, work, &mut |lpn| moved(lpn, pages)) {
             data.aim(work);
         }
-        if T::ON_FLASH {
-            reclaim_for(data, owner, pages, pool, work);
+        let chip = data.write_chip(owner);
+        if T::ON_FLASH && data.wants_block(chip) && pool.free(chip) == 0 {
+            // The mapping has borrowed it.
+            pages.reclaim(chip, pool, work);
         }
-        data.append(owner, cause, pool, work, &mut |moved| translation.moved(moved, pages));
+        data.append(chip, owner, cause, pool, work, &mut |lpn| moved(lpn, pages));
         if let Some(chip) = pool.uneven()
             && data.can_relocate(chip)
         {
-            let mut moved = |moved, pages: &TranslationPages| translation.moved(moved, pages);
             wear::level(chip, (data, pages), pool, work, &mut moved);
         }
-        translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
+        if stirred {
+            translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
+        }
         if pool.is_exhausted() {
             self.turn_read_only(work);
         }
@@ -240,18 +239,22 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 }
 
 impl<T: Translation> Prepare for PageMapped<T> {
-    fn lay(&mut self, lpns: &mut dyn Iterator<Item = u32>, work: &mut Work) {
+    fn lay(&mut self, mut lpns: &[u32], work: &mut Work) {
         let mut moved = Vec::new();
         // Where nobody has to hear of them, most are put in place one right after the other.
         let tells = T::ON_FLASH && self.pages.hears_of_data();
         loop {
             let PageMapped { data, pages, pool, .. } = self;
-            let Some(lpn) = (if tells { lpns.next() } else { data.lay(lpns, pool, work) }) else { break };
-            data.aim(work);
-            if T::ON_FLASH {
-                reclaim_for(data, lpn, pages, pool, work);
+            if !tells {
+                data.lay(&mut lpns, pool, work);
             }
-            data.append(lpn, Cause::Host, pool, work, &mut |lpn| moved.push(lpn));
+            let Some(&lpn) = lpns.split_off_first() else { break };
+            data.aim(work);
+            let chip = data.write_chip(lpn);
+            if T::ON_FLASH && data.wants_block(chip) && pool.free(chip) == 0 {
+                pages.reclaim(chip, pool, work);
+            }
+            data.append(chip, lpn, Cause::Host, pool, work, &mut |lpn| moved.push(lpn));
             moved.push(lpn);
             let mut context = Context { data, pages, pool, work, ahead: 0 };
             moved.drain(..).for_each(|lpn| context.lay(lpn));

@@ -60,25 +60,24 @@ impl<T: Translation> PageMapped<T> {
     /// Writes as the cause says.
     #[inline]
     pub(super) fn write_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
-        let last = request.first + request.pages - 1;
         let mut misses = 0;
-        for lpn in request.first..=last {
+        for at in 0..request.pages {
             if self.read_only {
                 self.refuse();
                 break;
             }
-            misses += self.write_one(request, lpn, cause, work);
+            misses += self.write_one(request, at, cause, work);
         }
         misses
     }
 
-    /// Writes one page of a request; its misses.
+    /// Writes the `at`-th page of a request; its misses.
     #[inline(always)] // for every page
-    fn write_one(&mut self, request: Pages, lpn: u32, cause: Cause, work: &mut Work) -> u32 {
-        let last = request.first + request.pages - 1;
+    fn write_one(&mut self, request: Pages, at: u32, cause: Cause, work: &mut Work) -> u32 {
+        let (lpn, ahead) = (request.first + at, request.pages - at - 1);
         work.chain_for(lpn);
-        let misses = self.translate(lpn, last - lpn, true, work);
-        let partial = (lpn == request.first && request.head_partial) || (lpn == last && request.tail_partial);
+        let misses = self.translate(lpn, ahead, true, work);
+        let partial = (at == 0 && request.head_partial) || (ahead == 0 && request.tail_partial);
         if partial && self.read_modify_write && self.data.slot(lpn) != NONE {
             self.read_data(lpn, 1, cause, work);
         }
@@ -102,7 +101,7 @@ impl<T: Translation> Serve for PageMapped<T> {
             return 0;
         }
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
-        let misses = self.write_one(request, request.first + at, cause, work);
+        let misses = self.write_one(request, at, cause, work);
         if mark.fua && at + 1 == request.pages {
             self.program_begun(work);
         }
