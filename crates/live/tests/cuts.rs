@@ -19,6 +19,8 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const SECTOR: usize = 512;
+/// NBD's error of a device that takes no more writes.
+const EIO: u32 = 5;
 
 /// Cycles for each device: `FTLAB_CUTS`, else a few.
 fn cycles() -> u64 {
@@ -55,6 +57,10 @@ struct Account {
     /// Sectors and places in their lists that the next flush makes durable.
     acknowledged: Vec<(usize, usize)>,
     next: u64,
+    /// The device has blocks that wear out.
+    wears_out: bool,
+    /// The device is worn out, and has refused a write; first pages of it may be there.
+    refused: bool,
 }
 
 impl Account {
@@ -172,6 +178,10 @@ impl Client {
 
     fn replies(&self, account: &mut Account, asked: &[(bool, Vec<(usize, usize)>)]) {
         for reply in self.kept.take() {
+            if account.wears_out && reply[4..8] == EIO.to_be_bytes() {
+                account.refused = true;
+                continue;
+            }
             assert_eq!(reply[4..8], [0; 4]);
             let cookie = u64::from_be_bytes(reply[8..16].try_into().unwrap());
             let (fua, changed) = &asked[cookie as usize];
@@ -203,24 +213,32 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     let (page, bytes) =
         (resolved.settings.ftl.logical_page_bytes as usize, resolved.settings.user_bytes() as usize);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut account = Account { known: vec![0; bytes / SECTOR], ..Account::default() };
+    let wears_out = keys.iter().any(|(key, _)| *key == "flash.endurance");
+    let new = || Account { known: vec![0; bytes / SECTOR], wears_out, ..Account::default() };
+    let mut account = new();
     let (kept, sink) = common::client();
     let client = Client { kept, sink };
-    let mut loaded = 0;
+    let (mut loaded, mut devices) = (0, 1);
     let mut ended = "made";
     for cycle in 0..cycles() {
         let what = format!("{keys:?}: cycle {cycle}, {ended}");
         let (mut engine, opened) = open(&resolved, &path, time).unwrap_or_else(|e| panic!("{what}: {e}"));
-        assert_eq!(matches!(opened, Opened::Made), cycle == 0, "{what}: {opened:?}");
+        assert_eq!(matches!(opened, Opened::Made), ended == "made", "{what}: {opened:?}");
         loaded += u64::from(matches!(opened, Opened::Checkpoint));
         let what = format!("{what}, {opened:?}");
         account.settle(&client.read(&mut engine, bytes), &what);
+        if account.refused {
+            // The next device.
+            std::fs::remove_file(&path).unwrap();
+            (account, ended, devices) = (new(), "made", devices + 1);
+            continue;
+        }
         let cut = random.random_range(0..3) < 2;
         if cut {
             engine.cut(random.random_range(1..400), cycle).unwrap();
         }
         let mut batches = if cut { 5000 } else { random.random_range(0..60) };
-        while batches > 0 && !engine.is_off() {
+        while batches > 0 && !engine.is_off() && !account.refused {
             client.batch(&mut engine, &mut account, &mut random, page);
             batches -= 1;
         }
@@ -236,7 +254,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
                 client.kept.take();
                 assert_eq!(engine.end_media().unwrap(), None);
                 // It is all there.
-                for list in account.since.values_mut() {
+                for list in account.since.values_mut().filter(|_| !account.refused) {
                     let last = list.pop().unwrap();
                     *list = vec![Content { durable: true, ..last }];
                 }
@@ -247,7 +265,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     }
     let (_, opened) = open(&resolved, &path, time).unwrap();
     std::fs::remove_file(&path).unwrap();
-    println!("{keys:?}: {loaded} checkpoints, at the end {opened:?}");
+    println!("{keys:?}: {devices} devices, {loaded} checkpoints, at the end {opened:?}");
 }
 
 #[test]
