@@ -29,6 +29,8 @@ pub struct Known {
 #[derive(Default)]
 pub struct Model {
     blocks: BTreeMap<u32, Known>,
+    /// How often each block was erased.
+    erases: BTreeMap<u32, u32>,
     events: u64,
     /// By chip the block that is next by number, if one is closed.
     due: [Option<u32>; 2],
@@ -44,6 +46,11 @@ impl Model {
     /// A closed block.
     pub fn known(&self, block: u32) -> Known {
         self.blocks[&block]
+    }
+
+    /// How often a block was erased.
+    pub fn erases(&self, block: u32) -> u32 {
+        self.erases.get(&block).copied().unwrap_or(0)
     }
 
     /// The block of a chip whose turn it is, where blocks go by number.
@@ -70,6 +77,7 @@ impl Model {
 
     fn remove(&mut self, block: u32) {
         self.blocks.remove(&block);
+        *self.erases.entry(block).or_default() += 1;
         let chip = block / SPACE.blocks_per_chip;
         if self.due[chip as usize] == Some(block) {
             let numbers: Vec<u32> = self.of(chip).map(|(other, _)| other).collect();
@@ -97,7 +105,7 @@ impl Model {
 ///     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
 ///         self.0[chip as usize].push(block);
 ///     }
-///     fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+///     fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
 ///         let mut closed = self.0[need.chip as usize].iter().copied();
 ///         closed.find(|&block| self.1.gainful(valid(block))).unwrap()
 ///     }
@@ -185,7 +193,7 @@ impl Run {
 
     fn choose(&mut self, need: Need) -> u32 {
         let Run { policy, model, seed, .. } = self;
-        let chosen = policy.choose(need, |block| model.known(block).valid, |_| 0);
+        let chosen = policy.choose(need, |block| model.known(block).valid, |block| model.erases(block));
         assert!(model.of(need.chip).any(|(block, _)| block == chosen), "seed {seed}: {chosen} is not closed");
         chosen
     }
@@ -223,7 +231,9 @@ impl Run {
             while self.model.is_collectable(chip) {
                 let need = Need { chip, now: self.now, gainless: 0 };
                 let chosen = self.choose(need);
-                let again = loaded.choose(need, |block| self.model.known(block).valid, |_| 0);
+                let model = &self.model;
+                let again =
+                    loaded.choose(need, |block| model.known(block).valid, |block| model.erases(block));
                 assert_eq!(again, chosen, "seed {}: another victim once it is loaded", self.seed);
                 loaded.remove(chip, chosen, |block| self.model.known(block).valid);
                 self.remove(chosen);

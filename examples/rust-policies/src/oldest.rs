@@ -19,7 +19,7 @@ impl Victims for OldestGainful {
         self.closed[chip as usize].push(block);
     }
 
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
         let mut oldest = self.closed[need.chip as usize].iter().copied();
         oldest.find(|&block| self.space.gainful(valid(block))).expect("ftlab asks only when there is one")
     }

@@ -53,7 +53,7 @@ impl Victims for CostBenefit {
         self.buckets.push(&mut self.links, chip, block, valid);
     }
 
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.chip);
         let mut best = self.buckets.head(need.chip, least);
         if least == 0 {

@@ -44,7 +44,7 @@ impl Victims for Cyclic {
         }
     }
 
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
         let due = self.due[need.chip as usize];
         assert!(due != NONE, "chip {} has no closed block", need.chip);
         due

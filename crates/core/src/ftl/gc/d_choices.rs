@@ -39,7 +39,7 @@ impl Victims for DChoices {
         self.closed.push(chip, block);
     }
 
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
         self.closed.fewest_of(self.draws, need, valid)
     }
 

@@ -32,7 +32,7 @@ impl Victims for Greedy {
     }
 
     #[inline]
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.chip);
         self.buckets.head(need.chip, least)
     }

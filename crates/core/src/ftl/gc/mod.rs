@@ -88,8 +88,8 @@ pub trait Victims: Sized {
     #[inline]
     fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
 
-    /// The block to collect, which stays until it is removed. There is a gainful one.
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32;
+    /// The block to collect, which stays until it is removed. There is a gainful one. `erases` counts a block's.
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, erases: impl Fn(u32) -> u32) -> u32;
 
     /// A closed block leaves.
     fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32);
@@ -109,7 +109,7 @@ pub trait Victims: Sized {
     }
 }
 
-/// Any policy, by its methods alone: each means what it means in [`Victims`]. `erases` counts a block's.
+/// Any policy, by its methods alone: each means what it means in [`Victims`].
 #[allow(missing_docs)]
 pub trait AnyVictims: Debug + Send + Sync {
     fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
@@ -131,8 +131,8 @@ impl<V: Victims + Clone + Debug + Send + Sync + 'static> AnyVictims for V {
     fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
         Victims::invalidate(self, chip, block, valid, now);
     }
-    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        Victims::choose(self, need, valid)
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32 {
+        Victims::choose(self, need, valid, erases)
     }
     fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
         Victims::remove(self, chip, block, valid);
@@ -227,7 +227,7 @@ macro_rules! registry {
                 erases: impl Fn(u32) -> u32,
             ) -> u32 {
                 match self {
-                    $(Policy::$variant(p) => Victims::choose(p, need, valid),)*
+                    $(Policy::$variant(p) => Victims::choose(p, need, valid, erases),)*
                     Policy::Outside(p) => p.choose(need, &valid, &erases),
                 }
             }

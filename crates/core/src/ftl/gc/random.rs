@@ -24,7 +24,7 @@ impl Victims for Random {
         self.0.push(chip, block);
     }
 
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
         self.0.fewest_of(1, need, valid)
     }
 

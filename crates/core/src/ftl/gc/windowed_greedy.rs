@@ -74,7 +74,7 @@ impl Victims for WindowedGreedy {
         }
     }
 
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.chip);
         self.buckets.head(need.chip, least)
     }

@@ -28,7 +28,7 @@ pub enum Decision {
 }
 
 /// What a scheduler may reach while it chooses: the cooperation interface of the device below it (Shim et
-/// al., TC 2014, Table 1) and the page cache above. It is for schedulers by flash blocks.
+/// al., TC 2014, Table 1) and the page cache above. All but the time is for schedulers by flash blocks.
 pub trait Around {
     /// LPNs of a logical block.
     fn pages_of(&self, block: u32) -> Range<u32>;
