@@ -4,8 +4,8 @@
     gcc -O2 -Iout/lib/include examples/c/replay.c -Lout/lib/lib -lftlab -Wl,-rpath,$PWD/out/lib/lib -o replay
     python scripts/time_c_library.py map-plus trace.csv --replay ./replay --set flash.blocks_per_plane=4096
 
-The trace is in ftlab's own layout, uncompressed. The time that each program takes for the first record alone is
-taken off: starting, preconditioning, ending. Printed are medians, of the ratios with their range.
+The trace is in ftlab's own layout, uncompressed. The time that each program takes for the first record alone
+is taken off: starting, preconditioning, ending. Printed are medians, of the ratios with their range.
 """
 
 from __future__ import annotations
