@@ -84,8 +84,8 @@ class Campaign:
     def run(self, seeds: Sequence[int], jobs: int, told: Any = lambda: None) -> Outcome:
         """Cuts once for each seed, until one fails. `told` is called after each cut."""
         outcome = Outcome()
-        # Names of sockets must be short.
-        with tempfile.TemporaryDirectory(prefix="ftlab-") as name:
+        # Names of sockets must be short. What a killed program leaves mounted cannot be removed.
+        with tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True) as name:
             scratch = Path(name)
             pristine = scratch / "pristine"
             pristine.mkdir()
@@ -189,6 +189,8 @@ class Campaign:
 
     def _call(self, command: Sequence[str], at: Path, server: LiveServer | None) -> tuple[int, str]:
         """Runs a program in the directory; with `server`, until that has lost its power."""
+        if self._ended.is_set():
+            raise _StoppedError
         disk = f"nbd+unix:///?socket={at / 'nbd'}"
         environment = {**os.environ, DISK: str(at / "mnt" / "disk") if self._programs.fuse else disk}
         with (at / "output").open("w+b") as output:
@@ -213,13 +215,18 @@ class Campaign:
             return process.returncode, _shown(output)
 
     def _wait(self, process: subprocess.Popen[bytes], server: LiveServer | None) -> None:
-        off_since = None
+        """Waits for a program to end. Once its device, or the campaign, has ended, it is given `GRACE_S`.
+
+        It is not killed at once even where nobody asks for its verdict: it has to unmount what it mounted.
+        """
+        over_since = None
         while process.poll() is None:
-            if server is None and self._ended.is_set():
-                raise _StoppedError
-            if server is not None and off_since is None and server.look():
-                off_since = time.monotonic()
-            if off_since is not None and time.monotonic() - off_since > GRACE_S:
+            ended = self._ended.is_set()
+            if over_since is None and (ended or (server is not None and server.look())):
+                over_since = time.monotonic()
+            if over_since is not None and time.monotonic() - over_since > GRACE_S:
+                if ended:
+                    raise _StoppedError
                 return
             time.sleep(LOOK_S)
 

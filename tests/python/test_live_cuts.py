@@ -449,3 +449,25 @@ def test_programs_that_lose_data_are_caught(tmp_path: Path, which: str) -> None:
     done = campaign_of(tmp_path, program, 200)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "To see it again: the same command with --seed " in done.stderr, done.stderr
+
+
+def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
+    """A check that still ran when another cut failed was killed, and what it had mounted stayed mounted."""
+    need_loop()
+    # The first check is that without a cut; the second fails as soon as the third has begun.
+    check = f"""cd {tmp_path}
+        mkdir rehearsed && exit
+        if mkdir first; then until [ -e second ]; do sleep 0.01; done; exit 1; fi
+        mkdir second && sleep 1 && mkdir unmounted
+        exit 0"""
+    load = "dd if=/dev/zero of=$FTLAB_DISK bs=4k count=16 conv=notrunc,fsync"
+    command = [sys.executable, "-m", "ftlab", "crash", *SMALL, "--live", "--fuse", "--cuts", "9"]
+    done = subprocess.run(
+        [*command, "--jobs", "2", "--check-command", check, "--", "/bin/sh", "-c", load],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert (tmp_path / "unmounted").exists(), done.stderr
