@@ -110,7 +110,7 @@ def test_what_is_ignored_changes_nothing(name: str, trace: Path, monkeypatch: py
         ("ftl.wear_threshold=3", 'ftl.wear_leveling = "none"'),
         ("flash.variation.ecc_limit=0.1", 'flash.variation.model = "none"'),
         ("flash.suspend_time=3us", 'flash.suspend = "off"'),
-        ("device.max_passed=3", 'device.scheduler = "noop" issues in order'),
+        ("device.max_passed=3", 'device.scheduler = "noop" makes no batches'),
         ("device.precondition_rounds=7", 'device.precondition = "none"'),
         ("workload.synthetic.read_share=10%", "there is no generator (workload.synthetic.requests)"),
         ("workload.replay=closed workload.speed=2", 'workload.replay = "closed" goes by no arrival times'),

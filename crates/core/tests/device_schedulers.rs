@@ -89,6 +89,7 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         ("vios", Unhurried::Slowest, [150_000, 330_000, 540_000], 340_000.0),
         ("piq", Unhurried::InOrder, [180_000, 390_000, 540_000], 370_000.0),
         ("noop", Unhurried::InOrder, [180_000, 390_000, 540_000], 370_000.0),
+        ("noop-busy", Unhurried::InOrder, [180_000, 390_000, 540_000], 370_000.0),
     ] {
         let settings = with_unhurried(figure_4(scheduler), unhurried);
         let (report, done) = checked(&settings, vec![write(0), write(1), write(2)]);
@@ -348,8 +349,47 @@ fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
         checked(&settings, trace.clone()).1.iter().map(times).collect::<Vec<_>>()
     };
     let serial = run("noop");
-    assert_eq!(run("piq"), serial);
-    assert_eq!(run("vios"), serial);
+    for scheduler in common::device_schedulers() {
+        assert_eq!(run(scheduler), serial, "{scheduler}");
+    }
+}
+
+/// Three chips whose programs take 200 us. Times in us: arrival, first page, pages; completion.
+fn completions(scheduler: &str, trace: &[(u64, Op, u64, u64)]) -> Vec<u64> {
+    let mut settings = device(scheduler, 3, 1);
+    settings.flash.program_ns = 200_000;
+    let trace =
+        trace.iter().map(|&(us, op, first, count)| pages(us * 1000, op, 4096, first, count)).collect();
+    checked(&settings, trace).1.iter().map(|row| row.complete_ns / 1000).collect()
+}
+
+/// Worked out by hand. Chip 0 is busy until 200. The second write waits for chips 0 and 1, the fourth for chip 0;
+/// the third and the fifth find theirs idle.
+#[test]
+fn three_schedulers_differ_on_what_may_pass_the_oldest() {
+    let write = |us, first, count| (us, Op::Write, first, count);
+    let trace = [write(0, 0, 1), write(10, 0, 2), write(20, 1, 1), write(30, 0, 1), write(40, 2, 1)];
+    let times = |scheduler| completions(scheduler, &trace);
+    // All in order: the second at 200, the rest at 400.
+    assert_eq!(times("noop"), [200, 400, 600, 600, 600]);
+    // The third and the fifth issue on arrival, so that the second issues at 220, and the fourth behind it.
+    assert_eq!(times("noop-busy"), [200, 420, 220, 620, 240]);
+    // The fourth takes chip 0 at 200, while the second still waits for chip 1.
+    assert_eq!(times("piq"), [200, 600, 220, 400, 240]);
+}
+
+/// At an instant the oldest goes first, then arrivals in their order; nothing passes a flush.
+#[test]
+fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() {
+    let write = |us, first, count| (us, Op::Write, first, count);
+    // The third arrives when the second can issue at last.
+    let together = [write(0, 0, 1), write(10, 0, 1), write(200, 0, 1)];
+    assert_eq!(completions("noop-busy", &together), [200, 400, 600]);
+    let at_once = [write(0, 0, 1), write(0, 0, 1), write(0, 1, 2), write(0, 2, 1), write(0, 0, 1)];
+    assert_eq!(completions("noop-busy", &at_once), [200, 400, 200, 400, 600]);
+    // The flush waits for both writes before it, chip 1's write for the flush.
+    let flush = [write(0, 0, 1), write(10, 0, 1), (20, Op::Flush, 0, 0), write(30, 1, 1), write(410, 2, 1)];
+    assert_eq!(completions("noop-busy", &flush), [200, 400, 400, 600, 610]);
 }
 
 /// A stream of reads never lets up on one chip: the write behind them goes after `max_passed` issues.

@@ -171,6 +171,7 @@ macro_rules! registry {
 
 registry! {
     Noop = noop::Noop;
+    NoopBusy = noop_busy::NoopBusy;
     Direct = direct::Direct;
     Piq = piq::Piq;
     Vios = vios::Vios;
@@ -195,7 +196,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(needs.speeds, &["device.unhurried"], &format!("{chosen} chooses no block by its speed"));
     let equal = "all blocks are equally fast without flash.variation.model";
     found.unless(settings.allocates_by_speed(), &["device.unhurried"], equal);
-    found.unless(needs.chips, &["device.max_passed"], &format!("{chosen} issues in order"));
+    found.unless(needs.chips, &["device.max_passed"], &format!("{chosen} makes no batches"));
 }
 
 /// Checks that the chosen scheduler fits the rest.

@@ -2,6 +2,7 @@
 //!
 //! Source: the baseline of Cui et al., NPC 2016 (VIOS): a request may issue when no chip it touches
 //! serves another request, and only the oldest request may issue, so that it blocks those behind it.
+//! [`super::noop_busy`] is another reading.
 //!
 //! Read into it: a flush touches every chip, so that what was issued before has completed. With the
 //! options of [`crate::flash::parallel`] a chip (die, plane) at work may still take up the request: a
@@ -25,7 +26,7 @@ pub type Keys = ();
 /// The queue.
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
-    waiting: Ages,
+    pub(super) waiting: Ages,
     /// Under dynamic allocation, how many chips (dies, planes) there are.
     dynamic: Option<u64>,
 }
@@ -52,9 +53,9 @@ impl Scheduler for Noop {
 }
 
 impl Noop {
-    /// Whether the oldest waiting request may issue now.
+    /// Whether a request may issue now, as far as its chips are concerned.
     #[inline]
-    fn may_issue(&self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
+    pub(super) fn may_issue(&self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
         if array.all_idle() {
             return true;
         }

@@ -1,0 +1,73 @@
+//! The device's first-in first-out queue, of requests that find a chip busy.
+//!
+//! Source: Cui et al., NPC 2016 (VIOS). Section 1 counts NOOP among the schedulers "designed to mitigate the
+//! high seek and rotational costs in mechanical disks", section 4 has "baseline NOOP scheduling", section 4.1
+//! conflicts "collected under the P/E cycling of 12K with NOOP scheduler". How it works in a device of many
+//! chips the paper does not say; [`super::noop`] is another reading.
+//!
+//! Read into it: a request whose chips are idle when it arrives has nothing to wait for and issues at once.
+//! All others wait in one queue, and only the oldest of it may issue, as under [`super::noop`]. So:
+//! - A request that arrives may pass waiting ones, even where it takes a chip that one of them is to have: NOOP
+//!   knows which chips are busy. How many requests wait for a chip is known to VIOS's chip-state vector alone
+//!   (section 3.2). Nothing bounds how often the oldest is passed.
+//! - At an instant the oldest goes first, then those that have arrived, in the order of arrival.
+//! - What came after a flush waits behind it.
+
+use super::Scheduler;
+use super::noop::Noop;
+use crate::device::Array;
+use crate::device::settings::Settings;
+use crate::ftl::Locate;
+use crate::request::{Pool, Window};
+use crate::util::NONE;
+use crate::workload::Op;
+
+pub(super) const NAME: &str = "noop-busy";
+pub(super) const DOC: &str =
+    "a request whose chips are idle on arrival issues at once, the others as under noop";
+pub type Keys = ();
+
+/// The queue, and at its end what has just arrived.
+#[derive(Clone, Debug)]
+pub(super) struct NoopBusy {
+    queue: Noop,
+    /// The first of the queue whose chips have not been looked at since it arrived, or [`NONE`].
+    arrived: u32,
+    /// Flushes that wait.
+    flushes: u32,
+}
+
+impl Scheduler for NoopBusy {
+    fn new(settings: &Settings) -> NoopBusy {
+        NoopBusy { queue: Noop::new(settings), arrived: NONE, flushes: 0 }
+    }
+
+    #[inline]
+    fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
+        self.queue.admit(id, chips, pool);
+        if self.arrived == NONE {
+            self.arrived = id;
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
+        if self.queue.waiting.head() != self.arrived
+            && let Some(id) = self.queue.next(array, ftl, pool)
+        {
+            self.flushes -= u32::from(pool[id].op == Op::Flush);
+            return Some(id);
+        }
+        while self.arrived != NONE {
+            let id = self.arrived;
+            self.arrived = pool.younger(id);
+            // With all chips idle the oldest would have issued: a flush gets ahead of nothing here.
+            if self.flushes == 0 && self.queue.may_issue(&pool[id], array, ftl) {
+                self.queue.waiting.unlink(id, pool);
+                return Some(id);
+            }
+            self.flushes += u32::from(pool[id].op == Op::Flush);
+        }
+        None
+    }
+}
