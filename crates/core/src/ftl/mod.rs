@@ -18,7 +18,7 @@ pub(crate) mod slots;
 pub mod wear;
 
 use self::settings::Settings;
-use crate::config::{Choice, Contradiction, Ignored, section};
+use crate::config::{Contradiction, Ignored};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
@@ -148,14 +148,6 @@ macro_rules! registry {
             };
         }
 
-        /// Names for `ftl.kind`.
-        pub fn choices() -> Vec<Choice> {
-            vec![
-                $(Choice { name: $module::NAME, doc: $module::DOC },)*
-                $(Choice { name: $place::NAME, doc: $place::DOC }),*
-            ]
-        }
-
         /// The keys of FTLs that are not chosen.
         pub(crate) fn own_ignored(settings: &Settings, found: &mut Ignored) {
             let chosen = [settings.ftl.kind.as_str(), served_by(settings)];
@@ -164,20 +156,7 @@ macro_rules! registry {
             $(found.section::<$place::Keys>(chosen.contains(&$place::NAME), &[], &why);)*
         }
 
-        section! {
-            /// The FTLs' own keys.
-            #[derive(Clone, Debug, PartialEq)]
-            pub struct Own {
-                $(
-                    /// Keys of the FTL of this name.
-                    $module: $module::Keys;
-                )*
-                $(
-                    /// Keys of the FTL of this name.
-                    $place: $place::Keys;
-                )*
-            }
-        }
+        $crate::registered! { "ftl.kind": $($module)* $($place)* }
     };
 }
 

@@ -16,7 +16,7 @@ mod windows;
 
 use super::Array;
 use crate::config::section::count;
-use crate::config::{Choice, Contradiction, Ignored, section};
+use crate::config::{Contradiction, Ignored, section};
 use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::parallel::Allocation;
@@ -151,21 +151,7 @@ macro_rules! registry {
             }
         }
 
-        /// Names for `device.scheduler`.
-        pub fn choices() -> Vec<Choice> {
-            vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
-        }
-
-        section! {
-            /// The schedulers' own keys.
-            #[derive(Clone, Debug, PartialEq)]
-            pub struct Own {
-                $(
-                    /// Keys of the scheduler of this name.
-                    $module: $module::Keys;
-                )*
-            }
-        }
+        $crate::registered! { "device.scheduler": $($module)* }
     };
 }
 

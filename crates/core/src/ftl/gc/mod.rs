@@ -33,7 +33,7 @@ mod lists;
 
 use std::fmt::Debug;
 
-use crate::config::{Choice, Ignored, outside, section};
+use crate::config::{Ignored, outside};
 use crate::ftl::settings::Settings;
 use crate::util::stream;
 
@@ -257,11 +257,6 @@ macro_rules! registry {
             }
         }
 
-        /// Names for `ftl.gc` and `ftl.translation_gc`.
-        pub fn choices() -> Vec<Choice> {
-            vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
-        }
-
         /// The keys of policies that are not among the `chosen`.
         pub(crate) fn own_ignored(chosen: &[&str], found: &mut Ignored) {
             let why = "neither ftl.gc nor ftl.translation_gc is";
@@ -270,16 +265,7 @@ macro_rules! registry {
             );)*
         }
 
-        section! {
-            /// The policies' own keys.
-            #[derive(Clone, Debug, PartialEq)]
-            pub struct Own {
-                $(
-                    /// Keys of the policy of this module.
-                    $module: $module::Keys;
-                )*
-            }
-        }
+        $crate::registered! { "ftl.gc": $($module)* }
     };
 }
 

@@ -12,7 +12,7 @@ mod halves;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::config::{Choice, outside, section};
+use crate::config::{outside, section};
 use crate::request::{Pool, Queue};
 use crate::workload::Op;
 
@@ -235,21 +235,7 @@ macro_rules! registry {
             }
         }
 
-        /// Names for `host.scheduler`.
-        pub fn choices() -> Vec<Choice> {
-            vec![$(Choice { name: $module::NAME, doc: $module::DOC }),*]
-        }
-
-        section! {
-            /// The schedulers' own keys.
-            #[derive(Clone, Debug, PartialEq)]
-            pub struct Own {
-                $(
-                    /// Keys of the scheduler of this name.
-                    $module: $module::Keys;
-                )*
-            }
-        }
+        $crate::registered! { "host.scheduler": $($module)* }
     };
 }
 
