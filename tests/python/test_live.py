@@ -126,6 +126,35 @@ for ask, least in ((lambda: h.pwrite(b"x" * 4096, 0), 0.03), (lambda: h.pread(40
     assert device.result["latency"]["read"]["max_ns"] == 20_000_000
 
 
+def kept_awake_ns(process: int) -> int:
+    """What the threads of the lowest priority have taken of the processors."""
+    threads = [
+        at
+        for at in Path(f"/proc/{process}/task").iterdir()
+        if os.getpriority(os.PRIO_PROCESS, int(at.name)) == 19
+    ]
+    return sum(int((at / "schedstat").read_text().split()[0]) for at in threads)
+
+
+def test_processors_are_kept_awake_for_a_prompt_client_alone(tmp_path: Path) -> None:
+    need("nbdsh")
+    if not 2 <= len(os.sched_getaffinity(0)) <= 4:
+        pytest.skip("on one processor, or on more than four, none is kept awake")
+    with served(tmp_path, *DEVICES["page"]) as device:
+        process = device.process.pid
+        slowly = "import time\nh.connect_uri(URI)\nfor _ in range(25): time.sleep(0.005); h.pread(4096, 0)"
+        device.shell(slowly)
+        before = kept_awake_ns(process)
+        device.shell(slowly)
+        assert kept_awake_ns(process) == before
+        # On a busy machine the lowest priority may wait long for its turn.
+        for _ in range(20):
+            device.shell("h.connect_uri(URI)\nfor _ in range(500): h.pread(4096, 0)")
+            if kept_awake_ns(process) > before:
+                return
+        pytest.fail("no processor was kept awake")
+
+
 def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
     """As under a shell that starts it in the background; requests under way complete."""
     for number in (signal.SIGINT, signal.SIGTERM):

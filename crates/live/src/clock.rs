@@ -15,6 +15,8 @@ use crate::server::Shared;
 /// How long before the time a thread stops sleeping and looks at the clock instead: what waking takes in 99 of 100
 /// cases where a halted processor has to be woken.
 pub const SPIN: Duration = Duration::from_micros(150);
+/// The same where other processors are awake, so that none is kept from anyone.
+pub const SPIN_IN_COMPANY: Duration = Duration::from_micros(500);
 /// How much later than a connection the clock's thread comes.
 const RESERVE: Duration = Duration::from_millis(2);
 /// The longest that a connection waits for what is due: as long as it waits for its client.

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::clock::sleep_exactly;
+use crate::company::HOLD;
 use crate::engine::{Asked, Sink};
 use crate::nbd::{Command, HEADER, Request, Session, Turn};
 use crate::outbox::Outbox;
@@ -24,6 +25,8 @@ pub const LOOK: Duration = Duration::from_millis(500);
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);
 /// How many messages after such a wait a thread awaits awake, before it sleeps again to see how long that takes.
 const AWAKE: u32 = 64;
+/// After how many such requests a client is taken for one that sends no request before it has the last reply.
+const PROMPT: u32 = 32;
 
 /// What has arrived and is not dealt with.
 struct Inbox {
@@ -66,6 +69,10 @@ pub struct Connection {
     session: Session,
     /// Messages still to be awaited awake: see [`WAKING`].
     awake: u32,
+    /// How long it waited for what has come, since it had no reply to send any more.
+    waited: Duration,
+    /// How often in turn the only client has sent one request as soon as it had the reply to the last.
+    prompt: u32,
     /// What it wakes for while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
     kept: Option<Instant>,
 }
@@ -78,7 +85,18 @@ impl Connection {
         outbox.say(&greeting);
         let sink: Arc<dyn Sink> = outbox.clone();
         let inbox = Inbox { bytes: vec![0; CHUNK], start: 0, end: 0 };
-        Connection { shared, stream, outbox, sink, inbox, session, awake: 0, kept: None }
+        Connection {
+            shared,
+            stream,
+            outbox,
+            sink,
+            inbox,
+            session,
+            awake: 0,
+            waited: Duration::MAX,
+            prompt: 0,
+            kept: None,
+        }
     }
 
     /// Serves the client until it goes, is at fault, or the server stops.
@@ -137,10 +155,12 @@ impl Connection {
 
     /// Receives what comes first.
     fn bytes(&mut self) -> std::io::Result<usize> {
+        let company = self.prompt >= PROMPT && self.shared.company.keep();
+        self.waited = Duration::MAX;
         let asked = Instant::now();
         while let Some(due) = self.kept {
             let into = &mut self.inbox.bytes[self.inbox.end..];
-            if let Some(outcome) = self.stream.receive_until(into, due) {
+            if let Some(outcome) = self.stream.receive_until(into, due, company) {
                 return outcome;
             }
             if !self.catch_up() {
@@ -152,14 +172,16 @@ impl Connection {
         }
         let into = &mut self.inbox.bytes[self.inbox.end..];
         let asked = Instant::now();
-        if self.awake > 0 {
+        if self.awake > 0 && !company {
             self.awake -= 1;
             if let Some(outcome) = self.stream.receive_awake(into, asked + *WAKING.end()) {
+                self.waited = asked.elapsed();
                 return outcome;
             }
         }
         let outcome = self.stream.receive(into, true);
-        self.awake = if WAKING.contains(&asked.elapsed()) { AWAKE } else { 0 };
+        self.waited = asked.elapsed();
+        self.awake = if WAKING.contains(&self.waited) { AWAKE } else { 0 };
         outcome
     }
 
@@ -205,7 +227,7 @@ impl Connection {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
         let structured = session.structured;
         let mut more = None;
-        let mut taken_in = 0;
+        let (mut requests, mut taken_in) = (0, 0);
         let mut answered = Vec::new();
         let outcome = shared.with_engine(&mut answered, |engine| {
             engine.catch_up()?;
@@ -220,6 +242,7 @@ impl Connection {
                         let charged = outbox.charge(size(&request));
                         engine.ask(&Asked { request, data, structured, sink, charged });
                         inbox.start += end;
+                        requests += 1;
                         taken_in += charged;
                         if taken_in >= BATCH {
                             more = Some(1);
@@ -237,6 +260,10 @@ impl Connection {
             shared.clock.keep(kept, engine.due().filter(|_| outbox.owes()));
             outcome
         });
+        if requests > 0 {
+            let prompt = requests == 1 && self.waited <= HOLD && shared.clients().len() == 1;
+            self.prompt = if prompt { self.prompt.saturating_add(1) } else { 0 };
+        }
         // Refusals and such have not gone through the simulation.
         if taken_in > 0 {
             outbox.flush();

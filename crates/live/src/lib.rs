@@ -14,6 +14,7 @@
 
 pub mod address;
 mod clock;
+mod company;
 mod connection;
 pub mod control;
 pub mod engine;

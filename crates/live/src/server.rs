@@ -12,6 +12,7 @@ use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Prepared, RunError};
 
 use crate::clock::{self, Clock};
+use crate::company::{self, Company};
 use crate::control::{self, Describe};
 use crate::engine::{Engine, Live, Sink};
 use crate::fuse::Mounted;
@@ -52,6 +53,8 @@ pub struct Shared {
     engine: Mutex<Engine>,
     /// Who wakes for what is due.
     pub clock: Clock,
+    /// Who keeps processors awake.
+    pub company: Company,
     /// A command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
     /// No more clients are taken in.
@@ -133,7 +136,7 @@ pub struct Server {
     /// The control socket, and the port of the metrics.
     questions: Vec<Address>,
     listeners: Vec<JoinHandle<()>>,
-    timer: Option<JoinHandle<()>>,
+    timers: Vec<JoinHandle<()>>,
     mounted: Option<Mounted>,
     connections: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
@@ -170,6 +173,7 @@ impl Server {
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
             clock: Clock::new(),
+            company: Company::new(),
             asked_to_stop: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -192,11 +196,13 @@ impl Server {
             let (shared, describe) = (shared.clone(), describe.clone());
             spawn(move || take_questions(&listener, &shared, &*describe))
         }));
-        let timer = matches!(options.time, Time::Real { .. }).then(|| {
+        let mut timers = Vec::new();
+        if matches!(options.time, Time::Real { .. }) {
+            timers = company::start(&shared);
             let shared = shared.clone();
-            spawn(move || clock::run(&shared))
-        });
-        Ok(Server { shared, addresses, questions, listeners, timer, mounted, connections })
+            timers.push(spawn(move || clock::run(&shared)));
+        }
+        Ok(Server { shared, addresses, questions, listeners, timers, mounted, connections })
     }
 
     /// Where it listens.
@@ -269,14 +275,13 @@ impl Server {
         }
         self.mounted.take().into_iter().for_each(Mounted::unmount);
         self.addresses.iter().chain(&self.questions).for_each(knock);
-        let mut threads: Vec<JoinHandle<()>> = self.listeners.drain(..).collect();
-        join(&mut threads);
+        join(&mut self.listeners);
         self.shared.clients().iter().for_each(|stream| stream.shut(Shutdown::Read));
         join(&mut self.connections.lock().expect("no panic while threads are listed"));
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.clock.wake();
-        threads.extend(self.timer.take());
-        join(&mut threads);
+        self.shared.company.wake();
+        join(&mut self.timers);
     }
 }
 

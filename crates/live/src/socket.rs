@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::clock::SPIN;
+use crate::clock::{SPIN, SPIN_IN_COMPANY};
 use crate::{Address, LiveError};
 
 /// A connection.
@@ -45,10 +45,17 @@ impl Stream {
         }
     }
 
-    /// Receives what comes before a moment, at which the thread is awake; `None`: nothing has come.
-    pub fn receive_until(&self, into: &mut [u8], moment: Instant) -> Option<io::Result<usize>> {
+    /// Receives what comes before a moment, at which the thread is awake; `None`: nothing has come. With `company`,
+    /// other processors are awake too.
+    pub fn receive_until(
+        &self,
+        into: &mut [u8],
+        moment: Instant,
+        company: bool,
+    ) -> Option<io::Result<usize>> {
+        let left = moment.saturating_duration_since(Instant::now());
         // A thread that never slept would keep the processor that its client was on, and is to be woken on.
-        let awake = moment - SPIN.min(moment.saturating_duration_since(Instant::now()) / 2);
+        let awake = moment - if company { SPIN_IN_COMPANY.min(left) } else { SPIN.min(left / 2) };
         loop {
             let left = awake.saturating_duration_since(Instant::now());
             if left.is_zero() {

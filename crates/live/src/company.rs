@@ -1,0 +1,79 @@
+//! Keeps the processors awake that a client and its connection leave free.
+//!
+//! A client that waits for each reply and the connection that answers it wake one another. They are fastest on one
+//! processor. But the system moves whoever is woken to a processor that is free, and one that is halted takes 40 us to
+//! wake. While such a client is served, threads of the lowest priority leave no processor free; they give way to
+//! whatever else there is to do.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{JoinHandle, Thread, available_parallelism, park, spawn};
+use std::time::{Duration, Instant};
+
+use crate::server::Shared;
+
+/// Of more processors, too many would have to be kept awake.
+const MOST_PROCESSORS: usize = 4;
+/// How long company is kept after a message, and how soon the next is prompt.
+pub const HOLD: Duration = Duration::from_millis(1);
+/// The lowest priority.
+const NICE: i32 = 19;
+
+/// How long the threads stay awake.
+pub struct Company {
+    start: Instant,
+    /// ns since `start`.
+    until_ns: AtomicU64,
+    threads: OnceLock<Vec<Thread>>,
+}
+
+impl Company {
+    /// Nobody is awake.
+    pub fn new() -> Company {
+        Company { start: Instant::now(), until_ns: AtomicU64::new(0), threads: OnceLock::new() }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Keeps the other processors awake for a while; false if there are none, or too many.
+    pub fn keep(&self) -> bool {
+        let now_ns = self.now_ns();
+        if self.until_ns.fetch_max(now_ns + HOLD.as_nanos() as u64, Ordering::Relaxed) <= now_ns {
+            self.wake();
+        }
+        self.threads.get().is_some_and(|threads| !threads.is_empty())
+    }
+
+    /// Has the threads look what there is to do.
+    pub fn wake(&self) {
+        self.threads.get().into_iter().flatten().for_each(Thread::unpark);
+    }
+}
+
+/// Starts a thread for each processor but one.
+pub fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
+    let processors = available_parallelism().map_or(1, usize::from);
+    let count = if processors > MOST_PROCESSORS { 0 } else { processors - 1 };
+    let threads = (0..count).map(|_| {
+        let shared = shared.clone();
+        spawn(move || run(&shared))
+    });
+    let threads: Vec<JoinHandle<()>> = threads.collect();
+    shared.company.threads.get_or_init(|| threads.iter().map(|thread| thread.thread().clone()).collect());
+    threads
+}
+
+fn run(shared: &Shared) {
+    // Where that fails, the system is fair all the same.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+    let company = &shared.company;
+    while !shared.stopping.load(Ordering::Relaxed) {
+        park();
+        while company.now_ns() < company.until_ns.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
+}
