@@ -35,8 +35,8 @@ impl Device {
 
     /// Whether an operation is refused before it is queued.
     #[inline]
-    pub fn refuses(&self, op: Op) -> bool {
-        self.read_only_ns.is_some() && op != Op::Read
+    pub fn refuses(&self, op: impl FnOnce() -> Op) -> bool {
+        self.read_only_ns.is_some() && op() != Op::Read
     }
 
     /// When the device turned read-only, if it has, ns.

@@ -103,15 +103,16 @@ faces! {
         /// Slot of the user data that an LPN resolves to, `u32::MAX` without data: slots are numbered through
         /// chips, blocks and pages.
         fn slot(self: &Self, lpn: u32) -> u32;
+        /// A request with this LPN is in the queue: begins to load what a write of it will invalidate.
+        fn approach(self: &Self, lpn: u32);
     }
 
     /// The host, where it knows the mapping.
     trait LookUp {
         /// LPNs the user may address.
         fn logical_pages(self: &Self) -> u32;
-        /// A request with this LPN is on its way: begins to load its mapping, and what a write of `earlier`,
-        /// which was announced so before, will invalidate.
-        fn expect(self: &Self, lpn: u32, earlier: u32);
+        /// A request with this LPN is on its way: begins to load its mapping.
+        fn expect(self: &Self, lpn: u32);
         /// Whether an LPN's mapping is cached.
         fn cached(self: &Self, lpn: u32) -> bool;
         /// Calls back with every LPN whose mapping is cached.

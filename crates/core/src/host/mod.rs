@@ -36,9 +36,6 @@ enum Chosen {
     Expired(Queue),
 }
 
-/// Requests admitted between the announcement of one and its second announcement.
-const ANNOUNCED: usize = 8;
-
 /// The scheduler and its pending queue.
 pub struct Host {
     /// Requests in flight.
@@ -58,8 +55,6 @@ pub struct Host {
     merging: Option<Merging>,
     /// For a scheduler by flash blocks ([`Needs::blocks`]).
     blocks: Blocks,
-    /// First LPNs of the requests admitted last, and the oldest of them ([`DeviceView::expect`]).
-    announced: ([u32; ANNOUNCED], usize),
 }
 
 impl Host {
@@ -83,7 +78,6 @@ impl Host {
             deadlines_due: false,
             merging,
             blocks,
-            announced: ([NONE; ANNOUNCED], 0),
         }
     }
 
@@ -220,7 +214,7 @@ impl Host {
     /// A request joins the pending ones.
     #[inline(always)] // called in one place, for every request
     fn enter(&mut self, id: u32, device: &impl DeviceView) {
-        self.announce(id, device);
+        device.expect(self.pool[id].pages.first);
         if self.needs.translation_pages | self.needs.hits {
             self.classify(id, device);
         }
@@ -242,15 +236,6 @@ impl Host {
         let updates = request.op != Op::Read;
         let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
         request.hit = cached && request.pages.pages > 0;
-    }
-
-    /// Tells the device of a request that is taken in, so that memory is read ahead of it.
-    #[inline(never)] // in the loop that admits, the compiler keeps a dozen addresses on the stack for it
-    fn announce(&mut self, id: u32, device: &impl DeviceView) {
-        let (lpns, oldest) = &mut self.announced;
-        let first = self.pool[id].pages.first;
-        device.expect(first, std::mem::replace(&mut lpns[*oldest], first));
-        *oldest = (*oldest + 1) % ANNOUNCED;
     }
 
     /// Admits the parts of a write that lies in several flash blocks; whether it was one. None of them merges.
@@ -297,7 +282,9 @@ impl Host {
             Decision::One(id) => {
                 self.leave(id);
                 // A hit that was pending alone goes ahead of nobody.
-                self.pool[id].prioritized &= self.pending > 0;
+                if self.pending == 0 {
+                    self.pool[id].prioritized = false;
+                }
                 id
             }
             Decision::Batch(queue) => {

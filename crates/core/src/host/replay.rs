@@ -79,11 +79,15 @@ impl<'a> Replayed<'a> {
     /// Reads the next record.
     #[inline]
     fn fetch(&mut self) -> Result<(), SourceError> {
-        self.next = self.source.next()?;
-        match &self.next {
-            Some(record) if record.time_ns > LATEST_NS && self.closed.is_none() => Err(self.late(record)),
-            _ => Ok(()),
+        self.next = None;
+        if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
+            let record = Record { time_ns, op, offset, size, line, flags };
+            if time_ns > LATEST_NS && self.closed.is_none() {
+                return Err(self.late(&record));
+            }
+            self.next = Some(record);
         }
+        Ok(())
     }
 
     #[cold]

@@ -228,7 +228,7 @@ fn hand_over(
 ) -> Result<(), SourceError> {
     while device.has_room() {
         let Some(id) = host.next(now_ns, feed, ftl)? else { break };
-        if device.refuses(host.pool[id].op) {
+        if device.refuses(|| host.pool[id].op) {
             host.pool[id].failed = true;
             done.push(id);
             continue;

@@ -72,7 +72,7 @@ impl<T: Copy + Default> Lru<T> {
             value: T::default(),
         }));
         self.free = first;
-        let slots = (u64::from(capacity) * 2).next_power_of_two();
+        let slots = (u64::from(capacity) * 4).next_power_of_two();
         self.table = vec![NONE; slots as usize];
         self.shift = 64 - slots.trailing_zeros();
         for id in 0..first {

@@ -137,14 +137,16 @@ impl Array {
             steps = &[];
         }
         for step in steps {
-            let slot = self.frame.steps.store(step, owner);
+            let times = [step.in_ns, step.cell_ns, step.out_ns];
+            let slot = self.frame.steps.store(step, times, owner);
             self.frame.active += 1;
             let lun = &mut self.luns[step.chip as usize];
             if lun.head == NONE {
                 lun.head = slot;
                 lun.tail = slot;
                 self.frame.busy.set(step.chip);
-                self.begin_step(step.chip, slot, now_ns);
+                let waits = step.after != NONE || step.needs | step.settled != 0;
+                self.begin_step(step.chip, waits, times, now_ns);
             } else {
                 let tail = std::mem::replace(&mut lun.tail, slot);
                 self.frame.steps[tail].behind = slot;
@@ -166,15 +168,15 @@ impl Array {
     /// Begins the step at the head of a LUN's queue, if what it waits for is finished.
     #[inline(always)] // for every step
     fn begin(&mut self, lun: u32, now_ns: u64) {
-        self.begin_step(lun, self.luns[lun as usize].head, now_ns);
+        let Queued { step, after, needs, .. } = &self.frame.steps[self.luns[lun as usize].head];
+        let waits = after.0 & needs.0 != NONE || step.settled != 0;
+        self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
     }
 
+    /// As [`Array::begin`], with what the step says at hand: most wait for nothing.
     #[inline(always)] // for every step
-    fn begin_step(&mut self, lun: u32, slot: u32, now_ns: u64) {
-        let Queued { step, after, needs, .. } = &self.frame.steps[slot];
-        let Step { in_ns, cell_ns, out_ns, settled, .. } = *step;
-        // Most wait for nothing.
-        if (after.0 & needs.0 != NONE || settled != 0) && self.stalls(lun) {
+    fn begin_step(&mut self, lun: u32, waits: bool, [in_ns, cell_ns, out_ns]: [u64; 3], now_ns: u64) {
+        if waits && self.stalls(lun) {
             return;
         }
         if in_ns > 0 {

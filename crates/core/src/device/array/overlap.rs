@@ -100,7 +100,7 @@ impl Overlap {
     #[cold]
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
         for step in steps {
-            let slot = frame.steps.store(step, owner);
+            let slot = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], owner);
             let extra = Extra { number: self.emitted, ahead: NONE, change: NO_STEP, urgent };
             if slot as usize >= self.extras.len() {
                 self.extras.resize(slot as usize + 1, extra);

@@ -52,9 +52,10 @@ impl Steps {
         self.started.clear();
     }
 
-    /// Stores the next step of the work; its slot.
+    /// Stores the next step of the work, with its times for bus, cells and bus; its slot. They have just been
+    /// written one by one: read two at once, they would be waited for.
     #[inline(always)] // called in two places, for every step
-    pub fn store(&mut self, step: &Step, owner: u32) -> u32 {
+    pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> u32 {
         let after = match step.after {
             NONE => NO_STEP,
             index => self.reference(self.started[index as usize]),
@@ -68,7 +69,7 @@ impl Steps {
         };
         let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
         let queued = &mut self.steps[slot as usize];
-        queued.step = *step;
+        queued.step = Step { in_ns, cell_ns, out_ns, after: NONE, needs: 0, ..*step };
         (queued.owner, queued.behind, queued.awaited) = (owner, NONE, false);
         (queued.after, queued.needs) = (after, needs);
         self.started.push(slot);

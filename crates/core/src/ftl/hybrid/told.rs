@@ -47,6 +47,8 @@ impl<L: Logs> Locate for Hybrid<L> {
     fn slot(&self, lpn: u32) -> u32 {
         self.store.page(lpn)
     }
+
+    fn approach(&self, _lpn: u32) {}
 }
 
 impl<L: Logs> LookUp for Hybrid<L> {
@@ -54,7 +56,7 @@ impl<L: Logs> LookUp for Hybrid<L> {
         self.store.shape.lpns
     }
 
-    fn expect(&self, _lpn: u32, _earlier: u32) {}
+    fn expect(&self, _lpn: u32) {}
 
     #[inline]
     fn cached(&self, _lpn: u32) -> bool {

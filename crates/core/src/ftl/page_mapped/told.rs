@@ -39,6 +39,11 @@ impl<T: Translation> Locate for PageMapped<T> {
     fn slot(&self, lpn: u32) -> u32 {
         self.data.slot(lpn)
     }
+
+    #[inline]
+    fn approach(&self, lpn: u32) {
+        self.data.fetch_slot(lpn);
+    }
 }
 
 impl<T: Translation> LookUp for PageMapped<T> {
@@ -47,9 +52,8 @@ impl<T: Translation> LookUp for PageMapped<T> {
     }
 
     #[inline]
-    fn expect(&self, lpn: u32, earlier: u32) {
+    fn expect(&self, lpn: u32) {
         self.data.fetch(lpn);
-        self.data.fetch_slot(earlier);
     }
 
     #[inline]
