@@ -310,18 +310,15 @@ macro_rules! registered {
             /// Keys of each one's own.
             #[derive(Clone, Debug, PartialEq)]
             pub struct Own {
-                $(
-                    /// Keys of the one of this name.
-                    $module: $module::Keys;
-                )*
+                $(#[doc = "Keys of the one of this name."] $module: $module::Keys;)*
             }
         }
     };
 }
 
-/// Makes an enum of a closed list of names: each variant's documentation is its line in the reference.
+/// Makes an enum of a closed list of names.
 #[macro_export]
-macro_rules! choice {
+macro_rules! named {
     (
         $(#[$meta:meta])*
         $vis:vis enum $name:ident {
@@ -335,9 +332,30 @@ macro_rules! choice {
         }
 
         impl $name {
-            /// Name as configured.
+            /// All, in their order.
+            pub const ALL: [$name; [$($text),+].len()] = [$($name::$variant),+];
+
+            /// Name as configured, and in results.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+/// Makes a [`named!`] enum that a key holds: each variant's documentation is its line in the reference.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident {
+            $($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)+
+        }
+    ) => {
+        $crate::named! {
+            $(#[$meta])*
+            $vis enum $name {
+                $($(#[doc = $doc])+ $variant = $text,)+
             }
         }
 

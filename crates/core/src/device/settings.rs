@@ -177,9 +177,6 @@ impl Precondition {
     }
 
     /// Checks that what it is to leave erased it can do without.
-    ///
-    /// # Errors
-    /// [`Contradiction`] naming the key to change.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         if (self.kind, self.withheld) == (PreconditionKind::Steady, Withheld::Kept) {
             let message = "\"kept\" does not go with device.precondition = \"steady\", which overwrites all data and \

@@ -15,74 +15,43 @@ mod work;
 
 pub use settings::{Endurance, Flash};
 
+use crate::named;
 use crate::util::Bits;
 
-/// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
-/// and `flash.busy_ns` in a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
-    /// The host's own data.
-    Host = 0,
-    /// Mappings programmed or read by lookup, eviction, flush, or GC's updates of mappings.
-    Map = 1,
-    /// User data moved by garbage collection.
-    Gc = 2,
-    /// Translation pages moved by garbage collection of translation blocks.
-    GcMap = 3,
-    /// The directory of translation pages (GTD, MSD).
-    Dir = 4,
-    /// Merges of hybrid FTLs.
-    Merge = 5,
-    /// Padding: pages programmed part-full.
-    Pad = 6,
-    /// Wear levelling.
-    Wear = 7,
-}
-
-impl Cause {
-    /// All causes, in the order of results.
-    pub const ALL: [Cause; 8] =
-        [Cause::Host, Cause::Map, Cause::Gc, Cause::GcMap, Cause::Dir, Cause::Merge, Cause::Pad, Cause::Wear];
-
-    /// Name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Host => "host",
-            Cause::Map => "map",
-            Cause::Gc => "gc",
-            Cause::GcMap => "gc-map",
-            Cause::Dir => "dir",
-            Cause::Merge => "merge",
-            Cause::Pad => "pad",
-            Cause::Wear => "wear",
-        }
+named! {
+    /// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
+    /// and `flash.busy_ns` in a result.
+    #[repr(u8)]
+    pub enum Cause {
+        /// The host's own data.
+        Host = "host",
+        /// Mappings programmed or read by lookup, eviction, flush, or GC's updates of mappings.
+        Map = "map",
+        /// User data moved by garbage collection.
+        Gc = "gc",
+        /// Translation pages moved by garbage collection of translation blocks.
+        GcMap = "gc-map",
+        /// The directory of translation pages (GTD, MSD).
+        Dir = "dir",
+        /// Merges of hybrid FTLs.
+        Merge = "merge",
+        /// Padding: pages programmed part-full.
+        Pad = "pad",
+        /// Wear levelling.
+        Wear = "wear",
     }
 }
 
-/// What a flash operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Operation {
-    /// Reads a page.
-    Read = 0,
-    /// Programs a page.
-    Program = 1,
-    /// Erases a block.
-    Erase = 2,
-}
-
-impl Operation {
-    /// All operations.
-    pub const ALL: [Operation; 3] = [Operation::Read, Operation::Program, Operation::Erase];
-
-    /// Name in timelines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Operation::Read => "read",
-            Operation::Program => "program",
-            Operation::Erase => "erase",
-        }
+named! {
+    /// What a flash operation does.
+    #[repr(u8)]
+    pub enum Operation {
+        /// Reads a page.
+        Read = "read",
+        /// Programs a page.
+        Program = "program",
+        /// Erases a block.
+        Erase = "erase",
     }
 }
 

@@ -108,9 +108,6 @@ impl Variation {
 }
 
 /// Checks the steps against each other and against `flash.program`.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
 pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
     let Some(variation) = &flash.variation else { return Ok(()) };
     let fail = |key, message| Err(Contradiction { key, message });

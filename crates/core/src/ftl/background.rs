@@ -66,9 +66,6 @@ pub(crate) fn choose(
 
 /// Refuses thresholds that are no two, or that the user's data leaves no room for, when it may have
 /// `data_limit` blocks of each chip.
-///
-/// # Errors
-/// [`Contradiction`] naming `ftl.gc_normal_blocks`.
 pub(crate) fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> {
     let Some(how) = settings.ftl.gc_background else { return Ok(()) };
     let fail = |message| Err(Contradiction { key: "ftl.gc_normal_blocks", message });

@@ -45,9 +45,6 @@ impl Slots {
     }
 
     /// Finds out from the map which slots are valid and whose they are.
-    ///
-    /// # Errors
-    /// In words, if a slot is not there, or two owners have it.
     pub(crate) fn count_map(&mut self) -> Result<(), String> {
         for (owner, &slot) in (0..).zip(&self.map) {
             if slot == NONE {
@@ -184,9 +181,6 @@ impl Slots {
     }
 
     /// Checks that every valid slot is some owner's.
-    ///
-    /// # Errors
-    /// In words, if one is not.
     pub(crate) fn verify_count(&self) -> Result<(), String> {
         let (mapped, valid) = (self.mapped().count() as u64, self.valid.count());
         match mapped == valid {

@@ -35,9 +35,6 @@ pub struct Power {
 
 impl Power {
     /// The power of a device at time 0, which begins with everything on flash.
-    ///
-    /// # Errors
-    /// In words, where the FTL cannot lose power.
     fn begin(settings: &Settings, ftl: &mut Ftl, work: &mut Work) -> Result<Power, String> {
         ftl.flush(work);
         work.reset();

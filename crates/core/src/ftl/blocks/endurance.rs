@@ -140,9 +140,6 @@ impl BlockPool {
     }
 
     /// These are the spare blocks of a saved state, chip by chip.
-    ///
-    /// # Errors
-    /// [`Damage`] if the device has none.
     pub(super) fn set_spares(&mut self, spares: &[u32]) -> Result<(), Damage> {
         let per_chip = self.blocks_per_chip();
         let of_chips = &mut self.lives_mut().spares;
@@ -157,9 +154,6 @@ impl BlockPool {
     }
 
     /// Retires every block past its limit: those of a saved state.
-    ///
-    /// # Errors
-    /// [`Damage`] if a chip has more or fewer of them than spare blocks that are used up.
     pub(super) fn retire_worn(&mut self) -> Result<(), Damage> {
         for chip in 0..self.lives().spares.len() as u32 {
             let worn: Vec<u32> = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).collect();

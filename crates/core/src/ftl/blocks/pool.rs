@@ -292,9 +292,6 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// A block is this part's.
-    ///
-    /// # Errors
-    /// [`Damage`] if there is no such block, or it is another part's.
     pub(crate) fn claim(&mut self, block: u32) -> Result<(), Damage> {
         if block >= self.blocks || self.taken.get(block) {
             return Damage::impossible(format!("block {block} is not there, or in two places"));
@@ -306,9 +303,6 @@ impl Claims {
 
 impl BlockPool {
     /// Writes what the pool knows; which blocks are retired follows from the erase counts.
-    ///
-    /// # Errors
-    /// The output's.
     pub(crate) fn save(&self, out: &mut Encoder) -> std::io::Result<()> {
         debug_assert!(!self.by_speed, "a run's alone");
         let mut erased = Vec::new();
@@ -325,9 +319,6 @@ impl BlockPool {
 
     /// Makes a new pool the saved one. The blocks that are not in it are still to be claimed, then
     /// [`BlockPool::retire`] those nobody has.
-    ///
-    /// # Errors
-    /// [`Damage`] if it is not whole, or cannot be the pool of this device.
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<Claims, Damage> {
         type Saved = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
         let (erases, erased, floors, uneven, spares): Saved = from.value()?;
@@ -350,9 +341,6 @@ impl BlockPool {
     }
 
     /// Retires the blocks of a loaded pool that nobody has.
-    ///
-    /// # Errors
-    /// [`Damage`] if they are not those past their limit.
     pub(crate) fn retire(&mut self, claims: &Claims) -> Result<(), Damage> {
         match (0..self.count()).find(|&block| claims.taken.get(block) == self.is_past_limit(block)) {
             Some(block) if claims.taken.get(block) => {

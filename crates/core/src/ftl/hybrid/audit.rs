@@ -43,9 +43,6 @@ impl Store {
     }
 
     /// Version on the media that an LPN resolves to.
-    ///
-    /// # Errors
-    /// In words, if it resolves to a page that does not hold it.
     pub(crate) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
         match self.page(lpn) {
             NONE => Ok(None),

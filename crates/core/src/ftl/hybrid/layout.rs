@@ -92,9 +92,6 @@ fn fits(settings: &Settings) -> bool {
 }
 
 /// Checks that the geometry has the blocks that `name` needs, at least `least` log blocks on each chip.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
 pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
     let flash = &settings.flash;

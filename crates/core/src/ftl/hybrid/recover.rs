@@ -252,9 +252,6 @@ impl<'a> Scan<'a> {
 
 /// The FTL of `settings` as a power cut left it on the media, in check mode. The steps go into
 /// `work`, the changes of the media on the tape; later ones too.
-///
-/// # Errors
-/// In words, if it cannot be recovered: a fault of ftlab.
 pub(super) fn recover<L: Logs>(
     settings: &Settings,
     media: &Media,

@@ -11,9 +11,6 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 
 impl Store {
     /// Writes the blocks and the map of a device in which no merge is under way.
-    ///
-    /// # Errors
-    /// The output's.
     pub(super) fn save(&self, logs: &impl Logs, out: &mut Encoder) -> io::Result<()> {
         debug_assert!(self.cooperative == NONE, "a merge is under way");
         self.pool.save(out)?;
@@ -29,9 +26,6 @@ impl Store {
     }
 
     /// Reads what was saved, and the log blocks. In check mode every page's version counts from 1 again.
-    ///
-    /// # Errors
-    /// [`Damage`] if it is not whole, or cannot be the state of these settings.
     pub(super) fn load<L: Logs>(
         settings: &Settings,
         check: bool,
@@ -92,9 +86,6 @@ impl Store {
     }
 
     /// Counts what follows from the map.
-    ///
-    /// # Errors
-    /// In words, if a page lies where it cannot.
     fn count_map(&mut self) -> Result<(), String> {
         self.slots.count_map()?;
         for (lpn, page) in self.slots.mapped() {

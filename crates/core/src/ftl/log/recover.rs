@@ -20,9 +20,6 @@ impl Log {
     /// from the pool, which must have it. On each chip the part-written block with the most room left goes on
     /// as the frontier (a serial log has one for all chips). All others are closed; the room left in them is
     /// lost until they are collected.
-    ///
-    /// # Errors
-    /// In words, if no log of this shape can have these blocks.
     pub(crate) fn recover(
         shape: Shape,
         settings: &Settings,
@@ -82,9 +79,6 @@ impl Log {
     }
 
     /// Counts what follows from the map: which slots are valid, whose they are, and how many there are.
-    ///
-    /// # Errors
-    /// In words, if a slot is not there, or two owners have it.
     pub(super) fn count_map(&mut self) -> Result<(), String> {
         self.slots.count_map()?;
         for (_, slot) in self.slots.mapped() {

@@ -161,9 +161,6 @@ impl Log {
     }
 
     /// Check mode: the blocks counted of each chip are those there are.
-    ///
-    /// # Errors
-    /// In words, if they are not.
     pub(super) fn verify_serial(&self) -> Result<(), String> {
         let Some(serial) = &self.serial else { return Ok(()) };
         let mut held = vec![0; serial.held.len()];

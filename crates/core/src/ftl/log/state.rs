@@ -34,9 +34,6 @@ struct Kept {
 
 impl Log {
     /// Writes the log of an idle device, in which no trim page is due.
-    ///
-    /// # Errors
-    /// The output's.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
         debug_assert!(self.by_speed.is_none() && self.background.is_none() && self.trim_pages_due() == 0);
         let mut kept = Kept {
@@ -64,9 +61,6 @@ impl Log {
     }
 
     /// Reads the log of this shape that was saved. In check mode every owner's version counts from 1 again.
-    ///
-    /// # Errors
-    /// [`Damage`] if it is not whole, or cannot be such a log.
     pub(crate) fn load(
         shape: Shape,
         settings: &Settings,

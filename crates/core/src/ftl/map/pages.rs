@@ -87,9 +87,6 @@ impl TranslationPages {
     }
 
     /// The translation units that lie in `log` on the media, with what they say there.
-    ///
-    /// # Errors
-    /// In words, if one is not there that must be.
     pub(crate) fn found(
         mut log: Log,
         settings: &Settings,
@@ -207,18 +204,12 @@ impl TranslationPages {
     }
 
     /// Writes where they lie, and whether the directory says so too.
-    ///
-    /// # Errors
-    /// The output's.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
         self.log.save(out)?;
         out.value(&self.gathering.stale)
     }
 
     /// Reads what was saved.
-    ///
-    /// # Errors
-    /// [`Damage`] if it is not whole, or cannot be.
     pub(crate) fn load(
         shape: Shape,
         settings: &Settings,
@@ -238,9 +229,6 @@ impl TranslationPages {
     }
 
     /// The flash copies of entries that are not `dirty` in the cache are those of `data`, in a loaded state.
-    ///
-    /// # Errors
-    /// [`Damage`] if such a copy would be nowhere.
     pub(crate) fn agree(&mut self, data: &Log, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
             let (first, end) = self.range(unit);
@@ -256,9 +244,6 @@ impl TranslationPages {
     }
 
     /// Check mode: the flash copy of an entry that is not cached dirty must name the newest slot.
-    ///
-    /// # Errors
-    /// In words, if it does not.
     pub(crate) fn verify_entry(&self, lpn: u32, dirty: bool, data: &Log) -> Result<(), String> {
         match &self.persisted {
             Some(persisted) if !dirty && persisted[lpn as usize] != data.slot(lpn) => Err(format!(

@@ -115,9 +115,6 @@ impl Due {
     }
 
     /// So many were, in a saved state.
-    ///
-    /// # Errors
-    /// [`Damage`] if that is more than can be.
     pub(super) fn set_programmed(&mut self, pages: u64) -> Result<(), Damage> {
         if pages > MOST_COUNTED {
             return Damage::impossible(format!("{pages} pages were programmed since the last mapping flush"));
@@ -237,9 +234,6 @@ impl Context<'_> {
 }
 
 /// Checks that translation units, as large as `key` says, fill NAND pages and can be numbered.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
 pub(crate) fn check(settings: &Settings, key: &'static str) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
     let (unit, page) = (settings.unit_bytes(), settings.flash.page_bytes);

@@ -121,9 +121,6 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
 }
 
 /// Checks that the geometry has the blocks this FTL needs.
-///
-/// # Errors
-/// [`Contradiction`] naming `ftl.over_provisioning`.
 pub(crate) fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
     match Layout::new(settings, on_flash) {
         Ok(layout) => {

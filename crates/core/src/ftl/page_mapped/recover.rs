@@ -23,9 +23,6 @@ use crate::util::NONE;
 
 /// The FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
 /// changes of the media on the tape; later ones too.
-///
-/// # Errors
-/// In words, if it cannot be recovered: a fault of ftlab.
 pub(super) fn recover<T: Translation>(
     settings: &Settings,
     media: &Media,

@@ -178,9 +178,6 @@ impl<'a> Scan<'a> {
     }
 
     /// Chooses the blocks to erase: those with nothing readable in them, then as many as `room` lacks.
-    ///
-    /// # Errors
-    /// In words, if they cannot be had without a copy.
     pub(super) fn make_room(&mut self, room: &Room) -> Result<(), String> {
         let media = self.media;
         for block in self.held(0..media.blocks(), None) {
