@@ -75,17 +75,18 @@ class _StoppedError(Exception):
 class Campaign:
     """Cuts of one device and program."""
 
-    def __init__(self, config: Config, programs: Programs) -> None:
-        """``config`` has ``ftl.power_safe``."""
+    def __init__(self, config: Config, programs: Programs, ended: threading.Event) -> None:
+        """``config`` has ``ftl.power_safe``; whoever sets ``ended`` ends the campaign."""
         self._config = config
         self._programs = programs
-        self._ended = threading.Event()
+        self._ended = ended
 
     def run(self, seeds: Sequence[int], jobs: int, told: Any = lambda: None) -> Outcome:
         """Cuts once for each seed, until one fails. `told` is called after each cut."""
         outcome = Outcome()
         # Names of sockets must be short. What a killed program leaves mounted cannot be removed.
-        with tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True) as name:
+        folder = tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True)
+        with suppress(_StoppedError), folder as name:
             scratch = Path(name)
             pristine = scratch / "pristine"
             pristine.mkdir()

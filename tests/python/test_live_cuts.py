@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -471,3 +472,43 @@ def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert (tmp_path / "unmounted").exists(), done.stderr
+
+
+@pytest.mark.parametrize("within", ["rehearsal", "cuts"])
+def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path, within: str) -> None:
+    """It left the device mounted, its folder, and the programs running."""
+    need_loop()
+    load = "dd if=/dev/zero of=$FTLAB_DISK bs=4k count=16 conv=notrunc,fsync"
+    check = f"echo >> {tmp_path}/checks; sleep 1; [ -e $FTLAB_DISK ] && echo >> {tmp_path}/whole"
+    command = [
+        sys.executable,
+        "-m",
+        "ftlab",
+        "crash",
+        *SMALL,
+        "--live",
+        "--fuse",
+        "--cuts",
+        "99",
+        "--jobs",
+        "2",
+    ]
+    checks, whole = tmp_path / "checks", tmp_path / "whole"
+    with subprocess.Popen(
+        [*command, "--jobs", "2", "--check-command", check, "--", "/bin/sh", "-c", load],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wanted = 1 if within == "rehearsal" else 3
+        while not checks.exists() or len(checks.read_text()) < wanted:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "interrupted\n")
+    # Each check that had begun ended by itself, its device there.
+    assert whole.read_text() == checks.read_text()
+    assert not list(tmp_path.glob("ftlab-*"))
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shlex
+import signal
 import sys
 import time
 from typing import Any
@@ -13,7 +15,8 @@ import click
 
 from ftlab import _core, live_cuts
 from ftlab._core import UserError
-from ftlab.cli import completing, options
+from ftlab.cli import ENDED, completing, options
+from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
 from ftlab.outputs import check_distinct, write_stdout
 from ftlab.units import count, duration
@@ -164,7 +167,11 @@ def _crash_live(
         if told[0] % 10 == 0:
             click.echo(f"{told[0]} of {cuts} cuts, {time.monotonic() - start:.0f} s", err=True)
 
-    outcome = live_cuts.Campaign(resolved, programs).run(range(seed, seed + cuts), jobs, progress)
+    with asked_to_stop(number for number in ENDED if signal.getsignal(number) != signal.SIG_IGN) as asked:
+        outcome = live_cuts.Campaign(resolved, programs, asked).run(range(seed, seed + cuts), jobs, progress)
+    if asked.number:
+        # Nothing is mounted any more; the command ends as others do.
+        os.kill(os.getpid(), asked.number)
     took = outcome.recoveries_ns
     failed = [dataclasses.asdict(failure) for failure in outcome.failures]
     result = {

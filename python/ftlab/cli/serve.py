@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +13,9 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import completing, options
+from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
-from ftlab.outputs import check_distinct, discard_unfinished, saying_what_is_written, write_stdout
+from ftlab.outputs import check_distinct, saying_what_is_written, write_stdout
 from ftlab.traces import SUFFIXES, recorded
 from ftlab.units import count, duration
 
@@ -129,7 +127,8 @@ def serve(
         saying_what_is_written(outputs),
         recorded(recording, config) as record_csv,
         named(control or _beside(addresses)) as commands,
-        _asked_to_stop() as asked,
+        # Even if whoever started it has them ignored; a closed terminal is survived.
+        asked_to_stop([signal.SIGINT, signal.SIGTERM], [signal.SIGHUP]) as asked,
     ):
         with Reporter() as reporter:
             server = _core.LiveServer(
@@ -214,25 +213,3 @@ def _say(text: str) -> None:
     """A line for whoever watches; the terminal may be gone."""
     with suppress(OSError):
         click.echo(text, err=True)
-
-
-@contextmanager
-def _asked_to_stop() -> Iterator[threading.Event]:
-    """Set by the first interrupt or SIGTERM, even if whoever started the process had them ignored."""
-    asked = threading.Event()
-
-    def stop(number: int, _frame: Any) -> None:
-        if asked.is_set():
-            discard_unfinished()
-            os._exit(128 + number)
-        asked.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    # A closed terminal is survived.
-    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        sys.stderr.flush()

@@ -1,0 +1,42 @@
+"""Signals that ask a command to stop, where it has something to leave in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ftlab.outputs import discard_unfinished
+
+
+class Asked(threading.Event):
+    """Set by the first signal, and by whoever is done."""
+
+    number = 0
+    """Which one it was."""
+
+
+@contextmanager
+def asked_to_stop(numbers: Iterable[int], survived: Iterable[int] = ()) -> Iterator[Asked]:
+    """Set by the first of these signals; the second ends the process at once. Those `survived` do nothing."""
+    asked = Asked()
+
+    def stop(number: int, _frame: Any) -> None:
+        if asked.number:
+            discard_unfinished()
+            os._exit(128 + number)
+        asked.number = number
+        asked.set()
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in survived}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        sys.stderr.flush()
