@@ -61,6 +61,9 @@ pub struct Pages {
 }
 
 impl Pages {
+    /// No pages.
+    pub const NONE: Pages = Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
+
     /// `count` of the pages, from the `at`-th on.
     pub fn part(self, at: u32, count: u32) -> Pages {
         Pages {
@@ -130,12 +133,9 @@ impl Paging {
         }
     }
 
-    /// The pages of a request for the bytes from `offset` to `end`.
+    /// The pages of a request with a range, for the bytes from `offset` to `end`.
     #[inline]
     pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
-        if op == Op::Flush {
-            return Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
-        }
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
         if before | behind == 0 {
             // Whole pages, as most requests are.

@@ -166,6 +166,8 @@ class Planner:
         collect = figure.what == "requests"
         settings = json.loads(config.json())
         workload = settings.pop("workload")
+        # An empty device is made sooner than copied.
+        shared_device = shared_device and settings["device"].get("precondition", "none") != "none"
         own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if shared_device else ""
         key = key_of(settings, workload, [config, *sequence], figure)
         settings.pop("results", None)

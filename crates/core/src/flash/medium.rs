@@ -67,9 +67,9 @@ impl Medium {
 
     /// What is there already: where each owner's data lies, its version counted from 1, and how far each block
     /// is programmed.
-    pub(crate) fn found(&mut self, map: &[u32], programmed: Vec<u32>) {
+    pub(crate) fn found(&mut self, map: impl Iterator<Item = (u32, u32)>, programmed: Vec<u32>) {
         self.programmed = programmed;
-        for (owner, slot) in mapped(map) {
+        for (owner, slot) in map {
             self.newest[owner as usize] = 1;
             self.present.set(owner);
             self.stamps[slot as usize] = 1;
@@ -255,9 +255,15 @@ impl Medium {
 
     /// Writes programs and erases on a tape as they are decided. The media hold what lies where `map` says; owners below
     /// `lpns` are logical pages.
-    pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, map: &[u32], media: &Media) {
+    pub(crate) fn record(
+        &mut self,
+        tape: &Tape,
+        lpns: u32,
+        map: impl Iterator<Item = (u32, u32)>,
+        media: &Media,
+    ) {
         let mut spares = vec![PADDING; self.stamps.len()];
-        for (owner, slot) in mapped(map) {
+        for (owner, slot) in map {
             let seq = media.seq(self.slots_per_page, slot, owner).unwrap_or(0);
             spares[slot as usize] = Spare { owner, seq };
         }
@@ -296,11 +302,6 @@ impl Medium {
         }
         last
     }
-}
-
-/// The owners that have data, and the slots it lies in.
-fn mapped(map: &[u32]) -> impl Iterator<Item = (u32, u32)> + '_ {
-    (0..).zip(map.iter().copied()).filter(|&(_, slot)| slot != NONE)
 }
 
 #[cfg(test)]

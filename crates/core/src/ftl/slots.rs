@@ -4,16 +4,20 @@
 //! translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page where that is
 //! smaller. In check mode the [`Medium`] hears of everything.
 
+use std::io;
+
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::medium::Medium;
 use crate::flash::moves::Moves;
+use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE, memory};
 
 /// The map and what follows from it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Slots {
-    /// Slot with each owner's newest version, or [`NONE`].
-    pub map: Vec<u32>,
+    /// Complement of the slot with each owner's newest version: an owner without data is zero, so that a large device
+    /// takes up memory as its owners get data.
+    map: Vec<u32>,
     /// Owner in each slot's spare area.
     pub spare: Vec<u32>,
     /// Slots that hold the newest version of their owner.
@@ -22,39 +26,76 @@ pub(crate) struct Slots {
     medium: Option<Box<Medium>>,
 }
 
+impl Clone for Slots {
+    fn clone(&self) -> Slots {
+        Slots {
+            map: memory::copied(&self.map),
+            spare: memory::copied(&self.spare),
+            valid: self.valid.clone(),
+            medium: self.medium.clone(),
+        }
+    }
+}
+
 impl Slots {
     /// Erased slots, and owners without data.
     pub(crate) fn new(owners: u32, slots: u32) -> Slots {
-        Slots {
-            map: memory::filled(NONE, owners as usize),
-            spare: vec![0; slots as usize],
-            valid: Bits::new(slots as usize),
-            medium: None,
-        }
+        let mut map = vec![0; owners as usize];
+        memory::prepare(&mut map, false);
+        Slots { map, spare: vec![0; slots as usize], valid: Bits::new(slots as usize), medium: None }
+    }
+
+    /// Most owners will have data.
+    pub(crate) fn expect_data(&mut self) {
+        memory::prepare(&mut self.map, true);
+        memory::prepare(&mut self.spare, false);
     }
 
     /// Slot of an owner, or [`NONE`].
     #[inline]
     pub(crate) fn of(&self, owner: u32) -> u32 {
-        self.map[owner as usize]
+        !self.map[owner as usize]
+    }
+
+    /// Gives an owner a slot, or none; the one before.
+    #[inline]
+    pub(crate) fn set(&mut self, owner: u32, slot: u32) -> u32 {
+        !std::mem::replace(&mut self.map[owner as usize], !slot)
+    }
+
+    /// Begins to load the map's entry of an owner, if there is that owner.
+    #[inline]
+    pub(crate) fn fetch(&self, owner: u32) {
+        memory::fetch(&self.map, owner as usize);
     }
 
     /// Owners that have data, with their slots.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        (0..).zip(self.map.iter().copied()).filter(|&(_, slot)| slot != NONE)
+        mapped(&self.map)
+    }
+
+    /// Writes the map.
+    pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
+        out.words(self.map.iter().map(|kept| !kept))
+    }
+
+    /// Reads a map of as many owners.
+    pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<(), Damage> {
+        self.expect_data();
+        from.words(&mut self.map)?;
+        self.map.iter_mut().for_each(|word| *word = !*word);
+        Ok(())
     }
 
     /// Finds out from the map which slots are valid and whose they are.
     pub(crate) fn count_map(&mut self) -> Result<(), String> {
-        for (owner, &slot) in (0..).zip(&self.map) {
-            if slot == NONE {
-                continue;
-            }
-            if slot as usize >= self.spare.len() || self.valid.get(slot) {
+        let Slots { map, spare, valid, .. } = self;
+        for (owner, slot) in mapped(map) {
+            if slot as usize >= spare.len() || valid.get(slot) {
                 return Err(format!("page {owner} lies in slot {slot}, which is not its own"));
             }
-            self.spare[slot as usize] = owner;
-            self.valid.set(slot);
+            spare[slot as usize] = owner;
+            valid.set(slot);
         }
         Ok(())
     }
@@ -72,7 +113,7 @@ impl Slots {
     #[inline(always)] // for every write
     pub(crate) fn place(&mut self, slot: u32, owner: u32, kind: impl FnOnce() -> Kind) {
         self.spare[slot as usize] = owner;
-        self.map[owner as usize] = slot;
+        self.set(owner, slot);
         self.tell(|medium| medium.program(slot, owner, kind()));
     }
 
@@ -95,13 +136,13 @@ impl Slots {
     /// Takes an owner's data away; the slot it was in stays valid until its block has been told.
     pub(crate) fn trim(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.trim(owner));
-        std::mem::replace(&mut self.map[owner as usize], NONE)
+        self.set(owner, NONE)
     }
 
     /// Takes away an owner's data that is needed no more, as [`Slots::trim`] does; the host has trimmed nothing.
     pub(crate) fn forget(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.forget(owner));
-        std::mem::replace(&mut self.map[owner as usize], NONE)
+        self.set(owner, NONE)
     }
 
     /// A block is erased.
@@ -123,9 +164,9 @@ impl Slots {
         programmed: Vec<u32>,
         versions: bool,
     ) {
-        let map = if versions { &self.map[..] } else { &[] };
-        let mut medium = Medium::new(map.len() as u32, programmed.len() as u32, shape, gaps);
-        medium.found(map, programmed);
+        let owners = if versions { self.map.len() as u32 } else { 0 };
+        let mut medium = Medium::new(owners, programmed.len() as u32, shape, gaps);
+        medium.found(self.mapped().filter(|_| versions), programmed);
         self.medium = Some(Box::new(medium));
     }
 
@@ -139,7 +180,7 @@ impl Slots {
     /// # Panics
     /// Outside check mode.
     pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, media: &Media) {
-        self.medium.as_mut().expect("in check mode").record(tape, lpns, &self.map, media);
+        self.medium.as_mut().expect("in check mode").record(tape, lpns, mapped(&self.map), media);
     }
 
     /// Tells whoever follows the data of owners below `lpns`.
@@ -188,4 +229,8 @@ impl Slots {
             false => Err(format!("{valid} valid slots for {mapped} mapped owners")),
         }
     }
+}
+
+fn mapped(map: &[u32]) -> impl Iterator<Item = (u32, u32)> + '_ {
+    (0..).zip(map).filter(|&(_, &kept)| kept != 0).map(|(owner, &kept)| (owner, !kept))
 }

@@ -114,7 +114,7 @@ pub(crate) fn level(
     (data, pages): (&mut Log, &mut TranslationPages),
     pool: &mut BlockPool,
     work: &mut Work,
-    moved: &mut impl FnMut(u32, &TranslationPages),
+    moved: &mut dyn FnMut(u32, &TranslationPages),
 ) {
     // What a collection in the background has taken comes back first.
     if data.is_short(chip) || (!pages.log().is_serial() && pages.log().is_short(chip)) {

@@ -2,7 +2,7 @@
 
 use super::Arrivals;
 use crate::host::settings::Settings;
-use crate::request::{Paging, Pool, Request};
+use crate::request::{Pages, Paging, Pool, Request};
 use crate::util::Ring;
 use crate::workload::settings::Replay;
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
@@ -28,11 +28,12 @@ impl Intake {
     #[inline(always)] // so that the request is made in its place
     pub fn request(&self, number: u64, arrival_ns: u64, record: &Record) -> Option<Request> {
         let Record { op, offset, size, flags, .. } = *record;
-        let end = offset.checked_add(size).filter(|&end| end <= self.user_bytes && size > 0);
-        if end.is_none() && op != Op::Flush {
-            return None;
-        }
-        let pages = self.paging.pages(op, offset, end.unwrap_or(0));
+        let pages = if op == Op::Flush {
+            Pages::NONE
+        } else {
+            let end = offset.checked_add(size).filter(|&end| end <= self.user_bytes && size > 0)?;
+            self.paging.pages(op, offset, end)
+        };
         let mut request = Request::new(number, arrival_ns, op, offset, size, pages);
         request.mark.fua = flags & Record::FUA != 0;
         Some(request)
@@ -42,7 +43,9 @@ impl Intake {
 /// A source's requests as they arrive, in trace order; the next one waits here until it is admitted.
 pub struct Replayed<'a> {
     source: &'a mut (dyn Source + Send),
-    next: Option<Record>,
+    next: Record,
+    /// There is no next one: the source has ended, or failed.
+    ended: bool,
     arrived: u64,
     /// Requests that became part of another.
     merged: u64,
@@ -63,7 +66,8 @@ impl<'a> Replayed<'a> {
     ) -> Result<Replayed<'a>, SourceError> {
         let mut arrivals = Replayed {
             source,
-            next: None,
+            next: Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 },
+            ended: false,
             arrived: 0,
             merged: 0,
             closed: (settings.workload.replay == Replay::Closed).then(|| {
@@ -79,35 +83,37 @@ impl<'a> Replayed<'a> {
     /// Reads the next record.
     #[inline]
     fn fetch(&mut self) -> Result<(), SourceError> {
-        self.next = None;
+        self.ended = true;
         if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
-            let record = Record { time_ns, op, offset, size, line, flags };
+            // By the field: read as a whole, they would be waited for.
+            (self.next.time_ns, self.next.op, self.next.flags) = (time_ns, op, flags);
+            (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
             if time_ns > LATEST_NS && self.closed.is_none() {
-                return Err(self.late(&record));
+                return Err(self.late());
             }
-            self.next = Some(record);
+            self.ended = false;
         }
         Ok(())
     }
 
     #[cold]
-    fn late(&self, record: &Record) -> SourceError {
+    fn late(&self) -> SourceError {
         SourceError::Input(format!(
             "{}: the arrival at {} ns is more than a century after the start; \
              are the times in another unit, or do they count from another epoch?",
-            self.source.locate(record),
-            record.time_ns
+            self.source.locate(&self.next),
+            self.next.time_ns
         ))
     }
 
     #[cold]
-    fn beyond(&self, record: &Record) -> SourceError {
+    fn beyond(&self) -> SourceError {
         SourceError::Input(format!(
             "{}: {} B at offset {} are beyond the user capacity of {} B; \
              set workload.out_of_range to wrap or compact, or enlarge the flash",
-            self.source.locate(record),
-            record.size,
-            record.offset,
+            self.source.locate(&self.next),
+            self.next.size,
+            self.next.offset,
             self.intake.user_bytes
         ))
     }
@@ -120,23 +126,23 @@ impl Arrivals for Replayed<'_> {
 
     #[inline]
     fn next_ns(&self) -> Option<u64> {
-        let record = self.next.as_ref()?;
         match &self.closed {
-            None => Some(record.time_ns),
+            _ if self.ended => None,
+            None => Some(self.next.time_ns),
             Some((0, completions)) => completions.front(),
             Some(_) => Some(0),
         }
     }
 
     fn ended(&self) -> bool {
-        self.next.is_none()
+        self.ended
     }
 
     #[inline]
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
-        let record = self.next.as_ref().expect("one arrives");
+        debug_assert!(!self.ended, "one arrives");
         let number = self.arrived + 1 - self.merged;
-        let request = self.intake.request(number, arrival_ns, record).ok_or_else(|| self.beyond(record))?;
+        let request = self.intake.request(number, arrival_ns, &self.next).ok_or_else(|| self.beyond())?;
         let id = pool.insert(request);
         self.fetch()?;
         match &mut self.closed {

@@ -82,10 +82,9 @@ impl<'a> Encoder<'a> {
     ///
     /// # Errors
     /// The output's.
-    pub fn words(&mut self, words: &[u32]) -> io::Result<()> {
-        for part in words.chunks(CHUNK / 4) {
-            self.buffer.clear();
-            self.buffer.extend(part.iter().flat_map(|word| word.to_le_bytes()));
+    pub fn words(&mut self, mut words: impl ExactSizeIterator<Item = u32>) -> io::Result<()> {
+        while words.len() > 0 {
+            self.buffer.extend(words.by_ref().take(CHUNK / 4).flat_map(u32::to_le_bytes));
             self.pass_on()?;
         }
         self.seal()
@@ -272,7 +271,7 @@ mod tests {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes);
         encoder.value(value).unwrap();
-        encoder.words(words).unwrap();
+        encoder.words(words.iter().copied()).unwrap();
         encoder.value(value).unwrap();
         bytes
     }
@@ -344,7 +343,7 @@ mod tests {
             for values in [true, false] {
                 let mut out = Full(room);
                 let mut encoder = Encoder::new(&mut out);
-                let done = if values { encoder.value(&big) } else { encoder.words(&big) };
+                let done = if values { encoder.value(&big) } else { encoder.words(big.iter().copied()) };
                 assert_eq!(done.unwrap_err().kind(), io::ErrorKind::StorageFull);
             }
         }

@@ -3,7 +3,7 @@
 //! The maps of a device are far larger than the caches and are read at random, so most of a request's
 //! time is waiting for memory. Nothing here changes a value.
 
-/// Arrays from this size on ask for huge pages: below it, the rounding up of what is never written would
+/// Arrays from this size on get huge pages: below it, the rounding up of what is never written would
 /// show in the peak of memory.
 const HUGE_BYTES: usize = 64 << 20;
 
@@ -20,31 +20,35 @@ pub fn fetch<T>(array: &[T], index: usize) {
     let _ = (array, index);
 }
 
-/// An array of `len` equal values, all of which are written now, in huge pages where it is large.
-pub fn filled(value: u32, len: usize) -> Vec<u32> {
-    let mut array = Vec::with_capacity(len);
-    prefer_huge_pages(&mut array);
-    array.resize(len, value);
+/// A copy, in huge pages where it is large.
+pub fn copied(of: &[u32]) -> Vec<u32> {
+    let mut array = vec![0; of.len()];
+    prepare(&mut array, false);
+    array.copy_from_slice(of);
     array
 }
 
-/// Asks for huge pages below an array that is still empty; a refusal costs only speed.
+/// Asks for huge pages below a large array that will be written to all over, and, if it is read before, for its
+/// memory at once: a page of zeros that is read and then written to is found twice. A refusal costs only speed.
 #[cfg(target_os = "linux")]
-fn prefer_huge_pages(array: &mut Vec<u32>) {
+pub fn prepare(array: &mut [u32], is_read: bool) {
     const PAGE_BYTES: usize = 4096;
-    let bytes = array.capacity() * size_of::<u32>();
-    if bytes < HUGE_BYTES {
-        return;
-    }
     let first = array.as_mut_ptr().cast::<u8>();
-    let skipped = first.align_offset(PAGE_BYTES);
-    let whole = (bytes - skipped) / PAGE_BYTES * PAGE_BYTES;
+    let (bytes, skipped) = (size_of_val(array), first.align_offset(PAGE_BYTES));
+    let whole = bytes.saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
     // SAFETY: the pages lie within the array's own memory, and the advice leaves their content alone.
-    unsafe { libc::madvise(first.add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
+    let advise = |advice| unsafe { libc::madvise(first.add(skipped).cast(), whole, advice) };
+    if bytes >= HUGE_BYTES {
+        advise(libc::MADV_HUGEPAGE);
+    }
+    if is_read {
+        advise(libc::MADV_POPULATE_WRITE);
+    }
 }
 
+/// Nothing is asked of other systems.
 #[cfg(not(target_os = "linux"))]
-fn prefer_huge_pages(_array: &mut Vec<u32>) {
+pub fn prepare(_array: &mut [u32], _is_read: bool) {
     const _: usize = HUGE_BYTES;
 }
 
@@ -53,10 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_array_is_filled_whatever_its_size() {
+    fn a_copy_has_every_word_whatever_its_size() {
         for len in [0, 1, 1000, HUGE_BYTES / 4 + 5] {
-            let array = filled(7, len);
-            assert!(array.len() == len && array.iter().all(|&value| value == 7));
+            let mut array = vec![0; len];
+            prepare(&mut array, true);
+            array.iter_mut().step_by(999).for_each(|word| *word = 7);
+            assert!(copied(&array) == array);
             fetch(&array, len);
             fetch(&array, 0);
         }

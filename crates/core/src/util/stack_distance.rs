@@ -12,7 +12,7 @@
 //! Read into it: the rate starts at 1, so that the curve is exact up to a number of items, and halves.
 //! What was counted before keeps the weight of its time, instead of being scaled.
 
-use super::NONE;
+use super::{NONE, memory};
 
 /// Sub-bins of a power of two of distances.
 const SUB_BITS: u32 = 3;
@@ -79,8 +79,10 @@ impl StackDistances {
     /// Distances of the items `0..items`, all of them followed up to `limit` different ones.
     pub fn new(items: u32, limit: u32) -> StackDistances {
         let limit = limit.min(items).clamp(1, 1 << 30);
+        let mut last = vec![0; items as usize];
+        memory::prepare(&mut last, false);
         StackDistances {
-            last: vec![0; items as usize],
+            last,
             tree: vec![0; 2 * limit as usize + 1],
             items: vec![NONE; 2 * limit as usize],
             used: 0,

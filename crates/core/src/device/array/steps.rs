@@ -56,27 +56,34 @@ impl Steps {
     /// written one by one: read two at once, they would be waited for.
     #[inline(always)] // called in two places, for every step
     pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> u32 {
-        let after = match step.after {
-            NONE => NO_STEP,
-            index => self.reference(self.started[index as usize]),
-        };
-        let needs = match step.needs {
-            0 => NO_STEP,
-            wanted => match self.loads.iter().find(|&&(number, _)| number == wanted) {
-                Some(&(_, slot)) => self.reference(slot),
-                None => NO_STEP,
-            },
-        };
         let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
         let queued = &mut self.steps[slot as usize];
         queued.step = Step { in_ns, cell_ns, out_ns, after: NONE, needs: 0, ..*step };
         (queued.owner, queued.behind, queued.awaited) = (owner, NONE, false);
-        (queued.after, queued.needs) = (after, needs);
+        (queued.after, queued.needs) = (NO_STEP, NO_STEP);
         self.started.push(slot);
+        if step.after != NONE || step.needs | step.loads != 0 {
+            self.link(slot, step);
+        }
+        slot
+    }
+
+    /// Notes what a step waits for, and what others may wait for it to load.
+    #[inline(never)] // keeps the path of all other steps short
+    fn link(&mut self, slot: u32, step: &Step) {
+        let after = match step.after {
+            NONE => NO_STEP,
+            index => self.reference(self.started[index as usize]),
+        };
+        let needs = match self.loads.iter().find(|&&(number, _)| number == step.needs) {
+            Some(&(_, loading)) if step.needs != 0 => self.reference(loading),
+            _ => NO_STEP,
+        };
+        let queued = &mut self.steps[slot as usize];
+        (queued.after, queued.needs) = (after, needs);
         if step.loads > 0 {
             self.loads.push((step.loads, slot));
         }
-        slot
     }
 
     /// Another slot.

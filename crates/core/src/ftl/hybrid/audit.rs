@@ -170,7 +170,7 @@ impl Store {
         if self.slots.medium().is_none() {
             return Ok(());
         }
-        (0..self.slots.map.len() as u32).try_for_each(|owner| self.verify_mapping(owner))?;
+        (0..self.shape.owners()).try_for_each(|owner| self.verify_mapping(owner))?;
         (0..self.shape.blocks()).try_for_each(|block| self.verify_block(block))?;
         self.slots.verify_count()?;
         for (logical, &block) in self.data.iter().enumerate().filter(|(_, block)| **block != NONE) {

@@ -283,6 +283,7 @@ impl<L: Logs> Cooperate for Hybrid<L> {
 
 impl<L: Logs> Prepare for Hybrid<L> {
     fn lay(&mut self, lpns: &[u32], work: &mut Work) {
+        self.store.slots.expect_data();
         for &lpn in lpns {
             if self.store.slots.of(lpn) == NONE {
                 self.store.lay(lpn, work);

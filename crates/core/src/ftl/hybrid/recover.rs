@@ -233,7 +233,7 @@ impl<'a> Scan<'a> {
             }
         }
         for version in self.best.iter().flatten() {
-            store.slots.map[version.owner as usize] = version.page;
+            store.slots.set(version.owner, version.page);
         }
         store.slots.count_map()?;
         for &(block, _) in roles.iter().filter(|(_, role)| *role == Role::Log) {

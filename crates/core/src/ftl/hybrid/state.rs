@@ -22,7 +22,7 @@ impl Store {
             kept.push((log, owner, next, in_order));
         });
         out.value(&(data, kept))?;
-        out.words(&self.slots.map)
+        self.slots.save(out)
     }
 
     /// Reads what was saved, and the log blocks. In check mode every page's version counts from 1 again.
@@ -56,7 +56,7 @@ impl Store {
             found.push(FoundLog { block, born });
         }
         store.pool.retire(&claims)?;
-        from.words(&mut store.slots.map)?;
+        store.slots.load(from)?;
         store.count_map().or_else(Damage::impossible)?;
         for &FoundLog { block, .. } in &found {
             store.verify_order(block).or_else(Damage::impossible)?;

@@ -26,7 +26,7 @@ impl Store {
     /// Page that holds a logical block's trims, or [`NONE`].
     pub(crate) fn trims_page(&self, logical: u32) -> u32 {
         match self.shape.power_safe {
-            true => self.slots.map[self.trims(logical) as usize],
+            true => self.slots.of(self.trims(logical)),
             false => NONE,
         }
     }

@@ -80,7 +80,7 @@ impl Log {
         chip: u32,
         pool: &mut BlockPool,
         work: &mut Work,
-        moved: &mut impl FnMut(u32),
+        moved: &mut dyn FnMut(u32),
     ) -> bool {
         let Some(background) = &mut self.background else { return false };
         let victim = std::mem::replace(&mut background.victims[chip as usize], NONE);
@@ -101,7 +101,7 @@ impl Log {
         pages: u32,
         pool: &mut BlockPool,
         work: &mut Work,
-        moved: &mut impl FnMut(u32),
+        moved: &mut dyn FnMut(u32),
     ) {
         let victim = match self.begun(chip) {
             NONE => self.begin_victim(chip, pool),
@@ -144,7 +144,7 @@ impl Log {
         mut pages: u32,
         pool: &mut BlockPool,
         work: &mut Work,
-        moved: &mut impl FnMut(u32),
+        moved: &mut dyn FnMut(u32),
     ) {
         let end = (victim + 1) * self.slots_per_block;
         let mut slot = victim * self.slots_per_block;

@@ -4,7 +4,7 @@ use super::{Block, Log, State};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
-use crate::util::{NONE, memory};
+use crate::util::NONE;
 
 impl Log {
     /// Collects garbage on a chip until the pool has a block of it.
@@ -65,7 +65,7 @@ impl Log {
         cause: Cause,
         pool: &mut BlockPool,
         work: &mut Work,
-        moved: &mut impl FnMut(u32),
+        moved: &mut (impl FnMut(u32) + ?Sized),
     ) {
         let mut here = 0;
         if self.superseded.contains(&victim) {
@@ -123,7 +123,7 @@ impl Log {
         leaving.clear();
         self.slots.valid.members(first, end).for_each(|live| {
             let owner = self.slots.spare[live as usize];
-            memory::fetch(&self.slots.map, owner as usize);
+            self.slots.fetch(owner);
             leaving.push((live, owner));
         });
         self.slots.valid.take(first, end);
@@ -149,7 +149,7 @@ impl Log {
     }
 
     /// Copies slots, which the frontier has room for; their chip has as many live slots as before.
-    fn place_copies(&mut self, chip: u32, run: &[(u32, u32)], moved: &mut impl FnMut(u32)) {
+    fn place_copies(&mut self, chip: u32, run: &[(u32, u32)], moved: &mut (impl FnMut(u32) + ?Sized)) {
         let at = &mut self.chips[chip as usize];
         let first = at.next;
         at.next += run.len() as u32;
@@ -244,7 +244,7 @@ impl Log {
         (from, into): (u32, u32),
         pool: &mut BlockPool,
         work: &mut Work,
-        moved: &mut impl FnMut(u32),
+        moved: &mut dyn FnMut(u32),
     ) {
         assert!(self.can_relocate(chip), "chip {chip} has nowhere to set its frontier aside");
         let at = &mut self.chips[chip as usize];

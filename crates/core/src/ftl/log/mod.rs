@@ -247,15 +247,14 @@ impl Log {
     /// Begins to load the map's entry of an owner.
     #[inline]
     pub(crate) fn fetch(&self, owner: u32) {
-        memory::fetch(&self.slots.map, owner as usize);
+        self.slots.fetch(owner);
     }
 
     /// Begins to load what a new version of an owner will invalidate. Its entry of the map is at hand.
     #[inline]
     pub(crate) fn fetch_slot(&self, owner: u32) {
-        if let Some(&slot) = self.slots.map.get(owner as usize)
-            && slot != NONE
-        {
+        let slot = self.slots.of(owner);
+        if slot != NONE {
             self.slots.valid.fetch(slot);
             memory::fetch(&self.blocks, self.by_block.div(slot) as usize);
         }

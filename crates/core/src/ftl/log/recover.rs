@@ -26,7 +26,7 @@ impl Log {
         pool: &mut BlockPool,
         check: bool,
         found: &[FoundBlock],
-        map: Vec<u32>,
+        map: impl Iterator<Item = (u32, u32)>,
     ) -> Result<Log, String> {
         // A serial log's reserve is taken where the blocks found leave room.
         let mut log;
@@ -36,7 +36,7 @@ impl Log {
         } else {
             log = Log::new(shape, settings, pool, false);
         }
-        log.slots.map = map;
+        map.for_each(|(owner, slot)| _ = log.slots.set(owner, slot));
         log.count_map()?;
         for &FoundBlock { block, used, number } in found {
             let first = block * log.slots_per_block;

@@ -57,7 +57,7 @@ impl Log {
             self.victims.each(group, &mut |block, _| kept.closed.push((block, self.victims.modified(block))));
         }
         out.value(&kept)?;
-        out.words(&self.slots.map)
+        self.slots.save(out)
     }
 
     /// Reads the log of this shape that was saved. In check mode every owner's version counts from 1 again.
@@ -70,7 +70,7 @@ impl Log {
     ) -> Result<Log, Damage> {
         let mut log = Log::without_reserve(shape, settings, pool);
         let kept: Kept = from.value()?;
-        from.words(&mut log.slots.map)?;
+        log.slots.load(from)?;
         log.count_map().or_else(Damage::impossible)?;
         log.take_numbers(&kept)?;
         for &block in &kept.reserve {

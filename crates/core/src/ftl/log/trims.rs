@@ -94,7 +94,7 @@ impl Log {
         let Some(tape) = self.slots.tape() else { return };
         let (first, end) = self.lpns_of(owner);
         let mut bits = vec![0; (end - first).div_ceil(32) as usize];
-        for lpn in (first..end).filter(|&lpn| self.slots.map[lpn as usize] == NONE) {
+        for lpn in (first..end).filter(|&lpn| self.slots.of(lpn) == NONE) {
             // A trim page begins at a multiple of 32.
             bits[((lpn - first) / 32) as usize] |= 1 << (lpn % 32);
         }

@@ -240,6 +240,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 
 impl<T: Translation> Prepare for PageMapped<T> {
     fn lay(&mut self, mut lpns: &[u32], work: &mut Work) {
+        self.data.slots.expect_data();
         let mut moved = Vec::new();
         // Where nobody has to hear of them, most are put in place one right after the other.
         let tells = T::ON_FLASH && self.pages.hears_of_data();

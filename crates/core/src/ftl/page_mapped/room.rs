@@ -23,7 +23,6 @@ use crate::flash::Work;
 use crate::flash::media::{Kind, Media, Tape};
 use crate::ftl::log::{FoundBlock, Shape};
 use crate::ftl::recovery::{Flaw, Found, Seen, Version};
-use crate::util::NONE;
 
 /// What an FTL cannot do without.
 #[derive(Clone, Copy, Debug)]
@@ -124,9 +123,10 @@ impl<'a> Scan<'a> {
         self.best[lpn as usize] = version;
     }
 
-    /// The slot of every owner of a log, or [`NONE`].
-    pub(super) fn map(&self, kind: Kind) -> Vec<u32> {
-        self.best[self.owners(kind)].iter().map(|version| version.map_or(NONE, |at| at.slot)).collect()
+    /// The owners of a log that have data, with their slots.
+    pub(super) fn map(&self, kind: Kind) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let versions = (0..).zip(&self.best[self.owners(kind)]);
+        versions.filter_map(|(owner, version)| version.map(|at| (owner, at.slot)))
     }
 
     /// All versions of trim pages that are kept.
