@@ -30,7 +30,7 @@ impl Clone for Slots {
     fn clone(&self) -> Slots {
         Slots {
             map: memory::copied(&self.map),
-            spare: memory::copied(&self.spare),
+            spare: self.spare.clone(),
             valid: self.valid.clone(),
             medium: self.medium.clone(),
         }
@@ -48,7 +48,6 @@ impl Slots {
     /// Most owners will have data.
     pub(crate) fn expect_data(&mut self) {
         memory::prepare(&mut self.map, true);
-        memory::prepare(&mut self.spare, false);
     }
 
     /// Slot of an owner, or [`NONE`].
