@@ -36,8 +36,8 @@ pub fn prepare(array: &mut [u32], is_read: bool) {
     let first = array.as_mut_ptr().cast::<u8>();
     let (bytes, skipped) = (size_of_val(array), first.align_offset(PAGE_BYTES));
     let whole = bytes.saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
-    // SAFETY: the pages lie within the array's own memory, and the advice leaves their content alone.
-    let advise = |advice| unsafe { libc::madvise(first.add(skipped).cast(), whole, advice) };
+    // SAFETY: the pages, if there are any, are the array's own, and the advice leaves their content alone.
+    let advise = |advice| unsafe { libc::madvise(first.wrapping_add(skipped).cast(), whole, advice) };
     if bytes >= HUGE_BYTES {
         advise(libc::MADV_HUGEPAGE);
     }
