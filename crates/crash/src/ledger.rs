@@ -1,12 +1,12 @@
 //! What the host may expect of every logical page after a power cut.
 //!
-//! - A write or trim that completed before a flush was handed to the device, the flush having
-//!   completed before the cut, is durable: the page has it, or something newer.
+//! - A write or trim is durable if it completed before a flush was handed to the device and that flush
+//!   completed before the cut: the page then holds it, or something newer.
 //! - A write with FUA is durable when it completes.
-//! - Where logical pages are as large as NAND pages a write completes when its page is programmed, so
-//!   that every completed write is durable, flush or not.
+//! - Where logical pages are as large as NAND pages, a write completes when its page is programmed, so every
+//!   completed write is durable, with or without a flush.
 //! - Otherwise the page has some version that was issued since, or the one it had before.
-//! - What a page had after a recovery it keeps: it is on flash.
+//! - A page keeps what it had after a recovery, because that is on flash.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use ftlab_core::flash::media::{Event, Issue, Media};
 use ftlab_core::ftl::{Ftl, LookUp, Survive};
 use ftlab_core::workload::Op;
 
-/// A state that a page may have.
+/// A state that a page may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Content {
     /// Sequence number of the data; `None`: none.
@@ -23,7 +23,7 @@ struct Content {
     durable: bool,
 }
 
-/// The host's account.
+/// What the host knows of every page.
 pub struct Ledger {
     /// What each page had after the last recovery.
     known: Vec<Option<u64>>,
@@ -31,7 +31,7 @@ pub struct Ledger {
     since: HashMap<u32, Vec<Content>>,
 }
 
-/// What a comparison showed.
+/// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Verdict {
     /// Pages compared.
@@ -43,15 +43,15 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// The account of a device that has everything on flash.
+    /// Makes the account of a device that has everything on flash.
     ///
     /// # Errors
-    /// In words, if it has not.
+    /// A message, if it has not.
     pub fn new(ftl: &Ftl, media: &Media) -> Result<Ledger, String> {
         Ok(Ledger { known: found(ftl, media)?, since: HashMap::new() })
     }
 
-    /// Takes in a leg that was cut at `time_ns`; the requests it acknowledged.
+    /// Takes in a leg that was cut at `time_ns`, and returns the requests it acknowledged.
     pub fn take(
         &mut self,
         leg: &Leg,
@@ -59,7 +59,7 @@ impl Ledger {
         time_ns: u64,
         strict: bool,
     ) -> u64 {
-        // A request that was cut at the ends of blocks issues in parts.
+        // A request that the host has cut at the ends of blocks issues in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
         let issued =
             |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns < time_ns);
@@ -84,10 +84,10 @@ impl Ledger {
         done.len() as u64
     }
 
-    /// Compares what the device has with what it may have, and takes it as known.
+    /// Compares what the device has with what it may have, and takes the result as the known state.
     ///
     /// # Errors
-    /// The first broken promise, in words.
+    /// The first broken promise, as a message.
     pub fn settle(&mut self, ftl: &Ftl, media: &Media) -> Result<Verdict, String> {
         let found = found(ftl, media)?;
         let mut verdict = Verdict { pages: found.len() as u64, ..Verdict::default() };
@@ -118,7 +118,7 @@ impl Ledger {
     }
 }
 
-/// What every page has.
+/// Returns what every page has.
 fn found(ftl: &Ftl, media: &Media) -> Result<Vec<Option<u64>>, String> {
     (0..ftl.logical_pages()).map(|lpn| ftl.version_on(lpn, media)).collect()
 }

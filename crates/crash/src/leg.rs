@@ -25,14 +25,14 @@ pub struct Leg<'a> {
 }
 
 impl<'a> Leg<'a> {
-    /// Up to a cut after so many programs and erases; `go_on` is asked now and then, and may stop it.
+    /// Runs up to a cut after this many programs and erases; `go_on` is asked now and then, and may stop it.
     pub fn new(until: u64, go_on: &'a mut dyn FnMut() -> bool) -> Leg<'a> {
         let over = Arc::new(AtomicBool::new(until == 0));
         Leg { until, go_on, over, operations: Operations::default(), completions: Vec::new() }
     }
 
-    /// Programs and erases that have finished at the cut; of a device that turned read-only before the
-    /// cut that was chosen, some of those there are.
+    /// Number of programs and erases that have finished at the cut. If the device turned read-only before the
+    /// chosen cut, an earlier number.
     pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let ran = self.operations.count();
         let ended = self.completions.iter().any(|done| done.failed) && ran < self.until;
@@ -43,7 +43,7 @@ impl<'a> Leg<'a> {
 impl Observer for Leg<'_> {
     fn complete(&mut self, completion: &Completion) {
         if completion.failed {
-            // The device is read-only: nothing changes any more.
+            // The device has become read-only: nothing changes any more.
             self.over.store(true, Relaxed);
         }
         self.completions.push(*completion);
@@ -67,17 +67,17 @@ impl Observer for Leg<'_> {
     }
 }
 
-/// Opens the requests from their beginning.
+/// Opens the requests from the start.
 type Reopen<'a, 's> = &'a mut (dyn FnMut() -> Result<Box<dyn Source + Send + 's>, SourceError> + Send);
 
-/// The requests of a life, leg by leg; each leg begins at time 0.
+/// The requests of a device's life, leg by leg; each leg begins at time 0.
 pub struct Passes<'a, 's> {
     reopen: Reopen<'a, 's>,
     source: Box<dyn Source + Send + 's>,
     over: Arc<AtomicBool>,
-    /// Stamp of the first record since the last beginning.
+    /// Stamp of the first record since the source was last opened.
     base_ns: Option<u64>,
-    /// Where stamps have gone on from since then, and the last one handed out, ns.
+    /// The stamp from which this pass goes on, and the last one handed out, ns.
     from_ns: u64,
     last_ns: u64,
     /// Whether the pass under way had requests, and writes.
@@ -93,7 +93,7 @@ impl<'a, 's> Passes<'a, 's> {
         Ok(Passes { reopen, source, over, base_ns: None, from_ns: 0, last_ns: 0, any: false, writes: false })
     }
 
-    /// The next ones belong to a leg.
+    /// Begins a leg: the next requests belong to it.
     pub fn begin(&mut self, leg: &Leg) {
         self.over = leg.over.clone();
         (self.base_ns, self.from_ns, self.last_ns) = (None, 0, 0);
@@ -101,7 +101,7 @@ impl<'a, 's> Passes<'a, 's> {
 }
 
 impl Passes<'_, '_> {
-    /// The pass has ended: the next one goes on where its stamps stood.
+    /// The pass has ended: the next one goes on from the last stamp.
     fn begin_anew(&mut self) -> Result<(), SourceError> {
         if !self.any {
             return Err(SourceError::Input("the workload has no requests, so nothing can be cut".into()));

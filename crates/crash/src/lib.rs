@@ -28,41 +28,41 @@ use ledger::Ledger;
 use leg::Leg;
 pub use requests::Requests;
 
-/// Cuts of one recovery, at most.
+/// The most cuts of one recovery.
 const RECOVERY_CUTS: u32 = 3;
 
-/// Requests that host or device hold, at most, however deep their queues: the workload begins anew without
+/// The most requests that host or device hold, however deep their queues are: the workload repeats without
 /// end, and all of it may arrive at once.
 const MOST_WAITING: u32 = 1 << 10;
 
 /// When power is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cuts {
-    /// So many times, after a random number of flash operations, on average `mean`.
+    /// This many times, after a random number of flash operations with this mean.
     Random {
         /// Cuts.
         count: u64,
         /// Operations on average.
         mean: u64,
     },
-    /// When so many programs and erases of the requests have finished, counted from time 0, in
-    /// ascending order. Those of recoveries are not counted.
+    /// When these numbers of programs and erases have finished, counted from time 0 in ascending order. Those
+    /// of recoveries do not count.
     At(Vec<u64>),
 }
 
 /// How the cuts are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// When.
+    /// When power is cut.
     pub cuts: Cuts,
     /// Seed of the cuts.
     pub seed: u64,
-    /// A defect built in, for tests.
+    /// A deliberate defect, for tests.
     #[doc(hidden)]
     pub flaw: Flaw,
 }
 
-/// A number's mean and maximum.
+/// Mean and maximum of a quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct MeanAndMax {
     /// Sum.
@@ -82,7 +82,7 @@ impl MeanAndMax {
     }
 }
 
-/// What recoveries that were not cut took.
+/// The cost of recoveries that were not cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Recoveries {
     /// Recoveries that finished.
@@ -116,10 +116,10 @@ impl Recoveries {
     }
 }
 
-/// What a life came to.
+/// The outcome of a life.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Summary {
-    /// Cuts, those of recoveries not counted.
+    /// Cuts, without those of recoveries.
     pub cuts: u64,
     /// Blocks wore out, and the device turned read-only: the cut was the last.
     pub read_only: bool,
@@ -131,10 +131,10 @@ pub struct Summary {
     pub torn_programs: u64,
     /// Erases torn, those of recoveries included.
     pub torn_erases: u64,
-    /// Logical pages that had to have what a flush, or FUA, had made durable since the cut before, over
-    /// all cuts: writes.
+    /// Writes, over all cuts, that had to be there because a flush or FUA had made them durable since the cut
+    /// before.
     pub durable_writes: u64,
-    /// The same: trims.
+    /// Trims of which the same is true.
     pub durable_trims: u64,
     /// Logical pages compared, over all cuts.
     pub pages_verified: u64,
@@ -153,7 +153,7 @@ pub enum CrashError {
     Fault {
         /// Number of the cut, from 1.
         cut: u64,
-        /// What.
+        /// What went wrong.
         what: String,
     },
 }
@@ -168,8 +168,9 @@ struct Life<'a> {
     summary: Summary,
 }
 
-/// Cuts the power of one device again and again. `reopen` gives the requests, and gives them anew
-/// when they have ended; `progress` hears of every cut, and now and then between them, and may stop.
+/// Cuts the power of one device again and again. `reopen` opens the requests, and opens them again when they
+/// have ended; `progress` is told of every cut, and is called now and then between cuts, and may stop the
+/// campaign.
 ///
 /// # Errors
 /// [`CrashError`].
@@ -224,7 +225,7 @@ fn panicked(panic: &(dyn Any + Send)) -> String {
     format!("panicked: {}", text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message"))
 }
 
-/// Hears how a device is preconditioned, and may stop it.
+/// Follows how a device is preconditioned, and may stop it.
 struct Beginning<'a>(&'a mut dyn FnMut(&Summary) -> bool);
 
 impl Observer for Beginning<'_> {
@@ -252,7 +253,7 @@ impl Life<'_> {
         below(self.random.next_u64(), bound)
     }
 
-    /// Operations to the next cut; `None`: there is none.
+    /// Number of operations to the next cut; `None` if there is none.
     fn next_cut(&mut self) -> Option<u64> {
         match &self.options.cuts {
             Cuts::Random { count, mean } => {
@@ -266,7 +267,7 @@ impl Life<'_> {
         }
     }
 
-    /// Runs requests up to a cut, recovers and verifies: the device as it goes on.
+    /// Runs requests up to a cut, recovers, verifies, and returns the device as it goes on.
     fn cut(
         &mut self,
         prepared: Prepared,
@@ -295,7 +296,7 @@ impl Life<'_> {
         Ok(Prepared::recovered(self.settings, ftl, &self.power.tape))
     }
 
-    /// Recovers, in the end without a cut.
+    /// Recovers, with a number of cuts on the way, and at last without one.
     fn recover(&mut self) -> Result<Ftl, CrashError> {
         let mut cuts = if self.draw(4) == 0 { 1 + self.draw(u64::from(RECOVERY_CUTS)) } else { 0 };
         loop {
@@ -304,7 +305,7 @@ impl Life<'_> {
                 found.map_err(|what| self.fault(format!("recovery: {what}")))?;
             let total = self.power.operations.count();
             self.power.tape.take_events();
-            // A cut before the first or behind the last change of the flash shows nothing new.
+            // A cut before the first change of the flash, or after the last, shows nothing new.
             let target = if cuts > 0 && total > 0 { self.draw(total) } else { total };
             cuts = cuts.saturating_sub(1);
             let cut = self.power.cut_after(target, &mut self.random);

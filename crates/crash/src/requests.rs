@@ -7,11 +7,11 @@ use ftlab_core::settings::Settings;
 use ftlab_core::util::{below, stream};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
-/// Most logical pages of a request.
+/// The most logical pages of a request.
 const LARGEST: u64 = 8;
 
-/// Writes, trims, reads and flushes without end: 65, 15, 12 and 8 of a hundred. Two of three go to a
-/// fifth of the space; they arrive in bursts and one by one.
+/// Writes, trims, reads and flushes without end, in shares of 65, 15, 12 and 8 percent. Two thirds go to a
+/// fifth of the space; they arrive in bursts or one by one.
 #[derive(Clone, Debug)]
 pub struct Requests {
     random: Xoshiro256PlusPlus,
@@ -20,12 +20,12 @@ pub struct Requests {
     gap_ns: u64,
     time_ns: u64,
     made: u64,
-    /// Draws which writes have FUA, apart from all else.
+    /// Draws which writes have FUA, independently of everything else.
     fua: Option<Xoshiro256PlusPlus>,
 }
 
 impl Requests {
-    /// For the device of `settings`.
+    /// Makes the requests for the device of `settings`.
     pub fn new(settings: &Settings, seed: u64) -> Requests {
         Requests {
             random: stream(seed, "crash requests"),
@@ -38,7 +38,7 @@ impl Requests {
         }
     }
 
-    /// One write in eight has FUA; nothing else changes.
+    /// Gives one write in eight FUA; nothing else changes.
     pub fn with_fua(self, seed: u64) -> Requests {
         Requests { fua: Some(stream(seed, "crash fua")), ..self }
     }

@@ -12,9 +12,9 @@ use ftlab_core::workload::SourceError;
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The caller's: the finished text.
+    /// The caller's; holds the finished message.
     User(String),
-    /// ftlab's: what happened, in one line.
+    /// ftlab's; says what happened, in one line.
     Internal(String),
     /// Asked to stop.
     Interrupted,
@@ -52,12 +52,12 @@ impl From<ConfigError> for Fault {
 }
 
 thread_local! {
-    /// What the last panic of this thread said, with its place.
+    /// The message of this thread's last panic, with its place in the source.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Keeps the text of a panic for the error instead of printing it; with `FTLAB_DEBUG=1` it is printed too (and
-/// `RUST_BACKTRACE=1` adds the backtrace).
+/// Keeps the message of a panic for the error instead of printing it; with `FTLAB_DEBUG=1` it is printed too
+/// (and `RUST_BACKTRACE=1` adds the backtrace).
 pub fn install_panic_hook() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -78,11 +78,11 @@ fn payload_text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("(no message)")
 }
 
-/// Runs `work`; a panic inside becomes a fault of ftlab, and an error that a part let unwind through the core
-/// that error.
+/// Runs `work`. A panic inside becomes a fault of ftlab; an error that a part sent through the core by
+/// unwinding becomes that error again.
 ///
 /// # Errors
-/// What `work` returns, or [`Fault::Internal`] with the panic's text.
+/// What `work` returns, or [`Fault::Internal`] with the panic's message.
 pub fn guard<T, E: From<Fault> + 'static>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     // Whatever `work` mutates is dropped or never used again after a panic.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {

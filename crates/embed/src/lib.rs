@@ -1,5 +1,5 @@
-//! What every language that ftlab is called from needs of it: the device of a configuration, preconditioned or
-//! loaded, its result as text, and whose fault an error is. The Python module and the C library are built on it.
+//! What every language binding needs: the device of a configuration, preconditioned or loaded; its result as
+//! text; and whose fault an error is. The Python module and the C library are built on it.
 
 mod fault;
 mod state;
@@ -15,11 +15,12 @@ use ftlab_core::metrics::Report;
 use ftlab_core::sim::{Observer, Prepared};
 use serde_json::{Map, Value};
 
-/// The device of a configuration at time 0, preconditioned or from the file `load_state`, for requests that are
-/// submitted; one with `ftl.power_safe` can lose its power. `check`: every invariant is verified after every request.
+/// Makes the device of a configuration at time 0, preconditioned or loaded from the file `load_state`, for
+/// submitted requests; with `ftl.power_safe` it can lose its power. With `check`, every invariant is verified
+/// after every request.
 ///
 /// # Errors
-/// [`Fault`]: the state's, the FTL's that cannot lose power, or the observer's that stopped it.
+/// [`Fault`] if the state cannot be loaded, the FTL cannot lose power, or the observer stopped it.
 pub fn simulation(
     resolved: &Resolved,
     load_state: Option<&Path>,
@@ -39,10 +40,11 @@ pub fn simulation(
     Ok(simulation)
 }
 
-/// The result but for its engine block, in its fixed order: schema, config, trace, then the rest of the report.
+/// Returns the result without its engine block, in its fixed order: schema, config, trace, then the rest of
+/// the report.
 ///
 /// # Panics
-/// Never: a report holds numbers and texts.
+/// Never: a report holds only numbers and strings.
 pub fn result(resolved: &Resolved, report: &Report) -> Value {
     let report = serde_json::to_value(report).expect("a report holds numbers and texts only");
     let Value::Object(mut report) = report else { panic!("a report is an object") };
@@ -55,8 +57,8 @@ pub fn result(resolved: &Resolved, report: &Report) -> Value {
     Value::Object(result)
 }
 
-/// Largest resident memory of this process so far, bytes; `None` where it is not known (only Linux tells). It is
-/// this program's alone: what `getrusage` says begins with the peak of the process that started it.
+/// Returns the largest resident memory of this process so far, bytes; `None` where it is not known (only
+/// Linux tells). It counts this program alone: `getrusage` would begin with the peak of the parent process.
 pub fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

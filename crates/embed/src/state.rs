@@ -1,4 +1,4 @@
-//! States of a device at time 0 in files.
+//! Saved states of a device at time 0.
 
 use std::fs::File;
 use std::path::Path;
@@ -23,10 +23,10 @@ pub fn save(resolved: &Resolved, prepared: &Prepared, path: &Path) -> Result<(),
     write().map_err(|error: OutputError| Fault::User(error.to_string()))
 }
 
-/// Reads the device of `path`.
+/// Reads the device saved in `path`.
 ///
 /// # Errors
-/// [`Fault::User`] if the file is no state of this device.
+/// [`Fault::User`] if the file is not a state of this device.
 pub fn load(resolved: &Resolved, path: &Path, check: bool) -> Result<Prepared, Fault> {
     let fail = |error: StateError| match error {
         StateError::Check(error) => error.into(),

@@ -15,11 +15,11 @@ use ftlab_core::workload::Op;
 pub(super) enum For {
     /// Write of a cached page.
     Page(u32),
-    /// Read of so many pages of a file, from this one on.
+    /// Read of this many pages of a file, starting from this one.
     Read { inode: u32, index: u32, pages: u32 },
-    /// A step of the commit under way.
+    /// A step of the current commit.
     Commit,
-    /// A buffer's copy of this transaction goes in place.
+    /// A buffer's copy of this transaction is written in place.
     InPlace(u32, Tid),
     /// Freed blocks are discarded.
     Discard(u32, u32),
@@ -39,13 +39,13 @@ pub(super) struct Bio {
     pub purpose: For,
     /// Check mode: what is written.
     pub token: u64,
-    /// The next of its request.
+    /// The next block I/O of the same request.
     pub next: u32,
-    /// Number in the outbox; 0: it has left.
+    /// Number in the outbox; 0 once it has left.
     pub waits: u64,
 }
 
-/// A direct request under way.
+/// A direct request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DirectRequest {
     pub client: u32,
@@ -55,7 +55,7 @@ pub(super) struct DirectRequest {
 }
 
 impl FileHost {
-    /// A block I/O of the outbox, as a request.
+    /// Turns a block I/O of the outbox into a request.
     pub(super) fn hand_over(&mut self, id: u32) -> Request {
         self.bios[id].waits = 0;
         self.drop_departed();
@@ -81,8 +81,8 @@ impl FileHost {
         }
     }
 
-    /// The device refuses writes. The file system becomes read-only, and the clients, whose next write would
-    /// fail, end (as ext4 with errors=remount-ro leaves them).
+    /// The device refuses writes. The file system becomes read-only, and the clients end, because their next
+    /// write would fail (as ext4 behaves with errors=remount-ro).
     #[cold]
     pub(super) fn fail(&mut self) {
         self.live = 0;
@@ -93,7 +93,7 @@ impl FileHost {
         self.stats.fail(self.now_ns);
     }
 
-    /// A request's block I/Os, from the first on, are done.
+    /// Completes a request's block I/Os, from the first one on.
     pub(super) fn land_all(&mut self, first: u32) {
         let mut id = first;
         while id != NONE {
@@ -164,8 +164,8 @@ impl FileHost {
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Page(id));
     }
 
-    /// Dirty pages of all files within a range of blocks go to the queue now, in the order of blocks. Needs
-    /// the tree over logical pages.
+    /// Queues the dirty pages of all files within a range of blocks now, in block order. Needs the tree over
+    /// logical pages.
     pub(super) fn flush_blocks(&mut self, first: u32, end: u32) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
@@ -175,8 +175,8 @@ impl FileHost {
         self.scratch = found;
     }
 
-    /// Check mode: a write reached the device; `version` is an LPN's there. To be called before
-    /// [`FileHost::completed`].
+    /// Check mode: a write reached the device; `version` gives the version of an LPN there. To be called
+    /// before [`FileHost::completed`].
     pub(super) fn follow(&mut self, request: &Request, version: VersionOf) {
         let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
         let mut id = request.tag;

@@ -1,9 +1,9 @@
-//! Check mode above the device: what clients wrote against what the device's pages resolve to.
+//! Check mode above the device: what clients wrote, compared with what the device's pages resolve to.
 //!
-//! Every write of a page gives it a new token. A page's token at its submission is what the write brings
-//! to its block; when that write completes, block and logical page hold it. After an fsync every page of
-//! the file that was not written meanwhile must be on the device with its newest token, and a read must
-//! deliver the newest.
+//! Every write of a page gives it a new token. The token that a page has when it is submitted is what the
+//! write brings to its block; when that write completes, block and logical page hold it. After an fsync every
+//! page of the file that was not written meanwhile must be on the device with its newest token, and a read
+//! must deliver the newest.
 
 use super::bios::Bio;
 use crate::cache::PAGE;
@@ -23,9 +23,9 @@ struct Landed {
 
 #[derive(Clone, Copy, Debug)]
 enum Promise {
-    /// All pages of a file, with the tokens of then.
+    /// All pages of a file, with their tokens at that moment.
     Synced { inode: u32, mark: u64 },
-    /// Pages of a file were asked of the device.
+    /// Pages of a file were requested from the device.
     Read { inode: u32, index: u32, pages: u32 },
 }
 
@@ -41,18 +41,18 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// For a device of so many blocks.
+    /// Makes the model of a device of this many blocks.
     pub(super) fn new(blocks: u64, paging: Paging) -> Check {
         let blocks = vec![Landed::default(); blocks as usize];
         Check { tokens: Vec::new(), blocks, last: 0, promises: Vec::new(), paging }
     }
 
-    /// Logical page of a block.
+    /// Returns the logical page of a block.
     fn lpn(&self, block: u64) -> u32 {
         self.paging.pages(Op::Write, block * PAGE, block * PAGE + 1).first
     }
 
-    /// Tokens up to this have been given.
+    /// Returns the last token given.
     pub(super) fn mark(&self) -> u64 {
         self.last
     }
@@ -80,7 +80,7 @@ impl Check {
         });
     }
 
-    /// Newest token of a page.
+    /// Returns the newest token of a page.
     pub(super) fn token(&self, inode: u32, index: u32) -> u64 {
         self.tokens.get(inode as usize).and_then(|tokens| tokens.get(index as usize)).copied().unwrap_or(0)
     }
@@ -90,7 +90,7 @@ impl Check {
         self.promises.push(Promise::Synced { inode, mark });
     }
 
-    /// Pages are asked of the device.
+    /// Pages are requested from the device.
     pub(super) fn reads(&mut self, inode: u32, index: u32, pages: u32) {
         self.promises.push(Promise::Read { inode, index, pages });
     }
@@ -116,13 +116,13 @@ impl Check {
                 (0..pages)
                     .try_for_each(|index| self.page([inode, index], mark, fs, version, "after its fsync"))
             }
-            // A page being read has no newer content than the device.
+            // A page that is being read has no newer content than the device.
             Promise::Read { inode, index, pages } => (index..index + pages)
                 .try_for_each(|index| self.page([inode, index], u64::MAX, fs, version, "read")),
         })
     }
 
-    /// Checks a page of which all that was written up to `mark` is promised.
+    /// Checks a page for which everything written up to `mark` was promised.
     fn page(
         &self,
         [inode, index]: [u32; 2],
@@ -132,7 +132,7 @@ impl Check {
         what: &str,
     ) -> Result<(), String> {
         let token = self.token(inode, index);
-        // What was written after the fsync began is promised by the next one.
+        // What was written after the fsync began is promised only by the next one.
         if token == 0 || token > mark {
             return Ok(());
         }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::fs::Mkfs;
 
-    /// A page whose write is lost, is older, or of which the device has an older version, is found.
+    /// Detects a page whose write is lost or older, or of which the device has an older version.
     #[test]
     fn lost_and_stale_pages_are_found() {
         let mut fs = Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, 1);

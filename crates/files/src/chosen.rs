@@ -16,7 +16,7 @@ impl Clients {
     /// The jobs of a fio job file.
     ///
     /// # Errors
-    /// What does not fit the configuration, in words.
+    /// What does not fit the configuration, as a message.
     pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
         let needed: u128 = jobs.iter().map(|job| u128::from(job.size) * u128::from(job.numjobs)).sum();
         if let Some(free) = settings.data_bytes() {
@@ -93,7 +93,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     space(settings, bench)
 }
 
-/// The files must fit beside the file system's own blocks.
+/// The files and the file system's own blocks must fit.
 fn space(settings: &Settings, bench: &Parameters) -> Result<(), Contradiction> {
     let files = match bench.kind {
         Kind::PostMark => u128::from(bench.files) * 2,

@@ -8,7 +8,7 @@ use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
 
-/// Steps at one instant after which nothing will move time.
+/// The most steps at one instant before it is clear that nothing will move time.
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {
@@ -34,7 +34,7 @@ impl Arrivals for FileHost {
     }
 
     /// # Errors
-    /// [`SourceError::Input`] if the workload cannot go on: no room, or no time passes.
+    /// [`SourceError::Input`] if the workload cannot go on: there is no room, or no time passes.
     fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
         if now_ns > self.now_ns {
             self.stats.sample(now_ns, &self.cache);
@@ -79,8 +79,8 @@ impl Arrivals for FileHost {
         Ok(pool.insert(self.hand_over(id)))
     }
 
-    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes of the dirty pages of all files
-    /// between two bytes of the device, in order, those included that are submitted and not handed over.
+    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes, in order, the dirty pages of
+    /// all files between two bytes of the device, including pages that are submitted and not handed over.
     fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
         if self.live == 0 {
             return;
@@ -118,7 +118,7 @@ impl Arrivals for FileHost {
         self.follow(request, version);
     }
 
-    /// What fsyncs promised and reads delivered.
+    /// Checks what fsyncs promised and what reads delivered.
     fn verify(&mut self, version: VersionOf) -> Result<(), String> {
         match &mut self.check {
             Some(check) => check.verify(&self.fs, version),

@@ -1,14 +1,14 @@
 //! The host above the block layer: clients, their file system and its page cache.
 //!
-//! [`FileHost`] is to the loop what a trace is: it says when its next request arrives and hands it over.
-//! Beyond that it has timers (clients, the flusher, the journal's commit) and is told of completions. Its
-//! parts know nothing of each other: [`crate::clients`] says what clients do,
-//! [`crate::fs`] where things lie, [`crate::cache`] what is in memory, and this module when things
-//! happen.
+//! To the loop, [`FileHost`] is what a trace is: it says when its next request arrives and hands it over. It
+//! also has timers (clients, the flusher, the journal's commit) and is told of completions. Its parts know
+//! nothing of each other: [`crate::clients`] says what clients do, [`crate::fs`] where things lie,
+//! [`crate::cache`] what is in memory, and this module when things happen.
 //!
-//! Read into it: every client has a processor of its own, but for the time to move pages (`host.flash_cpu`), when
-//! nothing else happens; a page that is being written is not submitted again before that has ended (as Linux
-//! waits for write-back); pages are submitted one by one, and the block layer merges them.
+//! Interpretation: every client has a processor of its own, except for the time to move pages
+//! (`host.flash_cpu`), during which nothing else happens; a page that is being written is not submitted again
+//! before that write has ended (as Linux waits for write-back); pages are submitted one by one, and the block
+//! layer merges them.
 
 mod bios;
 pub mod cache;
@@ -41,7 +41,7 @@ use settings::{Files, Settings};
 use stats::Stats;
 use writeback::Commit;
 
-/// The device of `settings` below these clients, a file system and its page cache.
+/// Makes the device of `settings` below these clients, a file system and its page cache.
 pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'static> {
     let (block_bytes, check) = (prepared.block_bytes(settings), prepared.check);
     let host = FileHost::new(settings, clients, block_bytes, settings.results.histograms, check);
@@ -51,8 +51,8 @@ pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> 
 /// Runs clients above a file system and its page cache to their end.
 ///
 /// # Errors
-/// [`RunError`] if they cannot go on, the observer stops them or, with a device that is checked, an invariant does
-/// not hold.
+/// [`RunError`] if they cannot go on, the observer stops them or, on a device that is checked, an invariant
+/// does not hold.
 pub fn run(
     settings: &Settings,
     prepared: Prepared,
@@ -62,22 +62,22 @@ pub fn run(
     simulation(settings, prepared, clients).run(observer)
 }
 
-/// Why a client does not go on.
+/// Why a client waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blocked {
-    /// It goes on, or its operation has finished.
+    /// It does not wait, or its operation has finished.
     No,
     /// A page of this file is being read or written.
     Busy(u32),
-    /// Too much is dirty.
+    /// Too many pages are dirty.
     Throttled,
-    /// This transaction is not committed.
+    /// This transaction has not been committed.
     Commit(Tid),
     /// The device has not finished the flush that the client asked for.
     Flush,
-    /// Direct requests of the client are under way.
+    /// The client has direct requests in flight.
     Await,
-    /// Another client has not come to this step.
+    /// Another client has not come to this step yet.
     Gather,
 }
 
@@ -85,13 +85,13 @@ enum Blocked {
 struct ClientState {
     client: Client,
     directory: u32,
-    /// Inode of each of its files, by its own number.
+    /// The inode of each of its files, by the client's number.
     files: Vec<u32>,
     active: Option<Active>,
     blocked: Blocked,
     outstanding: u32,
     done: bool,
-    /// The last read: file, where it ended, pages read ahead.
+    /// The last read: its file, where it ended, the pages read ahead.
     last_read: (u32, u64, u32),
 }
 
@@ -120,29 +120,29 @@ pub struct FileHost {
     fs: Fs,
     cache: PageCache,
     policy: Policy,
-    /// One slot for each client, then the flusher, the commit timer and the ends of the window.
+    /// One slot for each client, then the flusher, the commit timer and the ends of the measured window.
     clock: Clock,
     window_ns: Option<(u64, u64)>,
-    /// The flusher writes data that became dirty then or before, if it has any such to write.
+    /// The flusher writes data that became dirty at this time or before, if there is any to write.
     old_ns: Option<u64>,
     commit: Commit,
     bios: Slab<Bio>,
-    /// Block I/Os not handed over, each with its number. Where the numbers differ the block I/O has left out of
-    /// turn; the one in front has not.
+    /// Block I/Os that have not been handed over, each with its number. If the number in front differs, that
+    /// block I/O has left out of turn.
     outbox: VecDeque<(u32, u64)>,
     submitted: u64,
-    /// Some of the outbox has been taken since the flusher looked.
+    /// Something has been taken from the outbox since the flusher last looked.
     taken: bool,
     /// Writes of cached pages in the outbox by block, if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
-    /// Completed requests, as their first block I/O, until the processor has moved their pages.
+    /// Completed requests, by their first block I/O, until the processor has moved their pages.
     moving: VecDeque<(u64, u32)>,
     /// When the processor has moved the last page.
     moved_ns: u64,
     directs: Slab<DirectRequest>,
     arrived: u64,
-    /// Clients that wait because too much is dirty.
+    /// Clients that wait because too many pages are dirty.
     throttled: u32,
     /// Steps since time last moved.
     steps: u64,
@@ -152,8 +152,8 @@ pub struct FileHost {
 }
 
 impl FileHost {
-    /// The host of these clients, above a device with flash blocks of so many bytes; `histograms`: the result
-    /// shows them.
+    /// Makes the host of these clients, above a device with flash blocks of this many bytes; with
+    /// `histograms`, the result shows them.
     pub fn new(
         settings: &Settings,
         clients: Clients,
@@ -220,7 +220,7 @@ impl FileHost {
         self.clients.len() as u32 + 2
     }
 
-    /// The measured stretch begins or ends.
+    /// The measured window begins or ends.
     fn window(&mut self) {
         let Some((from, to)) = self.window_ns else { return };
         if self.now_ns < to {
@@ -251,7 +251,7 @@ impl FileHost {
         }
     }
 
-    /// Pages of a file have been read or written: who waited for the last of them goes on.
+    /// Pages of a file have been read or written: whoever waited for the last of them goes on.
     fn no_longer_busy(&mut self, inode: u32) {
         if self.cache.busy_of(inode) == 0 {
             self.wake(|blocked| blocked == Blocked::Busy(inode));
@@ -271,7 +271,7 @@ impl FileHost {
     }
 }
 
-/// So many parts per million.
+/// Converts a number of parts per million.
 fn share(bytes: u64, ppm: u64) -> u64 {
     (u128::from(bytes) * u128::from(ppm) / 1_000_000) as u64
 }

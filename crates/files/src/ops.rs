@@ -9,15 +9,16 @@ use crate::fs::Tid;
 use ftlab_core::util::NONE;
 use ftlab_core::workload::{Op, SourceError};
 
-/// Simulated time at which no client goes on, ns: beyond it the device's own steps would leave 64 bits.
+/// Simulated time after which no client goes on, ns: later than that, the device's own steps would exceed 64
+/// bits.
 const LATEST_NS: u64 = u64::MAX / 2;
 
-/// An operation under way.
+/// An operation in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     pub op: FileOp,
     pub begun_ns: u64,
-    /// How far a read or write has come, bytes of the file.
+    /// How far a read or write has come; unit: bytes of the file.
     pub at: u64,
     pub stage: Stage,
     /// Check mode: what was written when an fsync began.
@@ -27,11 +28,11 @@ pub(super) struct Active {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Begin,
-    /// An fsync's data is being written, for the first or the second time.
+    /// The data of an fsync is being written, for the first or the second time.
     Data(u8),
     /// An fsync waits for this commit.
     Commit(Tid),
-    /// The host time of the operation passes; then it has ended.
+    /// The host time of the operation passes; after that it has ended.
     Ending,
 }
 
@@ -55,12 +56,12 @@ impl FileHost {
         let active = self.active(client);
         active.stage = Stage::Ending;
         let op = active.op;
-        // What only prepares takes no time.
+        // An operation that only prepares takes no time.
         let cost_ns = if op.kind().is_some() { self.cost_ns(op) } else { 0 };
         self.pause(client, cost_ns)
     }
 
-    /// Lets a client go on after so long.
+    /// Lets a client go on after this time.
     fn pause(&mut self, client: u32, ns: u64) -> Result<(), SourceError> {
         let due_ns = self.now_ns.max(self.moved_ns).saturating_add(ns);
         if due_ns > LATEST_NS {
@@ -73,13 +74,13 @@ impl FileHost {
         Ok(())
     }
 
-    /// Host time of an operation.
+    /// Returns the host time of an operation.
     fn cost_ns(&self, op: FileOp) -> u64 {
         let [read, written] = op.bytes();
         self.config.operation_ns + ((read + written) * self.config.copy_ps + 500) / 1000
     }
 
-    /// A client's operation under way.
+    /// Continues a client's operation.
     pub(super) fn active(&mut self, client: u32) -> &mut Active {
         self.clients[client as usize].active.as_mut().expect("one is active")
     }
@@ -93,7 +94,7 @@ impl FileHost {
         }
     }
 
-    /// Asks for the next step; false if the client waits or has ended.
+    /// Asks for the next step; returns false if the client waits or has ended.
     fn next_step(&mut self, client: u32) -> Result<bool, SourceError> {
         let now_ns = self.now_ns;
         let state = &mut self.clients[client as usize];
@@ -213,7 +214,7 @@ impl FileHost {
         Ok(Blocked::No)
     }
 
-    /// Space that is given without being written.
+    /// Space that is allocated without being written.
     fn allocate(&mut self, client: u32, file: u32, size: u64) -> Result<Blocked, SourceError> {
         if self.inode(client, file) == NONE {
             self.create(client, file)?;
@@ -229,7 +230,7 @@ impl FileHost {
         Ok(Blocked::No)
     }
 
-    /// Waits for a commit if that frees blocks; else the workload does not fit.
+    /// Waits for a commit if that frees blocks; otherwise the workload does not fit.
     pub(super) fn no_room(&mut self) -> Result<Blocked, SourceError> {
         let journal = &self.fs.journal;
         let running = (!journal.running.freed.is_empty()).then_some(journal.running.tid);
@@ -248,8 +249,8 @@ impl FileHost {
         }
     }
 
-    /// Data first, in units of the flush policy; then a commit of the transaction that holds the inode,
-    /// or where there is none to be made a flush of the device.
+    /// Data goes first, in units of the flush policy; then comes a commit of the transaction that holds the
+    /// inode or, if no commit is needed, a flush of the device.
     fn fsync(&mut self, client: u32, inode: u32, stage: Stage) -> Blocked {
         let mut stage = stage;
         loop {
@@ -264,7 +265,7 @@ impl FileHost {
             if self.cache.busy_of(inode) > 0 && rounds > 0 {
                 return Blocked::Busy(inode);
             }
-            // A page that was being written when the first round began goes with the second.
+            // A page that was being written when the first round began is written in the second.
             if rounds < 2 && self.cache.dirty_of(inode) > 0 || rounds == 0 && self.cache.busy_of(inode) > 0 {
                 self.flush_file(inode, u32::MAX, Reason::Fsync);
                 stage = Stage::Data(rounds + 1);

@@ -10,11 +10,11 @@ use ftlab_core::config::{Key, Section, Values};
 use ftlab_core::settings as core;
 
 section! {
-    /// Everything that a run reads. Each floor's settings are a field of those above, and reached through
-    /// them: a function takes those of its own floor.
+    /// Everything that a run reads. The settings of each layer are a field of those above it: a function
+    /// takes those of its own layer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
-        /// The stack's, from the block layer down.
+        /// Settings of the stack, from the block layer down.
         below: core::Settings;
         /// File system and page cache.
         files: Files;
@@ -23,7 +23,7 @@ section! {
 
 over!(Settings, below: core::Settings);
 
-/// The file host at its defaults.
+/// Returns the file host's defaults.
 impl From<core::Settings> for Settings {
     fn from(below: core::Settings) -> Settings {
         Settings { below, files: Files::default() }
@@ -31,7 +31,7 @@ impl From<core::Settings> for Settings {
 }
 
 impl Settings {
-    /// Reads the typed settings out of complete, individually checked values.
+    /// Reads the typed settings from complete, individually checked values.
     ///
     /// # Errors
     /// [`Contradiction`] where values do not fit together.
@@ -58,7 +58,7 @@ impl Settings {
         found.into_vec().into_iter().chain(below).collect()
     }
 
-    /// Bytes for data in the file system, if there is one.
+    /// Returns the bytes for data in the file system, if there is one.
     pub(super) fn data_bytes(&self) -> Option<u64> {
         Some(self.files.mkfs()?.data_bytes(self.user_bytes()))
     }
@@ -121,22 +121,22 @@ section! {
         discard: bool = "host.discard", "false";
         /// Flush the device before and after each commit block of the journal (ext4: barrier=1).
         barriers: bool = "host.barriers", "true";
-        /// The benchmark, if chosen.
+        /// Returns the benchmark, if one is chosen.
         benchmark: Option<Parameters>;
     }
 }
 
 impl Files {
-    /// How the file system is made; `None` without a page cache: the bare device.
+    /// Returns how the file system is made; `None` without a page cache: the bare device.
     pub(crate) fn mkfs(&self) -> Option<Mkfs> {
         (self.page_cache_bytes > 0).then_some(Mkfs { journal_bytes: self.journal_bytes })
     }
 }
 
-/// Least blocks of a device with a file system.
+/// The least number of blocks of a device with a file system.
 const LEAST: u64 = 256;
 
-/// Checks the keys of page cache and file system, and the benchmark's against them.
+/// Checks the keys of page cache and file system, and those of the benchmark against them.
 fn check(settings: &Settings) -> Result<(), Contradiction> {
     page_cache(&settings.files)?;
     file_system(settings)?;

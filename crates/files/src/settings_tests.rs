@@ -1,4 +1,4 @@
-//! Every contradiction, its key and its words.
+//! Every contradiction, with its key and its message.
 
 use crate::settings::{Settings, all};
 use ftlab_core::config::section::defaults;
@@ -46,7 +46,7 @@ fn logical_page_must_divide_the_page() {
 
 #[test]
 fn an_entry_must_fit_a_page() {
-    // The limits of the two keys allow no such pair today; the check stands for wider limits.
+    // The limits of the two keys allow no such pair today; the check is there in case the limits widen.
     let changes = [("ftl.entry", Value::Bytes(1024)), ("flash.page", Value::Bytes(512))];
     assert_eq!(
         refused(&changes),
@@ -197,7 +197,7 @@ fn generators_must_be_possible() {
     );
 }
 
-/// Hybrid FTLs: what they need beside the user's blocks is said with its number and its key.
+/// Hybrid FTLs: the message says with a number and a key what they need besides the user's blocks.
 #[test]
 fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
     let fits = |kind, keys: &[(&'static str, Value)]| {
@@ -227,7 +227,7 @@ fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
     assert!(fits("fast", &[logs(2), chips()]).is_ok());
     let small = ("ftl.logical_page", Value::Bytes(2048));
     assert!(fault("fast", &[small]).starts_with("ftl.logical_page: fast maps blocks of whole NAND pages"));
-    // Nor does the preset's mapping cache matter to them.
+    // Nor does the preset's mapping cache matter for them.
     assert!(fits("bast", &[("ftl.mapping_cache", Value::Bytes(1))]).is_ok());
 }
 
@@ -346,7 +346,7 @@ fn the_user_capacity_can_be_whole_blocks() {
     assert_eq!(by("block") % 64, 0);
 }
 
-/// What a saved state is a state of: the flash and what writes to it, neither the host nor times.
+/// What a saved state covers: the flash and what writes to it, neither the host nor times.
 #[test]
 fn some_keys_shape_the_state_at_time_0() {
     let shapes = shapes_state;

@@ -13,19 +13,19 @@ use ftlab_core::workload::Op;
 pub(super) enum Reason {
     /// An fsync.
     Fsync,
-    /// Dirty for long.
+    /// They have been dirty for long.
     Expired,
     /// Too many are dirty.
     Background,
-    /// A commit whose transaction allocated their blocks.
+    /// A commit of the transaction that allocated their blocks.
     Ordered,
-    /// A block issue that the FTL asked for takes them along.
+    /// A block issue that the FTL requested takes them along.
     Joined,
 }
 
 const REASONS: [&str; 5] = ["fsync", "expired", "background", "ordered", "joined"];
 
-/// Simulated time between two samples of the cache's memory at least, ns.
+/// The least simulated time between two samples of the cache's memory, ns.
 const SAMPLE_NS: u64 = 1_000_000;
 
 /// The counters.
@@ -34,13 +34,13 @@ pub(super) struct Stats {
     name: &'static str,
     parameters: Vec<(&'static str, String)>,
     clients: u32,
-    /// Measured runs under way (of several clients each may have its own), and what they come to.
+    /// Measured runs in progress (several clients may each have their own), and their results.
     depth: u32,
     run: Run,
     runs: Vec<Run>,
     latency: [Histogram; 9],
     write_latency: Option<Series>,
-    /// What the device had done when the first measured run began, and when the last one ended.
+    /// What the device had done when the first measured run began and when the last one ended.
     base: Option<Done>,
     end: Option<Done>,
     hits: u64,
@@ -48,7 +48,7 @@ pub(super) struct Stats {
     pub(super) pages_written: [u64; 5],
     peak_dirty: u64,
     sampled_ns: Option<u64>,
-    /// Cached, dirty, trees, global tree.
+    /// Cached pages, dirty pages, trees, global tree.
     memory: [Series; 4],
     pub(super) file_system: metrics::FileSystem,
     failed_ns: Option<u64>,
@@ -56,7 +56,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// With `histograms` the bins of the operations' latencies are shown.
+    /// With `histograms`, the bins of the operations' latencies are shown.
     pub(super) fn new(clients: &Clients, histograms: bool) -> Stats {
         Stats {
             name: clients.name,
@@ -81,7 +81,7 @@ impl Stats {
         }
     }
 
-    /// A measured run begins; runs of several clients at a time are one.
+    /// A measured run begins; concurrent runs of several clients count as one.
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.depth += 1;
         if self.depth == 1 {
@@ -99,7 +99,7 @@ impl Stats {
         }
     }
 
-    /// The device failed: what is being measured ends here.
+    /// The device failed: the current measurement ends here.
     pub(super) fn fail(&mut self, now_ns: u64) {
         self.failed_ns = Some(now_ns);
         if self.depth > 0 {
@@ -108,7 +108,7 @@ impl Stats {
         }
     }
 
-    /// Whether a measured stretch has begun or ended since [`Stats::measure`].
+    /// Whether a measured window has begun or ended since [`Stats::measure`].
     #[inline]
     pub(super) fn wants_measure(&self) -> bool {
         match self.depth {
@@ -146,7 +146,7 @@ impl Stats {
         }
     }
 
-    /// Time moves: the cache's memory as it was until now.
+    /// Time moves on: samples the cache's memory as it was until now.
     pub(super) fn sample(&mut self, now_ns: u64, cache: &PageCache) {
         let dirty = (u64::from(cache.dirty) + u64::from(cache.writeback)) * PAGE;
         self.peak_dirty = self.peak_dirty.max(dirty);
@@ -197,7 +197,7 @@ impl Stats {
 }
 
 impl FileHost {
-    /// Adds to a result what was counted here; `done` is what the device did, `merged` how many requests were
+    /// Adds these counts to a result; `done` is what the device did, `merged` the number of requests that
     /// merged with a pending one.
     pub(super) fn report(&self, report: &mut metrics::Report, done: &Done, merged: u64) {
         let stats = &self.stats;

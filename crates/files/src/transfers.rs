@@ -26,7 +26,7 @@ impl FileHost {
             if id == NONE {
                 let block = self.fs.inode(inode).block(index);
                 self.stats.looked_up(false);
-                // What a part of a page leaves must be there first.
+                // The part of a page that is not overwritten must be in memory first.
                 if !whole && block != NONE && u64::from(index) * PAGE < size {
                     self.read_pages(inode, index, index + 1);
                     return Ok(Blocked::Busy(inode));
@@ -49,7 +49,7 @@ impl FileHost {
         Ok(Blocked::No)
     }
 
-    /// A file's pages that are not in the cache are read, with what sequential reading reads ahead.
+    /// Reads the pages of a file that are not in the cache, and what sequential reading reads ahead.
     pub(super) fn read(&mut self, client: u32, inode: u32, offset: u64, size: u64) -> Blocked {
         let whole = self.fs.inode(inode).size;
         let end = (offset + size).min(whole);
@@ -81,8 +81,8 @@ impl FileHost {
         if waits { Blocked::Busy(inode) } else { Blocked::No }
     }
 
-    /// Pages to read ahead: none of a read that does not go on where the last ended, then four times as
-    /// many as asked for, doubled each time, up to the limit (Linux's on-demand read-ahead).
+    /// Returns the number of pages to read ahead: none if the read does not continue the last one, then four
+    /// times the pages asked for, doubled each time up to the limit (Linux's on-demand read-ahead).
     fn read_ahead(&mut self, client: u32, inode: u32, offset: u64, pages: u32) -> u32 {
         let state = &mut self.clients[client as usize];
         let (file, end, before) = state.last_read;
@@ -97,7 +97,8 @@ impl FileHost {
         ahead
     }
 
-    /// Reads what of these pages is neither in the cache nor without a block; whether anything is read.
+    /// Reads those of these pages that are not in the cache and have a block; returns whether anything is
+    /// read.
     fn read_pages(&mut self, inode: u32, first: u32, end: u32) -> bool {
         let mut any = false;
         let mut run: Option<(u32, u32, u32)> = None;
@@ -107,7 +108,7 @@ impl FileHost {
             if absent {
                 self.cache.insert(inode, index, block, block == NONE);
             }
-            // A hole is there at once, as zeros.
+            // A hole needs no read: it is zeros.
             let wanted = absent && block != NONE;
             any |= wanted;
             run = match run {
@@ -143,7 +144,7 @@ impl FileHost {
         let inode = self.inode(client, file);
         let id = self.directs.insert(DirectRequest { client, op, begun_ns: self.now_ns, bios: 0 });
         self.clients[client as usize].outstanding += 1;
-        // Runs of consecutive blocks, the ends cut to the bytes asked for.
+        // Runs of consecutive blocks; their ends are cut to the bytes asked for.
         let mut at = offset;
         while at < offset + size {
             let begin = self.byte_of(inode, at);
@@ -162,7 +163,7 @@ impl FileHost {
         }
     }
 
-    /// Where a byte of a file that has its space lies on the device.
+    /// Returns where a byte of a file with allocated space lies on the device.
     fn byte_of(&self, inode: u32, at: u64) -> u64 {
         u64::from(self.fs.inode(inode).block((at / PAGE) as u32)) * PAGE + at % PAGE
     }

@@ -1,14 +1,14 @@
-//! What the host writes by itself: old and too many dirty pages, and the journal.
+//! What the host writes on its own: pages that are old or too many, and the journal.
 //!
 //! Source: the per-device flusher of Linux 2.6.32 (fs/fs-writeback.c, mm/page-writeback.c) and jbd2. The
-//! flusher wakes every `host.dirty_writeback` and writes the files that have been dirty for
-//! `host.dirty_expire`, all their dirty pages, and metadata blocks of that age; above
-//! `host.dirty_background_ratio` it writes the longest dirty files until it is below. It submits up to
-//! 1024 pages (MAX_WRITEBACK_PAGES) of a file at a time, and more when those have found room in the queue.
+//! flusher wakes every `host.dirty_writeback` and writes all dirty pages of the files that have been dirty
+//! for `host.dirty_expire`, and metadata blocks of that age; above `host.dirty_background_ratio` it writes
+//! the files that have been dirty longest until it is below. It submits up to 1024 pages
+//! (MAX_WRITEBACK_PAGES) of a file at a time, and more when those have found room in the queue.
 //!
-//! A commit: data of files with newly allocated blocks, descriptors and metadata blocks, a flush, the
-//! commit block, a flush; then freed blocks are free, and discarded where that is set. When the ring has
-//! no room for a transaction the oldest one's blocks go in place first.
+//! A commit writes the data of files with newly allocated blocks, descriptors and metadata blocks, a flush,
+//! the commit block, a flush; then freed blocks are free, and are discarded if that is set. If the ring has
+//! no room for a transaction, the oldest one's blocks are first written in place.
 
 use super::bios::For;
 use super::stats::Reason;
@@ -21,7 +21,7 @@ use ftlab_core::workload::Op;
 /// Pages of a file that the flusher submits before it looks at the queue again.
 const CHUNK: u32 = 1024;
 
-/// How far a commit has come.
+/// The stage of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CommitStage {
     #[default]
@@ -40,13 +40,13 @@ enum CommitStage {
     FlushAfter,
 }
 
-/// The commit under way.
+/// The current commit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commit {
     stage: CommitStage,
     /// Transactions up to this one are to be committed.
     wanted: Tid,
-    /// Block I/Os of the stage that have not landed.
+    /// Block I/Os of the stage that are in flight.
     left: u32,
 }
 
@@ -61,7 +61,7 @@ impl FileHost {
         }
     }
 
-    /// Metadata blocks that have been dirty for long go in place.
+    /// Metadata blocks that have been dirty for long are written in place.
     fn write_old_buffers(&mut self) {
         let old_ns = self.old_ns.expect("there is a limit");
         let mut found = std::mem::take(&mut self.scratch);
@@ -105,7 +105,8 @@ impl FileHost {
         share(self.config.page_cache_bytes, self.config.background_ppm)
     }
 
-    /// The longest dirty file with a page to write, if it has been dirty since then or before.
+    /// Returns the file that has been dirty longest and has a page to write, if it became dirty at that time
+    /// or before.
     fn first_dirty(&self, since_ns: u64) -> Option<u32> {
         let mut after = None;
         while let Some((inode, dirtied_ns)) = self.cache.dirty_file(after).filter(|file| file.1 <= since_ns) {
@@ -118,7 +119,7 @@ impl FileHost {
         None
     }
 
-    /// Submits a file's dirty pages, unit by unit, until so many are.
+    /// Submits a file's dirty pages, unit by unit, up to this number.
     pub(super) fn flush_file(&mut self, inode: u32, most: u32, reason: Reason) {
         let mut unit = std::mem::take(&mut self.scratch);
         let (mut pages, mut from) = (0, 0);
@@ -141,7 +142,7 @@ impl FileHost {
         self.start_commit();
     }
 
-    /// Sets the timer of a running transaction that has just begun.
+    /// Sets the timer of a transaction that has just begun.
     pub(super) fn arm_commit(&mut self) {
         let slot = self.commit_slot();
         if let Some(begun_ns) = self.fs.journal.running.begun_ns {
@@ -171,15 +172,15 @@ impl FileHost {
             self.flush_file(inode, u32::MAX, Reason::Ordered);
         }
         self.ordered_data_landed();
-        // The ring is emptied in time, not only when it is full.
+        // The ring is emptied early, not only when it is full.
         let (free, len) = self.fs.journal.room();
         if free < len / 4 {
             self.make_room();
         }
     }
 
-    /// The oldest transaction's blocks go in place; where all of them have changed since, their copies
-    /// in the ring are what is written.
+    /// Writes the oldest transaction's blocks in place; if all of them have changed since, writes their
+    /// copies from the ring.
     fn make_room(&mut self) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
@@ -189,14 +190,14 @@ impl FileHost {
         self.scratch = found;
     }
 
-    /// A copy is in place: a commit that waits for room looks again.
+    /// A copy has been written in place: a commit that waits for room looks again.
     pub(super) fn room_in_journal(&mut self) {
         if self.commit.stage == CommitStage::Room {
             self.start_commit();
         }
     }
 
-    /// Goes on to the log if the data of all its files has landed.
+    /// Goes on to the log once the data of all files has landed.
     pub(super) fn ordered_data_landed(&mut self) {
         if self.commit.stage != CommitStage::Data {
             return;

@@ -1,5 +1,5 @@
 //! The schedulers by flash blocks (irbw, padding, coop) through the whole stack: exact cases of Shim et al.,
-//! TC 2014, and nothing lost or stale whatever comes.
+//! TC 2014; whatever comes, no data is lost or stale.
 
 mod clients;
 use ftlab_conformance as common;
@@ -15,7 +15,7 @@ use ftlab_files::settings::{Files, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Those by flash blocks, beside one that is not.
+/// Those by flash blocks, and one that is not.
 fn policies() -> Vec<&'static str> {
     [vec!["noop"], common::schedulers(true)].concat()
 }
@@ -52,8 +52,8 @@ fn dispatched(mut log: Vec<Completion>) -> Vec<(Op, u64, u64)> {
     log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect()
 }
 
-/// Fig. 6 (five-page blocks) in the queue: block 0 is the victim, FAST's reclamation would merge blocks 1 and
-/// 2, whose queued pages 8, 9 and 10, 14 go first; then block 0's own. A read keeps its place.
+/// Fig. 6 (five-page blocks) in the queue: block 0 is the victim. FAST's reclamation would merge blocks 1 and
+/// 2, whose queued pages 8, 9 and 10, 14 go first; then come block 0's own. A read keeps its place.
 #[test]
 fn figure_6_in_the_queue() {
     let at = 2 * SECOND_NS;
@@ -85,7 +85,7 @@ fn random_writes_over_one_block() {
     for kind in common::hybrids() {
         let mut full = [0; 4];
         for (scheduler, full) in policies().iter().zip(&mut full) {
-            // Bursts of a few pages, in an order that is none.
+            // Bursts of a few pages, in no particular order.
             let trace =
                 (0..600u64).map(|n| write(n / 5 * 10_000_000, 16 + (n * 7 + n / 16 * 3) % 16, 1)).collect();
             let (report, _) = checked(&filled(kind, scheduler, 16), trace);
@@ -100,8 +100,8 @@ fn random_writes_over_one_block() {
     }
 }
 
-/// A block that holds data, overwritten once in order, in one request or page by page: exactly one merge,
-/// without copies, a switch merge everywhere but a cooperative one under coop on FAST.
+/// A block that holds data is overwritten once in order, in one request or page by page: exactly one merge,
+/// without copies. It is a switch merge, except under coop on FAST, where it is a cooperative one.
 #[test]
 fn a_block_overwritten_in_order() {
     for kind in common::hybrids() {
@@ -117,7 +117,7 @@ fn a_block_overwritten_in_order() {
     }
 }
 
-/// The pages that a block issue leaves out are read and written with it; that is in no request's figures.
+/// The pages that a block issue leaves out are read and written with it; no request's figures include them.
 #[test]
 fn padding_makes_blocks_whole() {
     for kind in common::hybrids() {
@@ -134,9 +134,9 @@ fn padding_makes_blocks_whole() {
     }
 }
 
-/// Padding in a device that holds many requests and reorders them: no block issue's padding is read before
-/// what was written to its block has been, nor written before it has been read. (Requests that arrived
-/// meanwhile once kept time from moving: the run never ended.)
+/// Padding in a device that holds many requests and reorders them: the padding of a block issue is not read
+/// before what was written to its block has been written, nor written before it has been read. (Requests that
+/// arrived meanwhile once kept time from moving, and the run never ended.)
 #[test]
 fn padding_waits_for_what_it_depends_on() {
     for kind in common::hybrids() {
@@ -151,14 +151,14 @@ fn padding_waits_for_what_it_depends_on() {
         let (report, log) = checked(&settings, trace);
         assert_eq!(merges(&report), [0, 0, 0, 3, 0], "{kind}");
         let issue = 15 * 45_000 + 16 * 240_000 + 500_000;
-        // The second issue of block 0 begins when the first has ended, block 1 on the other chip when the
-        // second has read.
+        // The second issue of block 0 begins when the first has ended; block 1, on the other chip, begins
+        // when the second has read.
         assert_eq!(report.elapsed_ns, 2 * issue + 15 * 45_000, "{kind}");
         assert!(log[2].complete_ns >= issue + 15 * 45_000, "{kind}");
     }
 }
 
-/// A write over several blocks is cut, completes once, with its last part, and is whole in every figure.
+/// A write over several blocks is cut, completes once, with its last part, and counts as one in every figure.
 #[test]
 fn writes_over_several_blocks() {
     let mut whole = filled("fast", "coop", 16);
@@ -180,8 +180,8 @@ fn writes_over_several_blocks() {
     }
 }
 
-/// Where the FTL merges nothing the query answers the empty set: coop serves a trace as irbw does, and a page cache
-/// above it flushes by erase blocks.
+/// If the FTL merges nothing the query answers the empty set: coop then serves a trace as irbw does, and a
+/// page cache above it flushes by erase blocks.
 #[test]
 fn an_ftl_without_merges() {
     for kind in ["page", "dftl"] {
@@ -215,8 +215,7 @@ fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings
     settings
 }
 
-/// Data is never lost or stale: every policy, every benchmark, both FTLs; and each policy does what is
-/// its own.
+/// No data is lost or stale under any policy, benchmark or hybrid FTL; and each policy does what it is for.
 #[test]
 fn every_policy_runs_every_benchmark_checked() {
     for bench in [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench] {
@@ -309,8 +308,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Any operations on files: every fsync keeps its promise, every read finds the newest, the FTL's own
-    /// invariants hold, it ends, and the same again.
+    /// With any operations on files every fsync keeps its promise, every read finds the newest data, the
+    /// FTL's own invariants hold, the run ends, and a second run is the same.
     #[test]
     fn files_are_never_lost_or_stale(
         mut settings in any_policy(),
@@ -319,7 +318,7 @@ proptest! {
         cache in prop::sample::select(&[64u64, 300, 4096][..]),
         discard in any::<bool>(),
     ) {
-        // Room for the file system, whatever the size of blocks.
+        // There is room for the file system, whatever the size of blocks.
         settings.flash.blocks_per_plane = 8192 / settings.flash.pages_per_block;
         settings.files =
             Files { page_cache_bytes: cache * PAGE, discard, ..Files::default() };

@@ -1,4 +1,4 @@
-//! Power cuts below every benchmark: what a file system asked to be durable is there.
+//! Power cuts below every benchmark: what a file system asked to be durable survives.
 
 use ftlab_conformance as common;
 
@@ -11,7 +11,7 @@ use ftlab_crash::{Cuts, Options, crash};
 use ftlab_files::clients::{Clients, Kind, Parameters};
 use ftlab_files::settings::{Files, Settings};
 
-/// A benchmark of the paper, small, as it comes down to the block layer of a phone of 16 MiB: its requests.
+/// Records the requests of a small benchmark of the paper as they reach the block layer of a phone of 16 MiB.
 fn requests_of(kind: Kind, stack: &Stack) -> Vec<Record> {
     let mut settings = Settings::from(stack.clone());
     settings.files = Files { page_cache_bytes: 512 << 20, discard: true, ..Files::default() };
@@ -48,7 +48,7 @@ fn requests_of(kind: Kind, stack: &Stack) -> Vec<Record> {
     log.0.iter().map(record).collect()
 }
 
-/// The requests of every benchmark, its barriers and discards among them, under every policy.
+/// Requests of every benchmark, including its barriers and discards, under every policy.
 #[test]
 fn every_benchmark_under_every_policy() {
     for bench in [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench] {

@@ -27,7 +27,7 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
     }
 }
 
-/// Keeps nothing, and wants all activity.
+/// Stores nothing, and wants all activity.
 struct Activity;
 
 impl sim::Observer for Activity {
@@ -38,8 +38,9 @@ impl sim::Observer for Activity {
     }
 }
 
-/// While activity is told each flash operation ends at an instant of its own. The host above acted at each of them
-/// once, so that samples of its memory, and when the flusher went on, depended on whether somebody looked.
+/// When activity is reported each flash operation ends at an instant of its own. The host above once acted at
+/// each of them, so that samples of its memory, and the time at which the flusher went on, depended on
+/// whether somebody was looking.
 #[test]
 fn telling_activity_changes_nothing() {
     for ftl in ["page", "bast"] {
@@ -58,8 +59,8 @@ fn telling_activity_changes_nothing() {
     }
 }
 
-/// Merges are counted for the measured stretch alone, too: what ageing caused is not among them, and their
-/// times are all merging of that stretch.
+/// Merges are counted for the measured window alone: what ageing caused is not among them, and their time is
+/// all the merging of that window.
 #[test]
 fn measured_merges_leave_ageing_out() {
     for (ftl, kind) in [("bast", Kind::SysBench), ("fast", Kind::SysBench), ("fast", Kind::PostMark)] {
@@ -109,8 +110,7 @@ fn benchmark(settings: &mut Settings, parameters: Parameters) -> Clients {
 
 const KINDS: [Kind; 4] = [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench];
 
-/// Data is never lost or stale, in any benchmark; every figure is there; the same seed gives the same
-/// bytes.
+/// No data is lost or stale in any benchmark; every figure is there; the same seed gives the same bytes.
 #[test]
 fn every_benchmark_runs_checked_and_the_same_again() {
     for kind in KINDS {
@@ -142,15 +142,15 @@ fn write(page: u64, pages: u64) -> Step {
 const CREATE: Step = Step::Do(FileOp::Create(0));
 const FSYNC: Step = Step::Do(FileOp::Fsync(0));
 
-/// Requests in order of their arrival: operation, pages, arrival, completion.
+/// Requests in order of arrival: operation, pages, arrival, completion.
 fn requests(settings: &Settings, script: Vec<Step>) -> Vec<(Op, u64, u64, u64)> {
     let (_, mut log) = run_files(settings, Clients::scripts(vec![script]), true);
     log.sort_by_key(|done| (done.arrival_ns, done.id));
     log.iter().map(|done| (done.op, done.size / PAGE, done.arrival_ns, done.complete_ns)).collect()
 }
 
-/// What an fsync after an append writes, and in which order: the data, merged; when it is there the
-/// transaction (descriptor, block bitmap, group descriptor, inode); a flush; the commit block; a flush.
+/// What an fsync after an append writes, in order: the data, merged; once that has landed the transaction
+/// (descriptor, block bitmap, group descriptor, inode); a flush; the commit block; a flush.
 #[test]
 fn an_fsync_after_an_append_writes_data_then_log_then_commit() {
     let settings = phone(256);
@@ -168,7 +168,7 @@ fn an_fsync_after_an_append_writes_data_then_log_then_commit() {
     assert_eq!(second[4].3, begun + 7 * 240_000);
 }
 
-/// An overwrite changes the inode's time alone: descriptor, inode, commit block.
+/// An overwrite changes only the inode's time: descriptor, inode, commit block.
 #[test]
 fn an_fsync_after_an_overwrite_logs_the_inode() {
     let script = vec![CREATE, write(0, 4), FSYNC, Step::Until(SECOND_NS), write(1, 1), write(3, 1), FSYNC];
@@ -177,7 +177,7 @@ fn an_fsync_after_an_overwrite_logs_the_inode() {
         all.iter().filter(|request| request.2 >= SECOND_NS).map(|request| (request.0, request.1)).collect();
     let flush = (Op::Flush, 0);
     assert_eq!(kinds, [(Op::Write, 1), (Op::Write, 1), (Op::Write, 2), flush, (Op::Write, 1), flush]);
-    // A second fsync has nothing to write but makes sure of the device.
+    // A second fsync has nothing to write, but flushes the device.
     let all = requests(&phone(256), vec![CREATE, write(0, 4), FSYNC, Step::Until(SECOND_NS), FSYNC]);
     let kinds: Vec<_> =
         all.iter().filter(|request| request.2 >= SECOND_NS).map(|request| request.0).collect();
@@ -188,8 +188,8 @@ fn an_fsync_after_an_overwrite_logs_the_inode() {
     assert!(all.iter().all(|request| request.0 != Op::Flush), "{all:?}");
 }
 
-/// Without an fsync the journal commits after 5 s, and data of newly allocated blocks goes first; data
-/// that is only changed goes at the flusher's first look at which it is 30 s old.
+/// Without an fsync the journal commits after 5 s, and data of newly allocated blocks goes first; data that
+/// only changed is written at the flusher's first look after it is 30 s old.
 #[test]
 fn old_data_is_written_to_the_nanosecond() {
     let changed = 7 * SECOND_NS;
@@ -207,7 +207,7 @@ fn old_data_is_written_to_the_nanosecond() {
     };
     assert_eq!(all[0].2, 5 * SECOND_NS, "{all:?}");
     assert_eq!(at(5 * SECOND_NS), [(Op::Write, 4)]);
-    // The change's own transaction, begun at 7 s: its inode alone.
+    // The transaction of the change itself, begun at 7 s: only its inode.
     assert_eq!(at(12 * SECOND_NS), [(Op::Write, 2)]);
     // 30 s old at 37 s, seen at 40 s. Metadata committed at 5 s is seen at 40 s too.
     assert_eq!(at(35 * SECOND_NS), []);
@@ -217,8 +217,8 @@ fn old_data_is_written_to_the_nanosecond() {
     assert!(data_written >= 2, "metadata goes in place as well: {all:?}");
 }
 
-/// A device and a cache of 1 MiB, and a file of 200 pages that is there: 26 pages are more than 10 %,
-/// 52 more than 20 %.
+/// A device, a cache of 1 MiB and an existing file of 200 pages: 26 pages are more than 10 %, 52 more than 20
+/// %.
 fn dirtied(pages: u64) -> Vec<(Op, u64, u64, u64)> {
     let mut settings = phone(256);
     settings.files.page_cache_bytes = 1 << 20;
@@ -256,7 +256,7 @@ fn writers_wait_above_the_dirty_ratio() {
     assert!(elapsed(200) > 140 * 240_000, "{}", elapsed(200));
 }
 
-/// A file's blocks are trimmed after the commit of its deletion, never before, and are free only then.
+/// A file's blocks are trimmed after the commit of its deletion, never before, and are free only after that.
 #[test]
 fn a_deleted_file_is_discarded_after_the_commit() {
     let mut settings = phone(256);
@@ -273,8 +273,8 @@ fn a_deleted_file_is_discarded_after_the_commit() {
     assert!(requests(&settings, script).iter().all(|request| request.0 != Op::Trim));
 }
 
-/// Clean pages are read again when they have left; read-ahead makes few requests of sequential reads; a
-/// part of a page is read before it is written.
+/// Clean pages that have left are read again; read-ahead makes few requests of sequential reads; a page that
+/// is written in part is read first.
 #[test]
 fn reads_come_from_the_cache_or_the_device() {
     let mut settings = phone(256);
@@ -304,13 +304,13 @@ fn reads_come_from_the_cache_or_the_device() {
     assert_eq!(ops, [Op::Read, Op::Write, Op::Write, Op::Flush, Op::Write, Op::Flush]);
 }
 
-/// Adjacent requests merge up to the limit, and not across a boundary, of a trace as well.
+/// Adjacent requests merge up to the limit and not across a boundary; those of a trace too.
 #[test]
 fn requests_merge_within_limit_and_boundary() {
     let sizes = |limit: Option<u64>, boundary: Option<u64>| -> Vec<u64> {
         let mut settings = settings();
         (settings.host.merge_limit, settings.host.merge_boundary) = (limit, boundary);
-        // The first is dispatched at once only where nothing merges with it.
+        // The first request is dispatched at once only if nothing merges with it.
         let records: Vec<_> = (0..8).map(|lpn| common::pages(0, Op::Write, PAGE, lpn + 2, 1)).collect();
         let (report, log) = common::checked(&settings, records);
         assert_eq!(report.trace.bytes_written, 8 * PAGE);
@@ -324,7 +324,7 @@ fn requests_merge_within_limit_and_boundary() {
     assert_eq!(sizes(Some(512 << 10), Some(3 * PAGE)), [1, 3, 3, 1]);
 }
 
-/// A front merge joins as well; reads and writes do not join each other.
+/// A front merge works as well; reads and writes do not merge with each other.
 #[test]
 fn requests_merge_at_the_front_and_by_operation() {
     let mut settings = settings();
@@ -340,8 +340,8 @@ fn requests_merge_at_the_front_and_by_operation() {
     assert_eq!(all, [(Op::Write, 3, 3), (Op::Read, 6, 1)]);
 }
 
-/// A newer write merged with a request that came before an older write of the same pages, which was then
-/// written over it; a write went so ahead of a trim, a read ahead of a write.
+/// Regression: a newer write merged with a request that came before an older write of the same pages, which
+/// was then written over it; in the same way a write overtook a trim, and a read overtook a write.
 #[test]
 fn requests_do_not_merge_past_what_they_overlap() {
     let mut settings = settings();
@@ -361,14 +361,14 @@ fn requests_do_not_merge_past_what_they_overlap() {
     ] {
         assert_eq!(all(apart), apart);
     }
-    // What is behind something else, or overlaps reads alone, still merges.
+    // A request that is behind something else, or overlaps only reads, still merges.
     let merged = all([(Op::Write, 10, 1), (Op::Write, 30, 1), (Op::Write, 11, 2)]);
     assert_eq!(merged, [(Op::Write, 10, 3), (Op::Write, 30, 1)]);
     let reads = all([(Op::Read, 10, 1), (Op::Read, 12, 2), (Op::Read, 11, 2)]);
     assert_eq!(reads, [(Op::Read, 10, 3), (Op::Read, 12, 2)]);
 }
 
-/// In closed replay every request that became part of another lets one arrive, too.
+/// In closed replay too, every request that became part of another lets one more arrive.
 #[test]
 fn closed_replay_goes_on_after_merges() {
     let mut settings = settings();
@@ -391,7 +391,7 @@ fn files_beyond_the_inodes_fill_the_file_system() {
     assert!(full.to_string().starts_with("the file system is full"), "{full}");
 }
 
-/// The smallest journal, a long load: the ring turns many times, commits find room.
+/// The smallest journal under a long load: the ring wraps many times, and commits find room.
 #[test]
 fn a_small_journal_turns_many_times() {
     let mut settings = phone(256);
@@ -426,7 +426,7 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
     proptest::collection::vec(op, 1..60)
 }
 
-/// Steps of which each names a file there is.
+/// Steps that each name an existing file.
 fn script(draws: Vec<Draw>) -> Vec<Step> {
     let mut there = [false; 3];
     let mut steps = Vec::new();
@@ -464,8 +464,8 @@ fn script(draws: Vec<Draw>) -> Vec<Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Any operations of several clients, in a cache far too small: every fsync keeps its promise, every
-    /// read finds the newest, the FTL's own invariants hold, and it ends.
+    /// Any operations of several clients, in a cache that is far too small: every fsync keeps its promise,
+    /// every read finds the newest data, the FTL's own invariants hold, and the run ends.
     #[test]
     fn nothing_is_lost_or_stale(
         scripts in proptest::collection::vec(draws(), 1..4),
@@ -566,7 +566,7 @@ fn distributions_are_skewed() {
     assert!((share(0, 102) - 0.6).abs() < 0.02 && (share(102, 307) - 0.3).abs() < 0.02, "{}", share(0, 102));
 }
 
-/// Through the page cache: a job that reads lays its file out first, and begins with a cold cache.
+/// Through the page cache, a job that reads lays its file out first and begins with a cold cache.
 #[test]
 fn a_buffered_job_begins_cold() {
     let settings = phone(256);
@@ -579,7 +579,8 @@ fn a_buffered_job_begins_cold() {
     assert_eq!(bench.latency["fsync"].count, 31);
 }
 
-/// Regression: the sum of operations' times left 64 bits, a panic in a checked build, else time that ran backwards.
+/// Regression: the sum of operation times exceeded 64 bits: a panic in a checked build, else time that ran
+/// backwards.
 #[test]
 fn simulated_time_has_an_end() {
     let mut settings = phone(256);
@@ -604,7 +605,7 @@ fn jobs_must_fit_the_device() {
     );
 }
 
-/// A worn-out device refuses writes: the clients end, and the run with them, with what was measured.
+/// A worn-out device refuses writes: the clients end, and the run ends with them and keeps what was measured.
 #[test]
 fn clients_end_when_the_device_is_worn_out() {
     let mut settings = phone(256);
@@ -619,7 +620,7 @@ fn clients_end_when_the_device_is_worn_out() {
     assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
 }
 
-/// Each page of a page cache's is a block I/O of its own: what merged is pages less requests.
+/// Each page from the page cache is a block I/O of its own: the merged count is pages less requests.
 #[test]
 fn requests_that_merged_are_counted() {
     for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {

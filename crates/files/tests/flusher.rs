@@ -1,5 +1,5 @@
 //! Laws of what the page cache writes: everything old goes at one look, whatever is counted as written is
-//! written once, benchmarks make what they delete anew.
+//! written once, benchmarks recreate what they delete.
 
 mod clients;
 use ftlab_conformance as common;
@@ -51,8 +51,8 @@ fn all_that_is_old_goes_at_one_look() {
     }
 }
 
-/// Every page counted as written, by whatever reason, and every block of journal and metadata is one page of the
-/// device's writes; padding aside, nothing else is. Under coop pages join block issues.
+/// Every page counted as written, for whatever reason, and every block of journal and metadata is one page of
+/// the device's writes; apart from padding there are no others. Under coop, pages join block issues.
 #[test]
 fn what_is_counted_is_written() {
     let pads = |name: &str| ftlab_core::host::sched::needs(name).merges;
@@ -74,7 +74,7 @@ fn what_is_counted_is_written() {
     }
 }
 
-/// PostMark's second run makes its pool of files again, from those deleted.
+/// PostMark's second run makes its pool of files again, using the numbers of those deleted.
 #[test]
 fn postmark_makes_its_files_again() {
     let mut settings = phone("page", "noop");

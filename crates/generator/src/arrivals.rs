@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Clone, Debug)]
 pub(super) struct ArrivalProcess {
     process: Arrival,
-    /// All requests of a burst have one operation.
+    /// All requests of a burst have the same operation.
     single: bool,
     /// Mean requests in a burst, of reads and of the others.
     lengths: [f64; 2],
@@ -23,10 +23,10 @@ pub(super) struct ArrivalProcess {
     isolated_ppm: u64,
     /// The burst is one request alone.
     isolated: bool,
-    /// A burst of this operation (0 reads, 1 the others) ends after a request if a draw of 64 bits is
-    /// at most this.
+    /// A burst of this operation (0 reads, 1 the others) ends after a request if a draw of 64 bits is at most
+    /// this number.
     ends: [u64; 2],
-    /// Part of a nanosecond not yet passed, so that rounding does not change the mean.
+    /// The part of a nanosecond not yet passed, so that rounding does not change the mean.
     rest_ns: f64,
 }
 
@@ -52,18 +52,18 @@ impl ArrivalProcess {
         }
     }
 
-    /// Whether all requests of a burst have one operation.
+    /// Returns whether all requests of a burst have the same operation.
     #[inline]
     pub fn single(&self) -> bool {
         self.single
     }
 
-    /// Mean requests between draws of an operation, of reads and of the others.
+    /// Returns the mean number of requests between draws of an operation, of reads and of the others.
     pub fn lengths(&self) -> [f64; 2] {
         if self.single { self.lengths } else { [1.0; 2] }
     }
 
-    /// Passes the time from a request of `op` to the next; whether that one begins a burst.
+    /// Passes the time from a request of `op` to the next; returns whether that one begins a burst.
     #[inline]
     pub fn pass(&mut self, op: Op, can_go_on: bool, time_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> bool {
         let mut begins = true;
@@ -81,7 +81,7 @@ impl ArrivalProcess {
                 }
                 match begins {
                     false => self.interarrival_ns,
-                    // Without pauses nothing is drawn for them.
+                    // If there are no pauses nothing is drawn for them.
                     true if self.pause_ppm > 0 && below(rng.next_u64(), ALL) < self.pause_ppm => {
                         self.pause_ns
                     }
@@ -99,8 +99,8 @@ impl ArrivalProcess {
     }
 }
 
-/// What 64 random bits are at most, with a probability of 1 / `length`.
+/// The bound that 64 random bits stay at or below with a probability of 1 / `length`.
 fn threshold(length: f64) -> u64 {
-    // Saturates at a length of 1.
+    // It saturates at a length of 1.
     (18_446_744_073_709_551_616.0 / length) as u64
 }

@@ -57,9 +57,9 @@ fn operations_within_a_burst_are_correlated_and_keep_the_mix() {
         reads += f64::from(u8::from(pair[1].op == Op::Read));
         all += 1.0;
     }
-    // Kept, or drawn the same: 0.8 + 0.2 x 0.3.
+    // Kept, or drawn the same by chance: 0.8 + 0.2 x 0.3.
     assert!((reads / all - 0.86_f64).abs() < 0.01, "{}", reads / all);
-    // The first of a burst is drawn anew.
+    // The first of a burst is drawn independently.
     let firsts = found.iter().filter(|burst| burst[0].op == Op::Read).count() as f64 / found.len() as f64;
     assert!((firsts - 0.3).abs() < 0.02, "{firsts}");
 }
@@ -70,7 +70,7 @@ fn some_bursts_are_one_request_alone() {
     let synthetic = Synthetic { isolated_ppm, ..in_bursts([9.0; 2], 1_000_000_000, BurstOps::Single) };
     let records = run(&synthetic);
     let found = bursts(&records);
-    // A ninth of those of several requests is one alone by chance.
+    // By chance, a ninth of the bursts of several requests have one alone.
     let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
     assert!((ones - (0.75 + 0.25 / 9.0)).abs() < 0.01, "{ones}");
     let mean = records.len() as f64 / found.len() as f64;
@@ -90,9 +90,9 @@ fn sizes_within_a_burst_are_correlated_and_keep_their_mix() {
     assert!((share - 0.6).abs() < 0.02, "{share}");
     let pairs: Vec<_> = reads.iter().flat_map(|burst| burst.windows(2)).collect();
     let same = pairs.iter().filter(|pair| pair[0].size == pair[1].size).count() as f64 / pairs.len() as f64;
-    // Kept, or drawn the same: 0.7 + 0.3 x (0.6^2 + 0.4^2).
+    // Kept, or drawn the same by chance: 0.7 + 0.3 x (0.6^2 + 0.4^2).
     assert!((same - 0.856).abs() < 0.01, "{same}");
-    // The first of a burst is drawn anew.
+    // The first of a burst is drawn independently.
     let firsts: Vec<_> =
         reads.windows(2).map(|pair| pair[0].last().unwrap().size == pair[1][0].size).collect();
     let same = firsts.iter().filter(|&&same| same).count() as f64 / firsts.len() as f64;

@@ -1,11 +1,10 @@
 //! The generator of `[workload.synthetic]`.
 //!
-//! Every draw is one 64-bit number of xoshiro256++ and integer arithmetic, but for two
-//! distributions: exponential gaps (`rand_distr`'s ziggurat) and zipf ranks. Those use floats, whose
-//! four operations IEEE 754 fixes, and whose logarithms and powers come from the crate `libm`
-//! (`rand_distr` without its `std_math`), never from the platform; so the requests of a seed are the
-//! same on every machine. `golden` and the digests in the tests keep them. Nothing is allocated
-//! after [`Generator::new`].
+//! Every draw is one 64-bit number of xoshiro256++ and integer arithmetic, except in two distributions:
+//! exponential gaps (`rand_distr`'s ziggurat) and zipf ranks. Those use floats, whose four operations IEEE
+//! 754 fixes, and whose logarithms and powers come from the crate `libm` (`rand_distr` without its
+//! `std_math`), never from the platform; so the requests of a seed are the same on every machine. `golden`
+//! and the digests in the tests guard this. Nothing is allocated after [`Generator::new`].
 
 mod arrivals;
 mod mix;
@@ -20,19 +19,19 @@ use rand::RngCore;
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A million: a share of all in parts per million.
+/// One million: shares are in parts per million.
 const ALL: u64 = 1_000_000;
 
-/// Requests whose ranges the near share returns to.
+/// Number of recent requests to whose ranges the near share returns.
 const REMEMBERED: usize = 8;
 
-/// Requests drawn at random: when (arrivals), which operation (mix), how large, where.
+/// Draws requests: when (arrivals), which operation (mix), how large, where.
 ///
-/// A request begins where the one before it ended (with the sequential share), or else in the range of
-/// one of the [`REMEMBERED`] requests before it (with the near share: uniform, or where a run of them ended),
-/// or at an address of the pattern, a multiple of the alignment within the region. The end of the region, where
-/// the largest request does not fit, is not drawn. The first request arrives at 0. The same
-/// settings and seed give the same requests.
+/// A request begins where the one before it ended (with the sequential share), or in the range of one of the
+/// [`REMEMBERED`] requests before it (with the near share: uniform, or where a run of them ended), or at an
+/// address of the pattern, a multiple of the alignment within the region. Addresses at the end of the region,
+/// where the largest request does not fit, are not drawn. The first request arrives at 0. The same settings
+/// and seed give the same requests.
 #[derive(Clone, Debug)]
 pub struct Generator {
     rng: Xoshiro256PlusPlus,
@@ -45,14 +44,14 @@ pub struct Generator {
     /// Sizes of reads, and of the others.
     sizes: [Sizes; 2],
     size_correlation_ppm: u64,
-    /// The last size of either kind in this burst.
+    /// The last size of each kind in this burst.
     last: [Option<u64>; 2],
     places: Places,
     time_ns: u64,
 }
 
 impl Generator {
-    /// A generator for a device of `user_bytes`, with the random stream `workload` of `seed`.
+    /// Makes a generator for a device of `user_bytes`, with the random stream `workload` of `seed`.
     ///
     /// # Panics
     /// If a request does not fit in the region.
@@ -81,7 +80,7 @@ impl Generator {
     /// Whether the request has the operation of the one before it in its burst.
     #[inline]
     fn keeps_operation(&mut self) -> bool {
-        // Without correlation nothing is drawn for it.
+        // If there is no correlation nothing is drawn for it.
         self.op_correlation_ppm > 0
             && below(self.rng.next_u64(), ALL) < self.op_correlation_ppm
             && self.mix.has(self.op)
@@ -90,7 +89,7 @@ impl Generator {
     #[inline]
     fn size(&mut self) -> u64 {
         let kind = usize::from(self.op != Op::Read);
-        // Without correlation nothing is drawn for it.
+        // If there is no correlation nothing is drawn for it.
         if let (Some(last), 1..) = (self.last[kind], self.size_correlation_ppm)
             && below(self.rng.next_u64(), ALL) < self.size_correlation_ppm
         {
@@ -132,10 +131,10 @@ impl Source for Generator {
     }
 }
 
-/// A [`SizeMix`] to draw from.
+/// A [`SizeMix`] that can be drawn from.
 #[derive(Clone, Debug)]
 struct Sizes {
-    /// Bytes, and the sum of the weights up to here.
+    /// Bytes, and the cumulative weight.
     parts: Vec<(u64, u64)>,
     total: u64,
 }
@@ -171,11 +170,11 @@ struct Places {
     near_ppm: u64,
     near_range: u64,
     near_sequential_ppm: u64,
-    /// Where the last requests began and ended, number `drawn % REMEMBERED` the oldest.
+    /// Where recent requests began and ended; number `drawn % REMEMBERED` is the oldest.
     recent: [(u64, u64); REMEMBERED],
     drawn: usize,
     order: Order,
-    /// Where the request before ended; `None` before the first.
+    /// Where the previous request ended; `None` before the first.
     end: Option<u64>,
 }
 
@@ -187,7 +186,7 @@ enum Order {
     HotCold { parts: HotCold, share_ppm: u64 },
 }
 
-/// Slots in pieces whose beginnings are hot; what is left after the last whole piece is cold.
+/// Slots in pieces that each begin with hot slots; what is left after the last whole piece is cold.
 #[derive(Clone, Copy, Debug)]
 struct HotCold {
     pieces: u64,
@@ -279,7 +278,7 @@ impl Places {
         offset
     }
 
-    /// With the near share, an address near a request shortly before; none if nothing can begin there.
+    /// With the near share, returns an address near a recent request; none if nothing can begin there.
     #[inline]
     fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let known = self.drawn.min(REMEMBERED);
@@ -297,9 +296,9 @@ impl Places {
         (first <= last).then(|| (first + below(rng.next_u64(), last - first + 1)) * self.align)
     }
 
-    /// Where the run of remembered requests ends that goes on at `end`.
+    /// Returns the end of the run of remembered requests that continues at `end`.
     fn end_of_run(&self, mut end: u64) -> u64 {
-        // One step for each request at most: runs do not turn back.
+        // At most one step for each request, since runs do not turn back.
         for _ in 0..REMEMBERED {
             match self.recent.iter().find(|next| next.0 == end && next.1 > end) {
                 Some(next) => end = next.1,
@@ -316,7 +315,7 @@ impl Places {
             Order::Sequential => 0,
             Order::Zipf { ranks, scatter } => {
                 let rank = ranks.sample(rng) as u64;
-                // From 1 to slots, but floats are not trusted with the ends.
+                // Ranks run from 1 to the number of slots, but floats are not trusted at the ends.
                 scatter.place(rank.clamp(1, self.slots) - 1)
             }
             Order::HotCold { parts, share_ppm } => {

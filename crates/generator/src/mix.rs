@@ -8,14 +8,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const OPS: [Op; 3] = [Op::Read, Op::Trim, Op::Write];
 
-/// Operations by their shares: of all requests, or of those left (drawn without replacement, so
-/// that at the end each operation has had exactly its number).
+/// Operations according to their shares: of all requests, or of those left (drawn without replacement, so
+/// that in the end each operation has had exactly its number).
 #[derive(Clone, Debug)]
 pub(super) struct Mix {
     /// In the order of [`OPS`]: parts per million, or requests left.
     left: [u64; 3],
     exact: bool,
-    /// Mean requests that one draw decides, for reads and for the others.
+    /// Mean number of requests that one draw decides, for reads and for the others.
     lengths: [f64; 2],
 }
 
@@ -26,7 +26,7 @@ impl Mix {
             if !synthetic.exact_mix {
                 return ppm;
             }
-            // The sums are rounded, so that the parts add up.
+            // The sums are rounded, so that the parts add up exactly.
             ((u128::from(synthetic.requests) * u128::from(ppm) + 500_000) / 1_000_000) as u64
         };
         let (reads, not_written) = (count(read), count(read + trim));
@@ -40,7 +40,7 @@ impl Mix {
         self.left[place(op)] > 0
     }
 
-    /// The operation of the next request, or of the next burst.
+    /// Returns the operation of the next request, or of the next burst.
     #[inline]
     pub fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> Op {
         let [reads, trims, writes] = if self.lengths == [1.0; 2] { self.left } else { self.bursts() };
@@ -54,17 +54,17 @@ impl Mix {
         }
     }
 
-    /// Weights in bursts instead of requests: an operation in long bursts begins fewer.
+    /// Weights in bursts instead of requests: an operation with long bursts begins fewer of them.
     fn bursts(&self) -> [u64; 3] {
         let weight = |op: usize| {
             let bursts = self.left[op] as f64 / self.lengths[usize::from(op > 0)];
-            // 2^20 steps to a burst; an operation that is left is never out of the draw.
+            // 2^20 steps to a burst; an operation that has requests left always has a chance.
             ((bursts * f64::from(1 << 20)) as u64).max(u64::from(self.left[op] > 0))
         };
         [weight(0), weight(1), weight(2)]
     }
 
-    /// A request of `op` is made.
+    /// A request of `op` has been made.
     #[inline]
     pub fn take(&mut self, op: Op) {
         if self.exact {

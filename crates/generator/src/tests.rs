@@ -16,7 +16,7 @@ pub(super) fn settings(pattern: Pattern) -> Synthetic {
     }
 }
 
-/// Bursts of so many requests, of reads and of the others, each of one operation or not.
+/// Bursts of this many requests, of reads and of the others, each of one operation or not.
 pub(super) fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synthetic {
     let [read_burst_length, burst_length] = lengths;
     Synthetic {
@@ -136,7 +136,7 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
         let found = near((share * 1e6) as u64);
         assert!((found - share).abs() < 0.01, "{share}: {found}");
     }
-    // All of them: nothing leaves the first range, and every slot of it is drawn.
+    // With a near share of all, nothing leaves the first range, and every slot of it is drawn.
     let records = run(&Synthetic { near_ppm: ALL, near_range: range, ..random() });
     let first = records[0].offset / range;
     assert!(records.iter().all(|record| record.offset / range == first));
@@ -144,8 +144,8 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
     assert_eq!(slots.len(), 128);
 }
 
-/// The exact requests of a seed: a change here changes every published run. Made with
-/// rand_distr 0.5 without its `std_math`, so that its floats are the same on every machine.
+/// The exact requests of a seed: a change here changes every published run. Made with rand_distr 0.5 without
+/// its `std_math`, so that its floats are the same on every machine.
 #[test]
 fn golden() {
     let records = all(Generator::new(&Synthetic { requests: 3, ..random() }, 1 << 30, 1));
@@ -180,7 +180,7 @@ fn sizes_come_by_their_weights_for_each_operation() {
         assert!((share(reads, size) - expected).abs() < 0.006, "{size}: {}", share(reads, size));
     }
     assert!(records.iter().all(|r| r.offset % 2048 == 0 && r.offset + r.size <= 1 << 30));
-    // Not all on multiples of the larger sizes: aligned to the smallest, as fio does.
+    // Not all are multiples of the larger sizes: they are aligned to the smallest, as in fio.
     assert!(records.iter().any(|r| r.size == 65_536 && r.offset % 65_536 == 2048));
 }
 
@@ -200,7 +200,7 @@ fn a_share_begins_where_the_one_before_ended() {
     }
 }
 
-/// Localities of 9:1 to 5:5: a share x of the requests goes to 1 - x of the space.
+/// Localities from 9:1 to 5:5: a share x of the requests goes to 1 - x of the space.
 #[test]
 fn hot_and_cold_divide_requests_and_space() {
     for hot_ppm in [900_000, 800_000, 700_000, 600_000, 500_000] {
@@ -226,11 +226,11 @@ fn near_requests_go_on_where_runs_ended() {
         let before = &records[at - 8..at];
         let goes_on = before.iter().any(|other| other.offset + other.size == records[at].offset);
         on += usize::from(goes_on);
-        // A run is not gone on with where it has been already.
+        // A run is not continued where it has already been.
         twice += usize::from(goes_on && before.iter().any(|other| other.offset == records[at].offset));
     }
     let share = on as f64 / (records.len() - 8) as f64;
-    // Three tenths, and a uniform draw of the range of 256 slots happens on an end now and then.
+    // Three tenths; a uniform draw from the range of 256 slots also hits an end now and then.
     assert!((0.30..0.32).contains(&share), "{share}");
     assert!(twice * 100 < on, "{twice} of {on}");
 }

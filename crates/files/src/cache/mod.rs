@@ -1,12 +1,11 @@
-//! The page cache: pages of files in memory, which of them are dirty, what may be written or dropped.
+//! The page cache: which pages of files are in memory, which are dirty, what may be written or dropped.
 //!
-//! Source: Shim et al., TC 2014, sections 5.3 and 6.1, and the page cache of Linux 2.6.32 that they
-//! modified: a radix tree of pages for each inode, dirty pages tagged in it; one tree more over the
-//! logical pages of the device finds the dirty pages of all files (the paper's global cache tree).
+//! Source: Shim et al., TC 2014, sections 5.3 and 6.1, and the page cache of Linux 2.6.32 that they modified:
+//! a radix tree of pages for each inode, in which dirty pages are tagged; one more tree, over the logical
+//! pages of the device, finds the dirty pages of all files (the paper's global cache tree).
 //!
-//! Read into it: clean pages leave least recently used first; a page joins that order when it becomes
-//! clean. Pages are 4 KiB. The cache holds state alone: what is read and written, and when, is decided
-//! by its user.
+//! Interpretation: the least recently used clean page leaves first; a page joins that order when it becomes
+//! clean. Pages are 4 KiB. The cache holds only state; its user decides what is read and written, and when.
 
 mod policy;
 mod tree;
@@ -28,7 +27,7 @@ pub struct Page {
     pub index: u32,
     /// Block of the device it lies in; [`NONE`] while it has none.
     pub block: u32,
-    /// The content is here; else it is being read.
+    /// Its content is here; otherwise it is being read.
     pub present: bool,
     /// Changed since it was last submitted.
     pub dirty: bool,
@@ -43,14 +42,14 @@ impl Linked for Page {
     }
 }
 
-/// A file's part of the cache.
+/// One file's part of the cache.
 #[derive(Clone, Debug, Default)]
 struct File {
     tree: Tree,
     dirty: u32,
     /// Pages being written or read.
     busy: u32,
-    /// When its oldest dirty page became so.
+    /// When its oldest dirty page became dirty.
     dirtied_ns: u64,
     /// Place in the order of `dirtied_ns`, while dirty.
     order: Neighbours,
@@ -74,11 +73,11 @@ pub struct PageCache {
     global: Option<Tree>,
     /// Clean pages, most recently used first.
     clean: Chain,
-    /// Dirty files, longest dirty first.
+    /// Dirty files, the one that has been dirty longest first.
     dirty_files: Chain,
     /// Pages in the cache.
     pub cached: u32,
-    /// Dirty pages, those that are being written and were changed since included.
+    /// Dirty pages, including those that changed again while they are being written.
     pub dirty: u32,
     /// Pages being written.
     pub writeback: u32,
@@ -86,7 +85,7 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// An empty cache of so many bytes; `global`: with a tree over the pages of all files.
+    /// Makes an empty cache of this many bytes; with `global`, it has a tree over the pages of all files.
     pub fn new(bytes: u64, global: bool) -> PageCache {
         PageCache {
             capacity: (bytes / PAGE).min(u64::from(NONE - 1)) as u32,
@@ -103,34 +102,34 @@ impl PageCache {
         }
     }
 
-    /// A page.
+    /// Returns a page.
     pub fn page(&self, id: u32) -> &Page {
         &self.pages[id]
     }
 
-    /// Bytes of the nodes of the files' trees, and of the tree over logical pages.
+    /// Returns the bytes of the nodes of the files' trees, and of the tree over logical pages.
     pub fn tree_bytes(&self) -> [u64; 2] {
         [self.file_nodes, self.global.map_or(0, |tree| u64::from(tree.nodes()))]
             .map(|nodes| nodes * NODE_BYTES)
     }
 
-    /// Dirty pages of a file.
+    /// Returns the number of dirty pages of a file.
     pub fn dirty_of(&self, inode: u32) -> u32 {
         self.files.get(inode).map_or(0, |file| file.dirty)
     }
 
-    /// Pages of a file that are being written or read.
+    /// Returns the number of a file's pages that are being written or read.
     pub fn busy_of(&self, inode: u32) -> u32 {
         self.files.get(inode).map_or(0, |file| file.busy)
     }
 
-    /// The dirty file after `inode`, or the one that has been dirty longest; with the time since.
+    /// Returns the next dirty file after `inode`, or the one that has been dirty longest, and since when.
     pub fn dirty_file(&self, after: Option<u32>) -> Option<(u32, u64)> {
         let inode = after.map_or(self.dirty_files.head, |inode| self.files[inode].order.behind);
         (inode != NONE).then(|| (inode, self.files[inode].dirtied_ns))
     }
 
-    /// The page of a file, or [`NONE`]; it counts as used.
+    /// Returns the page of a file, or [`NONE`]; this counts as a use.
     pub fn find(&mut self, inode: u32, index: u32) -> u32 {
         let Some(file) = self.files.get(inode) else { return NONE };
         let id = file.tree.get(index, &self.nodes);
@@ -146,8 +145,8 @@ impl PageCache {
         page.present && !page.dirty && !page.writeback
     }
 
-    /// Puts in a page that is not there, dropping the least recently used clean page if the cache is
-    /// full. Without one to drop it grows: what is in flight must be somewhere.
+    /// Adds a page that is not there, and drops the least recently used clean page if the cache is full. If
+    /// there is none to drop the cache grows, since pages in flight need a place.
     pub fn insert(&mut self, inode: u32, index: u32, block: u32, present: bool) -> u32 {
         if self.cached >= self.capacity && self.clean.tail != NONE {
             self.drop_page(self.clean.tail);
@@ -170,7 +169,7 @@ impl PageCache {
         id
     }
 
-    /// A page that was read is here.
+    /// A page's read has finished.
     pub fn arrived(&mut self, id: u32) {
         let page = &mut self.pages[id];
         debug_assert!(!page.present);
@@ -180,7 +179,7 @@ impl PageCache {
         self.clean.push_head(id, &mut self.pages);
     }
 
-    /// A page that is here is changed.
+    /// A cached page has been changed.
     pub fn change(&mut self, id: u32, block: u32, now_ns: u64) {
         let page = &mut self.pages[id];
         debug_assert!(page.present);
@@ -222,7 +221,7 @@ impl PageCache {
         }
     }
 
-    /// A dirty page that is not being written is submitted.
+    /// A dirty page that is not being written has been submitted.
     pub fn submit(&mut self, id: u32) {
         debug_assert!(!self.pages[id].writeback);
         self.undirty(id);
@@ -246,7 +245,8 @@ impl PageCache {
         }
     }
 
-    /// Drops a file's pages, dirty ones too; those in flight stay, clean. Whether all are gone.
+    /// Drops a file's pages, dirty ones too; those in flight stay, marked clean. Returns whether all are
+    /// gone.
     pub fn forget(&mut self, inode: u32, dirty_too: bool) -> bool {
         let mut from = 0;
         let mut whole = true;
@@ -271,7 +271,7 @@ impl PageCache {
         whole
     }
 
-    /// The first dirty page of a file from `from` on, one being written passed over.
+    /// Returns the first dirty page of a file at or after `from` that is not being written.
     pub fn next_dirty(&self, inode: u32, mut from: u32) -> Option<u32> {
         let file = self.files.get(inode)?;
         loop {
@@ -283,8 +283,8 @@ impl PageCache {
         }
     }
 
-    /// Appends the dirty pages of all files that lie in blocks from `first` to before `end` and are not
-    /// being written, in the order of blocks; needs the tree over logical pages.
+    /// Appends the dirty pages of all files that lie in blocks `first` to `end` (excluded) and are not being
+    /// written, in block order; needs the tree over logical pages.
     pub fn dirty_in(&self, first: u32, end: u32, found: &mut Vec<u32>) {
         let Some(global) = &self.global else { return };
         let mut from = first;

@@ -1,15 +1,15 @@
-//! Random operations on the page cache and on a plain model beside it: what is cached, dirty and being
-//! written, which page leaves and which file is flushed first, the trees' nodes, what a flush takes.
+//! Random operations on the page cache and on a plain model of it: what is cached, dirty and being written,
+//! which page leaves and which file is flushed first, the trees' nodes, what a flush takes.
 //!
-//! The model is written from the module's sources (Shim et al., TC 2014, sections 5.3 and 6.1; radix trees
-//! of 64 slots): maps and lists, and nothing kept that follows from something else.
+//! The model is written from the module's sources (Shim et al., TC 2014, sections 5.3 and 6.1; radix trees of
+//! 64 slots) with maps and lists, and stores nothing that follows from something else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use proptest::prelude::*;
 
-/// File and page of it.
+/// A file, and a page of it.
 type Place = (u32, u32);
 
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ struct Known {
     writeback: bool,
 }
 
-/// A radix tree: its numbers, and its height, which falls only when it is empty.
+/// A radix tree: its numbers, and its height, which falls only when the tree is empty.
 #[derive(Clone, Debug, Default)]
 struct Radix {
     keys: BTreeSet<u32>,
@@ -31,7 +31,7 @@ struct Radix {
 impl Radix {
     fn insert(&mut self, key: u32) {
         self.keys.insert(key);
-        // Six bits of a number a level.
+        // Each level takes six bits of a number.
         let needed = (1..).find(|level| u64::from(key) < 1 << (6 * level)).unwrap();
         self.height = self.height.max(needed);
     }
@@ -43,7 +43,7 @@ impl Radix {
         }
     }
 
-    /// A node for every 64, 4096, ... numbers of which there is one.
+    /// There is a node for every group of 64, 4096, ... numbers that has any.
     fn bytes(&self) -> u64 {
         let nodes = |level: u32| {
             let of = |key: &u32| u64::from(*key) >> (6 * level);
@@ -57,9 +57,9 @@ impl Radix {
 struct Model {
     capacity: usize,
     pages: BTreeMap<Place, Known>,
-    /// Clean pages that are here, the least recently used first.
+    /// Clean cached pages, the least recently used first.
     clean: Vec<Place>,
-    /// Files with dirty pages and since when, the longest first.
+    /// Files with dirty pages and since when, the one that has been dirty longest first.
     dirty_files: Vec<(u32, u64)>,
     trees: BTreeMap<u32, Radix>,
     /// Dirty pages by block, if there is a tree over them.
@@ -142,7 +142,7 @@ impl Model {
         self.pages.iter().filter(|(at, page)| which(at, page)).count() as u32
     }
 
-    /// Pages that may be flushed: dirty, and not on their way.
+    /// Pages that may be flushed: dirty and not being written.
     fn ready(&self, which: impl Fn(&Place, &Known) -> bool) -> Vec<u32> {
         let ready = |page: &Known| page.dirty && !page.writeback;
         self.pages
@@ -152,7 +152,8 @@ impl Model {
             .collect()
     }
 
-    /// What a flush takes with a page: of its file those whose first byte lies in its flash block, by block.
+    /// What a flush takes along with a page: the pages of its file whose first byte lies in the same flash
+    /// block, by block.
     fn unit(&self, place: Place, flash_block: u64) -> Vec<u32> {
         let of = |page: &Known| u64::from(page.block) * 4096 / flash_block;
         let own = of(&self.pages[&place]);
@@ -202,14 +203,14 @@ fn same(cache: &PageCache, model: &Model, inode: u32, from: u32) -> Result<(), T
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Looked for, and read in if it is not there.
+    /// Looks a page up, and reads it in if it is not there.
     Read,
-    /// What was being read is there.
+    /// What was being read has arrived.
     Arrive,
     Write,
     Submit,
     Written,
-    /// With what the policy takes along.
+    /// Together with what the policy takes along.
     Flush,
     Forget(bool),
 }
@@ -245,7 +246,7 @@ fn step(
     if known.is_some() {
         model.use_page(place);
     }
-    // Files lie in turns, a stretch of pages of each, so that flash blocks hold pages of several.
+    // Files lie interleaved, some pages of each in turn, so that flash blocks hold pages of several.
     let block = (index / 3 * 4 + inode) * 3 + index % 3;
     match (step, known) {
         (Step::Read | Step::Write, None) => {
@@ -318,7 +319,7 @@ proptest! {
             step((&mut cache, &mut model), (at, place, now_ns), flash_block)?;
             same(&cache, &model, place.0, place.1)?;
         }
-        // What is clean leaves in turn.
+        // Clean pages leave in order.
         for index in 0..model.clean.len() as u32 {
             let id = cache.insert(9, index, 1 << 25, false);
             model.insert((9, index), 1 << 25, false, id);

@@ -1,8 +1,8 @@
 //! Which dirty pages are flushed together.
 //!
-//! A flush of a file, whatever its cause, walks its dirty pages in the order of the file's pages and asks
-//! the policy at each for the unit that goes with it. The units' pages go to the block queue in the
-//! order in which they are named.
+//! Whatever its cause, a flush of a file walks its dirty pages in file order and asks the policy at each one
+//! for the unit that goes with it. The pages of these units go to the block queue in the order in which they
+//! are named.
 
 use super::{PAGE, PageCache};
 use ftlab_core::config::choice;
@@ -34,8 +34,8 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The policy where flash blocks have so many bytes, and its name; auto is the policy of the scheduler, which
-    /// cooperates or does not.
+    /// Returns the policy for flash blocks of this many bytes, and its name; auto is the policy of the
+    /// scheduler, which cooperates or does not.
     pub fn new(stated: FlushPolicy, cooperates: bool, bytes: u64) -> (Policy, FlushPolicy) {
         match stated {
             FlushPolicy::Auto if !cooperates => (Policy::Baseline, FlushPolicy::Baseline),
@@ -44,8 +44,8 @@ impl Policy {
         }
     }
 
-    /// Appends the unit of dirty page `id` to `unit`: pages that are dirty, not under write-back and of the
-    /// same file, `id` among them.
+    /// Appends the unit of dirty page `id` to `unit`: pages of the same file that are dirty and not under
+    /// write-back, `id` among them.
     pub fn unit(self, cache: &PageCache, id: u32, unit: &mut Vec<u32>) {
         match self {
             Policy::Baseline => unit.push(id),

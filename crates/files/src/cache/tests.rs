@@ -12,7 +12,7 @@ fn the_least_recently_used_clean_page_leaves() {
     let ids: Vec<u32> = (0..3).map(|index| cache.insert(0, index, 10 + index, true)).collect();
     cache.find(0, 0);
     cache.change(ids[1], 11, 5);
-    // Page 1 is dirty, page 0 was used: page 2 leaves.
+    // Page 1 is dirty and page 0 was used, so page 2 leaves.
     cache.insert(0, 3, 13, true);
     assert_eq!([0, 1, 2, 3].map(|index| cache.find(0, index) != NONE), [true, true, false, true]);
     assert_eq!((cache.cached, cache.dirty), (3, 1));
@@ -27,7 +27,7 @@ fn a_page_changed_while_it_is_written_stays_dirty() {
     cache.submit(id);
     assert_eq!((cache.dirty, cache.writeback, cache.busy_of(4)), (0, 1, 1));
     cache.change(id, 99, 9);
-    // It is dirty again, but not to be submitted before it has been written.
+    // It is dirty again, but must not be submitted until it has been written.
     assert_eq!((cache.dirty_file(None), cache.next_dirty(4, 0)), (Some((4, 9)), None));
     cache.written(id);
     assert_eq!((cache.dirty_of(4), cache.next_dirty(4, 0), cache.busy_of(4)), (1, Some(id), 0));
@@ -44,7 +44,7 @@ fn the_tree_over_logical_pages_finds_dirty_pages_of_all_files() {
     cache.dirty_in(64, 128, &mut found);
     let blocks: Vec<u32> = found.iter().map(|&id| cache.page(id).block).collect();
     assert_eq!(blocks, [64, 70, 127]);
-    // Four files of a node each; blocks 64 to 128 in two leaves under a root.
+    // Four files with one node each; blocks 64 to 128 are in two leaves under a root.
     assert_eq!(cache.tree_bytes(), [4 * NODE_BYTES, 3 * NODE_BYTES]);
     cache.submit(found[0]);
     found.clear();

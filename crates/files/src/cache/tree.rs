@@ -1,5 +1,5 @@
-//! Radix trees over page numbers, as Linux 2.6.32 keeps a page cache (lib/radix-tree.c): nodes of 64
-//! slots, one tag, nodes made and given back as they fill and empty, so that their memory can be counted.
+//! Radix trees over page numbers, as Linux 2.6.32 keeps its page cache (lib/radix-tree.c): nodes of 64 slots
+//! with one tag, made and freed as they fill and empty, so that their memory can be counted.
 
 use ftlab_core::util::NONE;
 
@@ -30,7 +30,7 @@ pub struct Nodes {
 impl Nodes {
     fn make(&mut self) -> u32 {
         match self.free.pop() {
-            // It was given back empty.
+            // It was freed empty.
             Some(id) => id,
             None => {
                 self.nodes.push(EMPTY);
@@ -45,7 +45,7 @@ impl Nodes {
     }
 }
 
-/// One tree: numbers to items. Items are any ids but [`NONE`].
+/// One tree from numbers to items. An item is any id but [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     root: u32,
@@ -74,7 +74,7 @@ impl Tree {
         self.height > 0 && (self.height * BITS >= 32 || key >> (self.height * BITS) == 0)
     }
 
-    /// The item of a number, or [`NONE`].
+    /// Returns the item of a number, or [`NONE`].
     #[inline]
     pub fn get(&self, key: u32, nodes: &Nodes) -> u32 {
         if !self.covers(key) {
@@ -90,11 +90,11 @@ impl Tree {
         at
     }
 
-    /// Puts an item where none is, untagged.
+    /// Adds an untagged item where there is none.
     pub fn insert(&mut self, key: u32, item: u32, nodes: &mut Nodes) {
         while !self.covers(key) {
             self.height += 1;
-            // An empty tree is as high as its first number needs, without nodes for others.
+            // An empty tree is as high as its first number needs; no nodes are made for other numbers.
             if self.root != NONE {
                 let root = nodes.make();
                 let tagged = nodes.node(self.root).tagged != 0;
@@ -130,7 +130,7 @@ impl Tree {
         leaf.used += 1;
     }
 
-    /// The nodes from the root to the leaf of a number that has an item.
+    /// Returns the nodes from the root to the leaf of a number that has an item.
     fn path(&self, key: u32, nodes: &Nodes) -> [u32; 6] {
         let mut path = [NONE; 6];
         let mut at = self.root;
@@ -142,7 +142,7 @@ impl Tree {
         path
     }
 
-    /// Takes a number's item out, if it has one. The tree does not get lower.
+    /// Removes a number's item, if it has one. The tree does not get lower.
     pub fn remove(&mut self, key: u32, nodes: &mut Nodes) {
         if self.get(key, nodes) == NONE {
             return;
@@ -171,14 +171,14 @@ impl Tree {
             let bit = 1u64 << slot(key, level);
             let before = node.tagged;
             node.tagged = if tagged { before | bit } else { before & !bit };
-            // Above nothing changes as long as the node has a tag either way.
+            // Nothing changes above as long as the node has a tag either way.
             if (before != 0) == (node.tagged != 0) {
                 return;
             }
         }
     }
 
-    /// The least tagged number from `from` on, and its item.
+    /// Returns the least tagged number at or after `from`, and its item.
     pub fn next_tagged(&self, from: u32, nodes: &Nodes) -> Option<(u32, u32)> {
         if !self.covers(from) {
             return None;
@@ -186,7 +186,7 @@ impl Tree {
         self.search(self.root, self.height - 1, 0, from, true, nodes)
     }
 
-    /// The least number from `from` on that has an item, and that.
+    /// Returns the least number at or after `from` that has an item, and the item.
     pub fn next(&self, from: u32, nodes: &Nodes) -> Option<(u32, u32)> {
         if !self.covers(from) {
             return None;
@@ -194,7 +194,7 @@ impl Tree {
         self.search(self.root, self.height - 1, 0, from, false, nodes)
     }
 
-    /// Under node `at`, whose numbers begin at `base`.
+    /// Looks under node `at`, whose numbers begin at `base`.
     fn search(
         &self,
         at: u32,
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// 64 pages are one node, a page beyond them a second leaf and a root; no page no node.
+    /// 64 pages are one node; one page more adds a second leaf and a root; without pages there is no node.
     #[test]
     fn nodes_are_counted() {
         let (mut nodes, mut tree) = (Nodes::default(), Tree::default());

@@ -1,18 +1,17 @@
 //! DBench: a file server's load, several clients, each in a directory of its own.
 //!
-//! DBench replays a recorded client.txt, which is not part of ftlab: this client draws operations with
-//! the shares and sizes of that of version 4.0 (458,344 operations): ReadX 27.10 %, NTCreateX 17.29,
-//! QPathInfo 15.67, Close 12.70, WriteX 8.62, Find 6.06, Unlink 3.49, QFSInfo 2.87, QFileInfo 2.75,
-//! SetFileInfo 1.41, Flush 1.21, Rename 0.73, LockX and UnlockX 0.06 each. Writes: 64 KiB 32 %, 4 KiB
-//! 25 %, 1 B 19 %, 2 KiB 4 %, mean 25.7 KB; reads: 4 KiB 67 %, 60 KiB 13 %, mean 11.9 KB. 114 files,
-//! 23 MB a client.
+//! DBench replays a recorded client.txt, which is not part of ftlab. This client draws operations with the
+//! shares and sizes of version 4.0 (458,344 operations): ReadX 27.10 %, NTCreateX 17.29, QPathInfo 15.67,
+//! Close 12.70, WriteX 8.62, Find 6.06, Unlink 3.49, QFSInfo 2.87, QFileInfo 2.75, SetFileInfo 1.41, Flush
+//! 1.21, Rename 0.73, LockX and UnlockX 0.06 each. Writes: 64 KiB 32 %, 4 KiB 25 %, 1 B 19 %, 2 KiB 4 %, mean
+//! 25.7 KB; reads: 4 KiB 67 %, 60 KiB 13 %, mean 11.9 KB. Each client has 114 files, 23 MB.
 //!
-//! Read into it: operations are drawn independently; sizes of files log-uniform from 4 KiB to 1.2 MiB,
-//! scaled to their sum; sizes of calls that the list leaves open are uniform with the mean that remains.
-//! A quarter of the files are temporary: Unlink takes these, and the next NTCreateX makes the deleted one
-//! anew. Writes stay with one file, the one just made or another at random, until it has been flushed:
-//! 64 KiB writes go on in order from where the last ended, others to a random place, a write of 1 byte
-//! to the end. Reads go to files with data.
+//! Interpretation: operations are drawn independently; file sizes are log-uniform from 4 KiB to 1.2 MiB,
+//! scaled to their sum; call sizes that the list leaves open are uniform with the mean that remains. A
+//! quarter of the files are temporary: Unlink takes these, and the next NTCreateX makes the deleted one
+//! again. Writes stay with one file, the one just made or another at random, until it has been flushed: 64
+//! KiB writes go on where the last one ended, a write of 1 byte goes to the end, others go to a random place.
+//! Reads go to files with data.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -50,15 +49,15 @@ enum Call {
 }
 
 const KIB: u64 = 1024;
-/// Largest read and write calls that the list leaves open, for the stated means (11.9 and 25.7 KB).
+/// The largest read and write calls that the list leaves open, for the stated means (11.9 and 25.7 KB).
 const OPEN_READ: u64 = 11_700;
 const OPEN_WRITE: u64 = 36_200;
 
 #[derive(Clone, Copy, Debug)]
 struct ClientFile {
-    /// Bytes it grows to.
+    /// Size it grows to, bytes.
     most: u64,
-    /// Bytes it has.
+    /// Size it has, bytes.
     size: u64,
     alive: bool,
 }
@@ -68,22 +67,22 @@ struct ClientFile {
 pub struct DBench {
     random: Xoshiro256PlusPlus,
     files: Vec<ClientFile>,
-    /// Deleted, or not made yet; the next to be made is the last.
+    /// Files that are deleted or not made yet; the last is made next.
     missing: Vec<FileId>,
-    /// The file that is being written, and where the next 64 KiB go.
+    /// The file that is being written, and where the next 64 KiB of it go.
     current: FileId,
     at: u64,
     end_ns: u64,
 }
 
 impl DBench {
-    /// Client `number` of these parameters.
+    /// Makes client `number` with these parameters.
     pub fn new(parameters: &Parameters, seed: u64, number: u32) -> DBench {
         let mut random = stream(seed, &format!("dbench {number}"));
         let shares: Vec<f64> = (0..parameters.files)
             .map(|_| {
                 let uniform = below(random.next_u64(), 1 << 32) as f64 / (1u64 << 32) as f64;
-                // 4 KiB to 300 times as much.
+                // From 4 KiB to 300 times as much.
                 libm::pow(300.0, uniform)
             })
             .collect();
@@ -109,7 +108,7 @@ impl DBench {
         below(self.random.next_u64(), bound)
     }
 
-    /// A file there is, chosen at random.
+    /// Returns a random existing file.
     fn existing(&mut self) -> Option<FileId> {
         if self.missing.len() == self.files.len() {
             return None;
@@ -121,7 +120,7 @@ impl DBench {
         Some(file as FileId)
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn next(&mut self, moment: Moment) -> Step {
         if moment.now_ns >= self.end_ns {
             return Step::Done;
@@ -185,7 +184,7 @@ impl DBench {
         FileOp::Read { file, offset, size: size.min(there - offset) }
     }
 
-    /// The file to write to: the current one, or another if that is gone.
+    /// Returns the file to write to: the current one, or another if that is gone.
     fn target(&mut self) -> Option<FileId> {
         if !self.files[self.current as usize].alive {
             self.turn_to_another()?;
@@ -196,7 +195,7 @@ impl DBench {
     fn turn_to_another(&mut self) -> Option<()> {
         self.current = self.existing()?;
         let file = self.files[self.current as usize];
-        // A file that is not whole yet is gone on with; a whole one is rewritten.
+        // An incomplete file is extended; a complete one is rewritten.
         self.at = if file.size < file.most { file.size } else { 0 };
         Some(())
     }
@@ -225,7 +224,7 @@ impl DBench {
 
     fn flush(&mut self) -> FileOp {
         let Some(file) = self.target() else { return FileOp::Lookup };
-        // Fails only without any file, and then there was no target.
+        // This fails only if there is no file, and then there was no target.
         let _ = self.turn_to_another();
         FileOp::Fsync(file)
     }
@@ -236,7 +235,7 @@ mod tests {
     use super::super::keys::Kind;
     use super::*;
 
-    /// The mix of reference.md's client.txt, from the generator itself.
+    /// The mix of reference.md's client.txt, measured on the generator itself.
     #[test]
     fn operations_and_sizes_are_as_listed() {
         let mut client = DBench::new(&Parameters::of(Kind::DBench), 1, 0);
@@ -263,7 +262,7 @@ mod tests {
         }
         let mean = |half: usize| sizes[half] as f64 / counts[half] as f64;
         assert!((mean(1) - 25_700.0).abs() < 500.0, "{}", mean(1));
-        // Reads are cut at the end of files shorter than they ask for.
+        // Reads stop at the end of files that are shorter than the read.
         assert!(mean(0) > 9_000.0 && mean(0) < 12_200.0, "{}", mean(0));
         assert!((whole[1] as f64 / counts[1] as f64 - 0.32).abs() < 0.01);
         let footprint: u64 = client.files.iter().map(|file| file.most).sum();

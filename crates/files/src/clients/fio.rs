@@ -1,10 +1,10 @@
-//! Jobs in the words of fio: a subset of its options, read from a job file.
+//! Jobs in fio's own language: a subset of its options, read from a job file.
 //!
-//! Source: fio's HOWTO. A closed loop with `iodepth` requests outstanding; past the page cache with
-//! `direct=1`, else through it, one call at a time, as fio's buffered engines in effect do. Sizes without
-//! a unit are bytes, and units are fio's own (k is 1024, unless kb_base says otherwise, which is not
-//! read here); times without a unit are seconds. What changes nothing here (the engine,
-//! names, reports) is passed over; any other option that is not read is an error.
+//! Source: fio's HOWTO. A job is a closed loop with `iodepth` requests outstanding: past the page cache with
+//! `direct=1`, otherwise through it, one call at a time, as fio's buffered engines do in effect. Sizes
+//! without a unit are bytes, and units are fio's own (k is 1024, unless kb_base says otherwise, which is not
+//! read here); times without a unit are seconds. Options that change nothing here (engine, names, reports)
+//! are skipped; any other unknown option is an error.
 
 mod parse;
 mod passed;
@@ -18,9 +18,9 @@ pub(crate) use worker::clients;
 /// Order of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Consecutive, from the start again at the end.
+    /// In order, and from the start again at the end.
     Sequential,
-    /// By the job's distribution.
+    /// According to the job's distribution.
     Random,
 }
 
@@ -33,11 +33,11 @@ pub enum Distribution {
     Zipf(f64),
     /// Self-similar (Gray et al.) with this h: fio's pareto.
     Pareto(f64),
-    /// Shares of accesses and of the file, ppm, in the order of addresses.
+    /// Shares of accesses and of the file, ppm, in address order.
     Zoned(Vec<(u64, u64)>),
 }
 
-/// One section of a job file, its globals included.
+/// One section of a job file, including its globals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// The section's name.
@@ -54,13 +54,13 @@ pub struct Job {
     pub size: u64,
     /// How random addresses are distributed.
     pub distribution: Distribution,
-    /// An fsync after so many writes; 0: none.
+    /// An fsync after this many writes; 0: none.
     pub fsync: u64,
-    /// Bytes per second of reads and of writes at most; 0: no limit.
+    /// Limit in bytes per second, of reads and of writes; 0: no limit.
     pub rate: [u64; 2],
     /// Ends after this, ns.
     pub runtime_ns: Option<u64>,
-    /// Goes on past `size` until the runtime is over.
+    /// Continues past `size` until the runtime is over.
     pub time_based: bool,
     /// Workers of this job, each with a file of its own.
     pub numjobs: u32,

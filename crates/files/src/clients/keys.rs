@@ -1,6 +1,6 @@
 //! The keys of `[workload.benchmark]`, and the papers' parameters behind `auto`.
 //!
-//! Shim et al., TC 2014, sections 6.3 to 6.6.
+//! Source: Shim et al., TC 2014, sections 6.3 to 6.6.
 
 use super::dbench::DBench;
 use super::postmark::PostMark;
@@ -62,7 +62,7 @@ section! {
 
 const KIND: Holds = <Kind as Natural>::KIND;
 
-/// What a key holds that is left at auto.
+/// The value of a key that is left at auto.
 const AUTO: u64 = u64::MAX;
 
 /// Naming the benchmark chooses it.
@@ -77,7 +77,7 @@ impl Switched for Parameters {
 }
 
 impl Parameters {
-    /// The paper's.
+    /// The paper's parameters.
     pub fn of(kind: Kind) -> Parameters {
         let none = Parameters {
             kind,
@@ -116,7 +116,7 @@ impl Parameters {
         }
     }
 
-    /// The same with the paper's value for each key left at auto.
+    /// Returns the same keys with the paper's value for each one left at auto.
     fn complete(mut self) -> Parameters {
         let paper = Parameters::of(self.kind);
         let small =
@@ -136,7 +136,7 @@ impl Parameters {
         self
     }
 
-    /// The clients, seeded.
+    /// Makes the clients, with their seeds.
     pub fn clients(&self, seed: u64) -> Clients {
         let clients = match self.kind {
             Kind::PostMark => vec![Client::PostMark(PostMark::new(self, seed))],
@@ -150,7 +150,7 @@ impl Parameters {
         Clients { name: self.kind.name(), clients, window_ns, parameters: self.listed() }
     }
 
-    /// The parameters that this benchmark reads, for the result.
+    /// Returns the parameters that this benchmark reads, for the result.
     fn listed(&self) -> Vec<(&'static str, String)> {
         let read: &[&str] = match self.kind {
             Kind::PostMark => &["files", "file_size", "request", "transactions", "runs", "ageing_runs"],

@@ -1,7 +1,7 @@
 //! Clients above the file system: benchmarks and fio-like jobs.
 //!
-//! A client is asked for its next [`Step`] when the one before has been done: a closed loop. It
-//! names files by numbers of its own; what they become is the file system's matter.
+//! A client is asked for its next [`Step`] when the one before it is done: a closed loop. It names files by
+//! its own numbers; the file system decides what they become.
 
 mod dbench;
 pub mod fio;
@@ -11,15 +11,15 @@ mod random_write;
 
 pub use keys::{Kind, Parameters};
 
-/// A client's number for one of its files.
+/// The number that a client gives one of its files.
 pub type FileId = u32;
 
 /// What a client asks of the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOp {
-    /// Makes an empty file in the client's directory, or truncates the one there is.
+    /// Makes an empty file in the client's directory, or truncates an existing one.
     Create(FileId),
-    /// Looks a name or a handle up, opens a file, lists a directory: costs the host's time alone.
+    /// Looks up a name or a handle, opens a file or lists a directory; costs only the host's time.
     Lookup,
     /// Changes attributes of a file.
     SetAttributes(FileId),
@@ -45,13 +45,13 @@ pub enum FileOp {
     },
     /// Makes a file's data and what is needed to find them durable.
     Fsync(FileId),
-    /// Gives a file another name in the same directory.
+    /// Renames a file within its directory.
     Rename(FileId),
     /// Deletes a file.
     Unlink(FileId),
-    /// Before the load: gives a file space without writing it, in no time.
+    /// Before the load: gives a file space without writing to it, in no time.
     Allocate {
-        /// To this file, which it makes.
+        /// The file, which is created.
         file: FileId,
         /// Bytes.
         size: u64,
@@ -65,7 +65,7 @@ impl FileOp {
     pub const KINDS: [&'static str; 9] =
         ["create", "lookup", "set_attributes", "close", "read", "write", "fsync", "rename", "unlink"];
 
-    /// Index in [`FileOp::KINDS`]; `None` for what only prepares.
+    /// Returns the index in [`FileOp::KINDS`]; `None` for an operation that only prepares.
     pub fn kind(&self) -> Option<usize> {
         Some(match self {
             FileOp::Create(_) => 0,
@@ -81,7 +81,7 @@ impl FileOp {
         })
     }
 
-    /// Bytes read and written.
+    /// Returns the bytes read and written.
     pub fn bytes(&self) -> [u64; 2] {
         match *self {
             FileOp::Read { size, .. } => [size, 0],
@@ -94,16 +94,16 @@ impl FileOp {
 /// What a client does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An operation, and the next step after it.
+    /// Performs an operation; the next step follows it.
     Do(FileOp),
-    /// A read or write past the page cache, a write only to space that the file has, and the next step at once:
-    /// as many go on side by side as the client asks for.
+    /// Starts a read or write past the page cache (a write only to space that the file has); the next step
+    /// follows at once, so a client has as many in flight as it asks for.
     Start(FileOp),
-    /// Nothing before one of those operations has ended.
+    /// Waits until one of those operations has ended.
     Await,
-    /// Nothing until then, ns.
+    /// Waits until this time, ns.
     Until(u64),
-    /// Nothing before every client has come to this step.
+    /// Waits until every client has come to this step.
     Gather,
     /// What follows is measured as one run.
     Begin,
@@ -118,7 +118,7 @@ pub enum Step {
 pub struct Moment {
     /// Now, ns.
     pub now_ns: u64,
-    /// Operations of [`Step::Start`] that have not ended.
+    /// Operations of [`Step::Start`] that are still in flight.
     pub outstanding: u32,
 }
 
@@ -133,12 +133,12 @@ pub enum Client {
     DBench(Box<dbench::DBench>),
     /// A job of fio.
     Fio(Box<fio::Worker>),
-    /// These steps, one after another.
+    /// A fixed list of steps, one after another.
     Script(std::vec::IntoIter<Step>),
 }
 
 impl Client {
-    /// The next step.
+    /// Returns the next step.
     pub fn next(&mut self, moment: Moment) -> Step {
         match self {
             Client::PostMark(client) => client.next(),
@@ -159,12 +159,12 @@ pub struct Clients {
     pub clients: Vec<Client>,
     /// Measured from and to, ns; `None`: between the clients' own [`Step::Begin`] and [`Step::End`].
     pub window_ns: Option<(u64, u64)>,
-    /// What was set, for the result: name and value.
+    /// The parameters, for the result: name and value.
     pub parameters: Vec<(&'static str, String)>,
 }
 
 impl Clients {
-    /// Clients that each do the steps of one list.
+    /// Makes clients that each perform one list of steps.
     pub fn scripts(scripts: Vec<Vec<Step>>) -> Clients {
         let clients = scripts.into_iter().map(|steps| Client::Script(steps.into_iter())).collect();
         Clients { name: "script", clients, window_ns: None, parameters: Vec::new() }

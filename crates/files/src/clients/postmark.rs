@@ -1,12 +1,13 @@
 //! PostMark: many files made, read, appended to, deleted.
 //!
-//! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run makes
-//! its pool of files, does its transactions, deletes what is left. A transaction reads a whole file or
-//! appends to it, then makes or deletes one, each by a bias of 5 in 10. An append adds RND(high - size) + 1
-//! bytes and is skipped silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync
-//! after each append, several runs of which the first ages.
+//! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run makes its
+//! pool of files, performs its transactions, and deletes what is left. A transaction reads a whole file or
+//! appends to it, then makes or deletes one, each with a bias of 5 in 10. An append adds RND(high - size) + 1
+//! bytes and is skipped silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync follows
+//! each append, and the first of several runs ages the device.
 //!
-//! Read into it: sizes from PostMark's own least of 500 bytes to `file_size`; calls of `request` bytes.
+//! Interpretation: sizes run from PostMark's own minimum of 500 bytes to `file_size`; calls have `request`
+//! bytes.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,21 +15,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{FileId, FileOp, Parameters, Step};
 use ftlab_core::util::{below, stream};
 
-/// PostMark's own least size of a file.
+/// PostMark's own minimum file size.
 const SMALLEST: u64 = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Start,
-    /// So many files left to make.
+    /// Files left to make.
     Make(u32),
-    /// So many transactions left; whether the first half of this one is done.
+    /// Transactions left, and whether the first half of the current one is done.
     Transact(u64, bool),
     Delete,
     Ended,
 }
 
-/// What is under way: bytes of one file, then perhaps an fsync, then its close.
+/// The operation in progress: bytes of one file, then perhaps an fsync, then its close.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Transfer { file: FileId, at: u64, end: u64, write: bool, sync: bool },
@@ -44,16 +45,16 @@ pub struct PostMark {
     run: u64,
     phase: Phase,
     task: Option<Task>,
-    /// Files there are.
+    /// The existing files.
     alive: Vec<FileId>,
     /// Bytes of each file, by number.
     sizes: Vec<u64>,
-    /// Numbers to use again.
+    /// Numbers of deleted files, to be used again.
     free: Vec<FileId>,
 }
 
 impl PostMark {
-    /// The client of these parameters.
+    /// Makes the client with these parameters.
     pub fn new(parameters: &Parameters, seed: u64) -> PostMark {
         PostMark {
             random: stream(seed, "postmark"),
@@ -71,7 +72,7 @@ impl PostMark {
         below(self.random.next_u64(), bound)
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn next(&mut self) -> Step {
         if let Some(task) = self.task.take() {
             return self.go_on(task);
@@ -113,7 +114,7 @@ impl PostMark {
         if measured { Step::End } else { Step::Do(FileOp::Lookup) }
     }
 
-    /// Bytes of a file, call by call.
+    /// Transfers the bytes of a file, call by call.
     fn go_on(&mut self, task: Task) -> Step {
         match task {
             Task::Transfer { file, at, end, write, sync } => {
@@ -163,7 +164,7 @@ impl PostMark {
         Some(Step::Do(FileOp::Unlink(file)))
     }
 
-    /// Reads a file whole, or appends to it; `None` where there is none.
+    /// Reads a whole file, or appends to one; `None` if there is none.
     fn touch(&mut self) -> Option<Step> {
         if self.alive.is_empty() {
             return None;
@@ -181,7 +182,7 @@ impl PostMark {
             self.sizes[file as usize] = end;
             self.task = Some(Task::Transfer { file, at: size, end, write: true, sync: true });
         }
-        // The open.
+        // The step that opens it.
         Some(Step::Do(FileOp::Lookup))
     }
 }
@@ -191,8 +192,8 @@ mod tests {
     use super::super::Kind;
     use super::*;
 
-    /// Numbers of deleted files are used again, so that no more are in use than there are files; none grows
-    /// beyond its bound, though many are full.
+    /// Numbers of deleted files are used again, so no more numbers are in use than there are files; no file
+    /// grows beyond its bound, though many are full.
     #[test]
     fn numbers_are_used_again_and_files_have_a_bound() {
         let of = Parameters { transactions: 500, file_size: 520, ..Parameters::of(Kind::PostMark) };

@@ -1,10 +1,10 @@
-//! Random writes to one file, with an fsync after so many bytes: SysBench fileio rndwr, FileBench
+//! Random writes to one file, with an fsync after a number of bytes: SysBench fileio rndwr and FileBench
 //! randomwrite.
 //!
-//! Sources: Shim et al., TC 2014, sections 6.4 and 6.5; the benchmarks' own codes for the offsets:
-//! uniform, floored to the request size. The file is written once in order before the load, and synced.
-//! SysBench: ageing by the same load, then one run of so many requests or so much time, whichever ends
-//! first, and an fsync at its end. FileBench: runs of a fixed time.
+//! Sources: Shim et al., TC 2014, sections 6.4 and 6.5; for the offsets the benchmarks' own code: uniform,
+//! rounded down to the request size. The file is written once in order before the load, and synced. SysBench:
+//! the same load first ages the device, then comes one run of a number of requests or a time, whichever ends
+//! first, with an fsync at its end. FileBench: runs of a fixed time.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,13 +19,13 @@ const PREPARE: u64 = 128 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
-    /// Written up to here.
+    /// Written up to this byte.
     Fill(u64),
-    /// The load before the measured one, until then.
+    /// The load before the measured run, until this time.
     Age(Option<u64>),
-    /// A run is to begin.
+    /// A run is about to begin.
     Begin,
-    /// A run until then, with so many requests left.
+    /// A run, until this time and with this many requests left.
     Run(u64, u64),
     /// The last fsync of a run.
     Close,
@@ -44,7 +44,7 @@ pub struct RandomWrite {
 }
 
 impl RandomWrite {
-    /// The client of these parameters.
+    /// Makes the client with these parameters.
     pub fn new(parameters: &Parameters, seed: u64) -> RandomWrite {
         RandomWrite {
             random: stream(seed, parameters.kind.name()),
@@ -55,7 +55,7 @@ impl RandomWrite {
         }
     }
 
-    /// A write at random, or the fsync that is due.
+    /// Returns a write at random, or the fsync that is due.
     fn load(&mut self) -> (FileOp, bool) {
         if self.unsynced >= self.of.sync_every {
             self.unsynced = 0;
@@ -67,7 +67,7 @@ impl RandomWrite {
         (FileOp::Write { file: 0, offset, size: self.of.request }, true)
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn next(&mut self, moment: Moment) -> Step {
         match self.phase {
             Phase::Make => {

@@ -1,18 +1,18 @@
 //! The journal: which metadata blocks belong to which transaction, and which parts of the ring are free.
 //!
-//! Source: jbd2 of Linux 2.6.32, in its ordered mode. A changed block (a buffer) belongs to the running
-//! transaction and may not be written in place before that has been committed; then it is dirty, and its
-//! part of the ring is free when it has been written in place (checkpoint) or committed anew. A commit
-//! writes a descriptor for every 508 blocks (8 B a tag), the blocks, then a commit block.
+//! Source: jbd2 of Linux 2.6.32, in ordered mode. A changed block (a buffer) belongs to the running
+//! transaction and may not be written in place before that is committed. Then it is dirty, and its part of
+//! the ring becomes free when it has been written in place (a checkpoint) or committed again. A commit writes
+//! a descriptor for every 508 blocks (8 B a tag), the blocks, then a commit block.
 //!
-//! Read into it: no revoke records, no writes of the journal's own superblock.
+//! Interpretation: there are no revoke records, and the journal's own superblock is not written.
 
 use std::collections::VecDeque;
 
 /// Blocks that one descriptor block describes.
 const TAGS: u32 = 508;
 
-/// A transaction's number, from 1.
+/// Number of a transaction, from 1.
 pub type Tid = u64;
 
 /// A metadata block in memory.
@@ -20,25 +20,25 @@ pub type Tid = u64;
 pub struct Buffer {
     /// Block of the device.
     pub block: u32,
-    /// The transaction it was changed in that is not committed; 0: none.
+    /// The uncommitted transaction in which it was changed; 0: none.
     changed: Tid,
-    /// The committed transaction whose copy is not in place; 0: none.
+    /// The committed transaction whose copy has not been written in place; 0: none.
     pub logged: Tid,
     /// When it became dirty in place, ns.
     pub dirtied_ns: u64,
-    /// Being written in place.
+    /// It is being written in place.
     pub writing: bool,
-    /// In the list of dirty buffers.
+    /// It is in the list of dirty buffers.
     listed: bool,
 }
 
 impl Buffer {
-    /// A clean one.
+    /// Makes a clean buffer.
     pub fn new(block: u32) -> Buffer {
         Buffer { block, changed: 0, logged: 0, dirtied_ns: 0, writing: false, listed: false }
     }
 
-    /// Whether its copy is that of this transaction, and not on its way in place.
+    /// Whether its copy is that of this transaction, and is not being written in place.
     pub fn is_of(&self, tid: Tid) -> bool {
         self.logged == tid && !self.writing
     }
@@ -49,23 +49,23 @@ impl Buffer {
     }
 }
 
-/// A transaction that is not committed.
+/// A transaction that has not been committed.
 #[derive(Clone, Debug, Default)]
 pub struct Transaction {
     /// Number of the transaction.
     pub tid: Tid,
     /// Buffers changed in it.
     pub buffers: Vec<u32>,
-    /// Files with blocks allocated in it, whose data goes first.
+    /// Files with blocks allocated in it; their data goes first.
     pub files: Vec<u32>,
-    /// Blocks freed in it, free to others when it has been committed: first and count.
+    /// Blocks freed in it, which others may use once it is committed: first and count.
     pub freed: Vec<(u32, u32)>,
-    /// When it began, ns.
+    /// Time at which it began, ns.
     pub begun_ns: Option<u64>,
 }
 
 impl Transaction {
-    /// Blocks of the ring that it takes.
+    /// Blocks of the ring that it occupies.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.buffers.len() as u32;
         blocks + blocks.div_ceil(TAGS).max(1) + 1
@@ -75,7 +75,7 @@ impl Transaction {
 #[derive(Clone, Copy, Debug)]
 struct Logged {
     blocks: u32,
-    /// Buffers whose copy is not in place.
+    /// Buffers whose copy has not been written in place.
     pending: u32,
 }
 
@@ -87,9 +87,9 @@ pub struct Journal {
     /// Next block of the ring to be written.
     head: u32,
     free: u32,
-    /// The committed ones that are still in the ring, the oldest first.
+    /// Committed transactions that are still in the ring, oldest first.
     log: VecDeque<Logged>,
-    /// The oldest transaction that holds a part of the ring.
+    /// The oldest transaction that occupies a part of the ring.
     pub oldest: Tid,
     /// The running transaction.
     pub running: Transaction,
@@ -97,12 +97,12 @@ pub struct Journal {
     pub committing: Option<Transaction>,
     /// The last one committed.
     pub committed: Tid,
-    /// Buffers that are dirty in place, or were a moment ago.
+    /// Buffers that are dirty in place, or were recently.
     pub dirty: Vec<u32>,
 }
 
 impl Journal {
-    /// An empty ring of `len` blocks from `first` on.
+    /// Makes an empty ring of `len` blocks that begins at `first`.
     pub fn new(first: u32, len: u32) -> Journal {
         Journal {
             first,
@@ -118,12 +118,12 @@ impl Journal {
         }
     }
 
-    /// Blocks of the ring that are free, and all.
+    /// Returns the free blocks of the ring, and all of them.
     pub fn room(&self) -> (u32, u32) {
         (self.free, self.len)
     }
 
-    /// A buffer is changed; the transaction it is changed in.
+    /// Marks a buffer as changed, and returns the transaction in which it was changed.
     pub fn change(&mut self, id: u32, buffers: &mut [Buffer], now_ns: u64) -> Tid {
         let running = &mut self.running;
         running.begun_ns.get_or_insert(now_ns);
@@ -135,20 +135,20 @@ impl Journal {
         running.tid
     }
 
-    /// Data of a file is to be written before the running transaction is committed.
+    /// Data of a file must be written before the running transaction is committed.
     pub fn order(&mut self, file: u32) {
-        // The same file comes again and again.
+        // The same file often comes several times in a row.
         if self.running.files.last() != Some(&file) && !self.running.files.contains(&file) {
             self.running.files.push(file);
         }
     }
 
-    /// Blocks are free once the running transaction has been committed.
+    /// These blocks become free when the running transaction has been committed.
     pub fn free(&mut self, first: u32, count: u32) {
         self.running.freed.push((first, count));
     }
 
-    /// Begins to commit the running transaction; another one runs.
+    /// Begins to commit the running transaction; a new one starts.
     ///
     /// # Panics
     /// If one is being committed.
@@ -159,7 +159,7 @@ impl Journal {
         self.committing.insert(std::mem::replace(&mut self.running, next))
     }
 
-    /// The next block of the ring.
+    /// Returns the next block of the ring.
     ///
     /// # Panics
     /// If the ring is full.
@@ -171,7 +171,7 @@ impl Journal {
         block
     }
 
-    /// The commit block is written: the buffers may go in place. The transaction.
+    /// The commit block has been written, so the buffers may go in place. Returns the transaction.
     ///
     /// # Panics
     /// If none is being committed.
@@ -199,12 +199,12 @@ impl Journal {
         done
     }
 
-    /// A copy of that transaction is no longer needed.
+    /// The copy of a buffer that this transaction holds is no longer needed.
     fn settle(&mut self, tid: Tid) {
         self.log[(tid - self.oldest) as usize].pending -= 1;
     }
 
-    /// Frees what is not needed at the ring's tail.
+    /// Frees what is no longer needed at the ring's tail.
     fn trim(&mut self) {
         while self.log.front().is_some_and(|logged| logged.pending == 0) {
             let logged = self.log.pop_front().expect("there is a first");
@@ -213,7 +213,7 @@ impl Journal {
         }
     }
 
-    /// Appends the dirty buffers that `which` names, in the order of blocks.
+    /// Appends the dirty buffers that `which` selects, in block order.
     pub fn writable(
         &mut self,
         buffers: &mut [Buffer],
@@ -229,7 +229,7 @@ impl Journal {
         found.sort_unstable_by_key(|&id| buffers[id as usize].block);
     }
 
-    /// The copy of transaction `tid` of a buffer is in place.
+    /// The copy of a buffer that transaction `tid` holds has been written in place.
     pub fn in_place(&mut self, id: u32, tid: Tid, buffers: &mut [Buffer]) {
         let buffer = &mut buffers[id as usize];
         buffer.writing = false;

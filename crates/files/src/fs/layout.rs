@@ -1,6 +1,6 @@
 //! Where the parts of a file system lie on its device.
 
-/// Bytes of a block; a page of the page cache is as large.
+/// Bytes of a block; a page of the page cache has the same size.
 pub const BLOCK: u64 = 4096;
 pub(super) const GROUP: u32 = 32_768;
 pub(super) const INODES_PER_BLOCK: u32 = 16;
@@ -8,19 +8,19 @@ pub(super) const INODES_PER_BLOCK: u32 = 16;
 /// How a file system is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Mkfs {
-    /// Bytes of the journal; `None`: by the size of the device.
+    /// Bytes of the journal; `None`: chosen by the size of the device.
     pub journal_bytes: Option<u64>,
 }
 
 impl Mkfs {
-    /// Bytes for data on a device of `user_bytes`.
+    /// Returns the bytes for data on a device of `user_bytes`.
     pub fn data_bytes(self, user_bytes: u64) -> u64 {
         let blocks = (user_bytes / BLOCK).min(u64::from(u32::MAX)) as u32;
         u64::from(blocks.saturating_sub(Layout::new(self, blocks).data)) * BLOCK
     }
 }
 
-/// Where things lie, in blocks.
+/// Where things are, in blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub groups: u32,
@@ -39,7 +39,7 @@ impl Layout {
         let groups = blocks.div_ceil(GROUP).max(1);
         let bitmaps = 1 + (groups * 32).div_ceil(BLOCK as u32);
         let inode_tables = bitmaps + 2 * groups;
-        // An inode for every four blocks.
+        // There is an inode for every four blocks.
         let inodes_per_group = (blocks / 4).div_ceil(groups).next_multiple_of(INODES_PER_BLOCK);
         let journal = inode_tables + groups * (inodes_per_group / INODES_PER_BLOCK);
         let auto = match blocks {
@@ -54,7 +54,7 @@ impl Layout {
         Layout { groups, bitmaps, inode_tables, inodes_per_group, journal, journal_len, data }
     }
 
-    /// Without a file system: files lie one behind the other.
+    /// The layout without a file system: files lie one after another.
     pub fn raw() -> Layout {
         Layout {
             groups: 1,

@@ -1,16 +1,16 @@
-//! The file system: a small model of ext4 as Linux 2.6.32 has it.
+//! The file system: a small model of ext4 as it is in Linux 2.6.32.
 //!
-//! Source: Shim et al., TC 2014, section 6.1 (ext4, delayed allocation off); the layout that mke2fs makes:
-//! groups of 128 MiB, their bitmaps and inode tables together at the start (flex_bg), an inode of 256 B
-//! for every 16 KiB, 4 KiB blocks, a journal of 4 to 128 MiB by size. What is modelled: blocks are
-//! allocated when a page is first written, from a window that the file reserves ahead (mballoc's
-//! preallocation: 16 KiB to 2 MiB by the file's size), given back when it is closed; directory, inode and
-//! bitmap blocks, group descriptors and the superblock (orphan list) change in the running transaction;
-//! freed blocks are free to others after the commit.
+//! Source: Shim et al., TC 2014, section 6.1 (ext4, delayed allocation off), and the layout that mke2fs
+//! makes: groups of 128 MiB, with their bitmaps and inode tables together at the start (flex_bg), an inode of
+//! 256 B for every 16 KiB, 4 KiB blocks, a journal of 4 to 128 MiB depending on the size. The model: blocks
+//! are allocated when a page is first written, from a window that the file reserves ahead (mballoc's
+//! preallocation: 16 KiB to 2 MiB depending on the file's size), which is given back when the file is closed;
+//! directory, inode and bitmap blocks, group descriptors and the superblock (orphan list) change in the
+//! running transaction; freed blocks become free to others after the commit.
 //!
-//! Read into it: metadata blocks stay in memory once mounted, so none is read; the journal lies behind the
-//! inode tables; a directory entry is 32 B; extent blocks (a file of more than four extents) are left out.
-//! Every write dirties the inode (its time of change).
+//! Interpretation: metadata blocks stay in memory once mounted, so none is read; the journal lies after the
+//! inode tables; a directory entry has 32 B; extent blocks (for a file of more than four extents) are left
+//! out. Every write dirties the inode (its change time).
 
 mod journal;
 mod layout;
@@ -30,19 +30,19 @@ const ENTRIES_PER_BLOCK: u32 = 128;
 pub struct Inode {
     /// Bytes.
     pub size: u64,
-    /// The transaction it last changed in; 0: none.
+    /// The transaction in which it last changed; 0: none.
     pub tid: Tid,
     number: u32,
     directory: u32,
     entry: u32,
     /// Block of each page, or [`NONE`].
     map: Vec<u32>,
-    /// Reserved ahead: first page, first block, count.
+    /// The window reserved ahead: first page, first block, count.
     window: (u32, u32, u32),
 }
 
 impl Inode {
-    /// Block of a page, or [`NONE`].
+    /// Returns the block of a page, or [`NONE`].
     pub fn block(&self, page: u32) -> u32 {
         self.map.get(page as usize).copied().unwrap_or(NONE)
     }
@@ -61,14 +61,14 @@ struct Directory {
 #[derive(Clone, Debug)]
 pub struct Fs {
     layout: Layout,
-    /// There is metadata; else the device is used raw.
+    /// It has metadata; otherwise the device is used raw.
     meta: bool,
     blocks: Space,
     inode_numbers: Space,
     inodes: Vec<Inode>,
     free_inodes: Vec<u32>,
     directories: Vec<Directory>,
-    /// Metadata blocks; those before the journal have their block's number.
+    /// Metadata blocks; those before the journal are numbered like their blocks.
     pub buffers: Vec<Buffer>,
     /// The journal.
     pub journal: Journal,
@@ -79,8 +79,8 @@ pub struct Fs {
 pub struct Full;
 
 impl Fs {
-    /// A file system just made and mounted on a device of `count` blocks, with a directory for each of
-    /// `clients`; `None`: the bare device.
+    /// Makes and mounts a file system on a device of `count` blocks, with a directory for each of `clients`;
+    /// `None`: the bare device.
     pub fn new(made: Option<Mkfs>, count: u32, clients: u32) -> Fs {
         let meta = made.is_some();
         let layout = made.map_or_else(Layout::raw, |made| Layout::new(made, count));
@@ -98,7 +98,8 @@ impl Fs {
         fs.blocks.take(0, layout.data);
         for client in 0..clients {
             let group = client % layout.groups;
-            // Where none is left for a directory none is left for its files: the first of them fails.
+            // If there is no room for a directory there is none for its files either, and the first of them
+            // fails.
             let number = fs.free_number(group);
             number.into_iter().for_each(|number| fs.inode_numbers.take(number, 1));
             let number = number.unwrap_or(0);
@@ -118,12 +119,12 @@ impl Fs {
         self.meta
     }
 
-    /// A file.
+    /// Returns a file.
     pub fn inode(&self, inode: u32) -> &Inode {
         &self.inodes[inode as usize]
     }
 
-    /// Blocks for data that are free now.
+    /// Returns the number of data blocks that are free now.
     pub fn free_blocks(&self) -> u32 {
         self.blocks.free()
     }
@@ -133,12 +134,12 @@ impl Fs {
         self.buffers.len() as u32 - 1
     }
 
-    /// Where a group's data begins.
+    /// Returns where a group's data begins.
     fn goal(&self, group: u32) -> u32 {
         (group * GROUP).max(self.layout.data)
     }
 
-    /// A free inode's number, of this group if it has one; there is one for every 16 KiB.
+    /// Returns the number of a free inode, in this group if it has one; there is one for every 16 KiB.
     fn free_number(&self, group: u32) -> Option<u32> {
         let first = group * self.layout.inodes_per_group;
         let inside = self.inode_numbers.first_free(first, first + self.layout.inodes_per_group);
@@ -164,21 +165,21 @@ impl Fs {
         self.change(1 + group * 32 / BLOCK as u32, now_ns);
     }
 
-    /// The inode bitmap of a number, and its group's descriptor.
+    /// Returns the inode bitmap for a number, and its group's descriptor.
     fn change_inode_bitmap(&mut self, number: u32, now_ns: u64) {
         let group = number / self.layout.inodes_per_group;
         self.change(self.layout.bitmaps + self.layout.groups + group, now_ns);
         self.change_descriptor(group, now_ns);
     }
 
-    /// The bitmap of a block, and its group's descriptor.
+    /// Returns the bitmap for a block, and its group's descriptor.
     fn change_block_bitmap(&mut self, block: u32, now_ns: u64) {
         let group = block / GROUP;
         self.change(self.layout.bitmaps + group, now_ns);
         self.change_descriptor(group, now_ns);
     }
 
-    /// The directory's block that holds an entry, and the directory's inode.
+    /// Returns the directory's block that holds an entry, and the directory's inode.
     fn change_entry(&mut self, directory: u32, entry: u32, now_ns: u64) -> Result<(), Full> {
         let at = (entry / ENTRIES_PER_BLOCK) as usize;
         let Directory { group, number, .. } = self.directories[directory as usize];
@@ -194,7 +195,7 @@ impl Fs {
         Ok(())
     }
 
-    /// An empty file in a directory.
+    /// Creates an empty file in a directory.
     ///
     /// # Errors
     /// [`Full`] if the directory has to grow and cannot, or no inode is left.
@@ -211,7 +212,7 @@ impl Fs {
         if inode as usize == self.inodes.len() {
             self.inodes.push(Inode::default());
         }
-        // The map's memory is used again.
+        // Reuses the map's memory.
         let kept = &mut self.inodes[inode as usize];
         kept.map.clear();
         (kept.size, kept.tid, kept.window) = (0, 0, (0, 0, 0));
@@ -240,7 +241,7 @@ impl Fs {
         self.free_inodes.push(inode);
     }
 
-    /// Cuts a file to nothing; its pages must be out of the cache.
+    /// Truncates a file to nothing; its pages must be out of the cache.
     pub fn truncate(&mut self, inode: u32, now_ns: u64) {
         self.close(inode);
         let map = std::mem::take(&mut self.inodes[inode as usize].map);
@@ -277,7 +278,7 @@ impl Fs {
         self.journal.free(first, count);
     }
 
-    /// Makes blocks free that a committed transaction freed.
+    /// Frees the blocks that a committed transaction freed.
     pub fn release(&mut self, first: u32, count: u32) {
         self.blocks.give(first, count);
     }
@@ -293,7 +294,7 @@ impl Fs {
         }
     }
 
-    /// A file has another name.
+    /// Renames a file.
     ///
     /// # Errors
     /// [`Full`] if the directory has to grow and cannot.
@@ -314,14 +315,15 @@ impl Fs {
         Ok(())
     }
 
-    /// A file's inode changes: attributes, or its size and time by a write that ends at `end`.
+    /// Changes a file's inode: attributes, or its size and time by a write that ends at `end`.
     pub fn touch(&mut self, inode: u32, end: u64, now_ns: u64) {
         let file = &mut self.inodes[inode as usize];
         file.size = file.size.max(end);
         self.change_inode(inode, now_ns);
     }
 
-    /// Block of a page that is being written by a write that ends at `end`; allocated if it has none.
+    /// Returns the block of a page that is being written by a write that ends at `end`; allocates one if it
+    /// has none.
     ///
     /// # Errors
     /// [`Full`] if there is no block.
@@ -350,9 +352,9 @@ impl Fs {
         Ok(block)
     }
 
-    /// Gives a file a window that holds `page`.
+    /// Gives a file a window that contains `page`.
     fn reserve(&mut self, inode: u32, page: u32, end: u64) -> Result<(), Full> {
-        // mballoc's normalization: the file's coming size, rounded up.
+        // mballoc's normalization: the file's expected size, rounded up.
         let pages = end.max(u64::from(page + 1) * BLOCK).div_ceil(BLOCK);
         let window = if pages <= 256 { pages.next_power_of_two().max(4) as u32 } else { 512 };
         let file = &self.inodes[inode as usize];
@@ -367,7 +369,7 @@ impl Fs {
         let (block, count) = match self.blocks.run(goal, want) {
             Some(run) => run,
             None => {
-                // Others' windows are given up first.
+                // Windows of other files are given up first.
                 (0..self.inodes.len() as u32).for_each(|other| self.close(other));
                 self.blocks.run(goal, want).ok_or(Full)?
             }

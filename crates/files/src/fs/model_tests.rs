@@ -1,5 +1,5 @@
-//! Random operations on the file system and on the plain model beside it: every block, transaction, inode
-//! and free block has to be the same after each.
+//! Random operations on the file system and on a plain model of it: every block, transaction, inode and free
+//! block has to be the same after each.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Step {
     Create(usize),
-    /// So many files in one directory, which has to grow.
+    /// This many files in one directory, so that it has to grow.
     CreateMany(usize, u32),
     /// Pages from here on, in one write.
     Write(usize, u32, u32),
@@ -22,9 +22,9 @@ enum Step {
     Rename(usize),
     BeginCommit,
     EndCommit,
-    /// Dirty buffers go in place, so many of them.
+    /// Writes this many dirty buffers in place.
     Submit(usize),
-    /// Some that are on their way are there.
+    /// Some of those being written in place have landed.
     Arrive(usize),
 }
 
@@ -48,13 +48,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..120)
 }
 
-/// Both, and what the user of the file system keeps.
+/// Both implementations, and what the user of the file system remembers.
 struct Pair {
     fs: Fs,
     model: Model,
-    /// Ids of the files there are.
+    /// Ids of the existing files.
     files: Vec<u32>,
-    /// Buffers on their way in place, and the commit whose copy goes.
+    /// Buffers that are being written in place, and the commit whose copy is written.
     underway: Vec<(u32, u64)>,
     /// Next block of the ring, from the journal's first.
     head: u32,
@@ -80,7 +80,7 @@ impl Pair {
         Ok(())
     }
 
-    /// A write as the file host makes it: its pages' blocks, then size and time.
+    /// Writes as the file host does: the blocks of its pages, then size and time.
     fn write(&mut self, id: u32, first: u32, count: u32, now_ns: u64) -> Result<(), TestCaseError> {
         let end = u64::from(first + count) * BLOCK - 7;
         for page in first..first + count {
@@ -253,7 +253,7 @@ impl Pair {
     }
 }
 
-/// A device where files fill it, one of one group, one of three groups, a bare one.
+/// Devices: one that the files fill, one of a single group, one of three groups, a bare one.
 fn pairs() -> impl Strategy<Value = (u32, Option<u32>)> {
     prop_oneof![
         Just((900, Some(100))),
@@ -270,12 +270,12 @@ proptest! {
         let mut pair = Pair::new(blocks, journal, 3);
         pair.same()?;
         for (now_ns, step) in (1..).zip(&steps) {
-            // Journals end up with room, as the file host sees to it.
+            // The file host keeps room in the journal, so journals end up with room.
             let step = if journal.is_none() && matches!(step, Step::BeginCommit) { &Step::Close(0) } else { step };
             pair.step(step, now_ns)?;
             pair.same()?;
         }
-        // All is given back.
+        // Everything is given back.
         for id in pair.files.clone() {
             pair.change(&Step::Unlink(0), id, 0)?;
         }

@@ -1,4 +1,4 @@
-//! What the file system has to do, said plainly: sets and maps, nothing kept that follows from something
+//! What the file system has to do, in plain sets and maps; nothing is stored that follows from something
 //! else. Written from the module's own sources (ext4 and jbd2 of Linux 2.6.32, mke2fs's layout), so that
 //! random operations can compare the two.
 
@@ -18,7 +18,7 @@ pub struct File {
     entry: u32,
     /// Block of each page that has one.
     pub pages: BTreeMap<u32, u32>,
-    /// Block kept for each page of the window, used ones too.
+    /// The block reserved for each page of the window, including used ones.
     window: BTreeMap<u32, u32>,
 }
 
@@ -41,7 +41,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// A descriptor for every 508 blocks, at least one, the blocks, the commit block.
+    /// A descriptor for every 508 blocks (at least one), the blocks, the commit block.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.blocks.len() as u32;
         blocks.div_ceil(508).max(1) + blocks + 1
@@ -52,7 +52,7 @@ impl Change {
 pub struct Model {
     pub places: Places,
     blocks: u32,
-    /// There is a file system; else the bare device.
+    /// There is a file system; otherwise the bare device.
     meta: bool,
     pub free: BTreeSet<u32>,
     numbers: BTreeSet<u32>,
@@ -63,11 +63,12 @@ pub struct Model {
     directories: Vec<Directory>,
     pub running: Change,
     pub committing: Option<Change>,
-    /// The last commit's number.
+    /// Number of the last commit.
     pub committed: u64,
-    /// Each commit that still holds a part of the ring: the length, and the blocks that are not in place.
+    /// Each commit that still occupies a part of the ring: its length, and the blocks that have not been
+    /// written in place.
     ring: VecDeque<(u64, u32, BTreeSet<u32>)>,
-    /// Since when each block is logged and not in place.
+    /// Since when each block has been logged and not written in place.
     pub since_ns: BTreeMap<u32, u64>,
 }
 
@@ -92,7 +93,7 @@ impl Model {
             since_ns: BTreeMap::new(),
             places,
         };
-        // Directories go round the groups.
+        // Directories are spread over the groups in turn.
         for client in 0..clients {
             let group = client % model.places.groups;
             let number = model.number_near(group).unwrap();
@@ -108,15 +109,15 @@ impl Model {
         self.places.data.max(group * GROUP)
     }
 
-    /// The least free inode number of a group, else of all.
+    /// The least free inode number of a group, or else of all.
     fn number_near(&self, group: u32) -> Option<u32> {
         let first = group * self.places.inodes_per_group;
         let own = self.numbers.range(first..first + self.places.inodes_per_group).next();
         own.or(self.numbers.first()).copied()
     }
 
-    /// Free blocks in succession: at the goal as many as there are of `want`; else the first whole run
-    /// behind it, then before it; else the longest.
+    /// Consecutive free blocks: at the goal as many as there are, up to `want`; else the first whole run
+    /// after it, then before it; else the longest.
     fn find(&self, goal: u32, want: u32) -> Option<Vec<u32>> {
         let goal = if goal < self.blocks { goal } else { 0 };
         let run = |from: u32, to: u32| -> Vec<u32> {
@@ -175,8 +176,8 @@ impl Model {
         }
     }
 
-    /// An entry of 32 B changes, in a block that the directory gets if it has none there, and with it the
-    /// directory's own inode.
+    /// Changes an entry of 32 B, in a block that the directory gets if it has none there; the directory's own
+    /// inode changes too.
     fn change_entry(&mut self, directory: usize, entry: u32, now_ns: u64) -> Result<(), &'static str> {
         if !self.meta {
             return Ok(());
@@ -198,7 +199,7 @@ impl Model {
         (0..).find(|entry| !self.directories[directory].entries.contains(entry)).unwrap()
     }
 
-    /// Number of the running transaction.
+    /// Returns the number of the running transaction.
     pub fn running_tid(&self) -> u64 {
         self.committed + 1 + u64::from(self.committing.is_some())
     }
@@ -252,7 +253,7 @@ impl Model {
         self.change_file(id, now_ns);
     }
 
-    /// What a window has left is free again.
+    /// What is left of a window becomes free again.
     pub fn close(&mut self, id: u32) {
         let file = self.files.get_mut(&id).unwrap();
         for (page, block) in std::mem::take(&mut file.window) {
@@ -283,8 +284,9 @@ impl Model {
         self.change_file(id, now_ns);
     }
 
-    /// A page gets the block kept for it, or the first of a new window: as many pages as the file will
-    /// have, from 4 to 256 a power of two, above that 512, aligned, up to the next page with a block.
+    /// Gives a page the block reserved for it, or the first of a new window: as many pages as the file is
+    /// expected to have, a power of two from 4 to 256 or 512 above that, aligned, up to the next page that
+    /// has a block.
     pub fn allocate(&mut self, id: u32, page: u32, end: u64, now_ns: u64) -> Result<u32, &'static str> {
         if let Some(&block) = self.files[&id].pages.get(&page) {
             return Ok(block);
@@ -327,7 +329,7 @@ impl Model {
         self.committing = Some(std::mem::take(&mut self.running));
     }
 
-    /// The commit's blocks are to be written in place; an older copy of them is of no more use.
+    /// The commit's blocks have to be written in place; older copies of them are no longer needed.
     pub fn end_commit(&mut self, now_ns: u64) {
         let done = self.committing.take().unwrap();
         self.committed += 1;
@@ -348,7 +350,7 @@ impl Model {
         }
     }
 
-    /// The copy of that commit is in place.
+    /// The copy of that commit has been written in place.
     pub fn in_place(&mut self, block: u32, tid: u64) {
         if let Some((_, _, pending)) = self.ring.iter_mut().find(|(at, _, _)| *at == tid)
             && pending.remove(&block)
@@ -358,24 +360,24 @@ impl Model {
         self.trim();
     }
 
-    /// Commit whose copy of a block is not in place.
+    /// Returns the commit whose copy of a block has not been written in place.
     pub fn logged(&self, block: u32) -> Option<u64> {
         self.ring.iter().find(|(_, _, pending)| pending.contains(&block)).map(|(tid, _, _)| *tid)
     }
 
-    /// Whether a block may be written in place: logged, and not changed since.
+    /// Whether a block may be written in place: it is logged, and has not changed since.
     pub fn is_writable(&self, block: u32) -> bool {
         let changed =
             self.committing.iter().chain([&self.running]).any(|change| change.blocks.contains(&block));
         self.logged(block).is_some() && !changed
     }
 
-    /// The oldest commit that holds a part of the ring.
+    /// Returns the oldest commit that occupies a part of the ring.
     pub fn oldest(&self) -> u64 {
         self.ring.front().map_or(self.committed + 1, |(tid, _, _)| *tid)
     }
 
-    /// Blocks of the ring in use.
+    /// Returns the number of blocks of the ring in use.
     pub fn ring_used(&self) -> u32 {
         self.ring.iter().map(|(_, blocks, _)| blocks).sum()
     }

@@ -1,4 +1,4 @@
-//! Free and used numbers of a file system: blocks, inodes, directory entries.
+//! Free and used numbers in a file system: blocks, inodes, directory entries.
 
 /// A bitmap over `0..len`.
 #[derive(Clone, Debug)]
@@ -10,12 +10,12 @@ pub struct Space {
 }
 
 impl Space {
-    /// All of `len` free.
+    /// Makes a bitmap with all of `len` free.
     pub fn new(len: u32) -> Space {
         Space { words: vec![0; len.div_ceil(64) as usize], len, free: len }
     }
 
-    /// Numbers that are free.
+    /// Returns how many numbers are free.
     pub fn free(&self) -> u32 {
         self.free
     }
@@ -34,7 +34,7 @@ impl Space {
         self.free -= count;
     }
 
-    /// Gives numbers in use back.
+    /// Frees numbers that are in use.
     pub fn give(&mut self, first: u32, count: u32) {
         for at in first..first + count {
             debug_assert!(self.used(at));
@@ -43,7 +43,7 @@ impl Space {
         self.free += count;
     }
 
-    /// The least free (or used) number in `from..end`.
+    /// Returns the least free (or used) number in `from..end`.
     fn next(&self, from: u32, end: u32, used: bool) -> Option<u32> {
         let mut at = from;
         while at < end {
@@ -58,13 +58,13 @@ impl Space {
         None
     }
 
-    /// The least free number in `from..end`.
+    /// Returns the least free number in `from..end`.
     pub fn first_free(&self, from: u32, end: u32) -> Option<u32> {
         self.next(from, end.min(self.len), false)
     }
 
-    /// A run of free numbers, at most `want` long: from `goal` on where that is free, else the first of
-    /// that length behind it, then from the start; where there is none, the longest.
+    /// Returns a run of free numbers, at most `want` long: starting at `goal` if that is free, else the first
+    /// of that length after it, then from the start; if there is none, the longest.
     pub fn run(&self, goal: u32, want: u32) -> Option<(u32, u32)> {
         let goal = if goal < self.len { goal } else { 0 };
         if !self.used(goal) {

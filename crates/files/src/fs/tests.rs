@@ -1,4 +1,4 @@
-//! Exact small cases, and that no block has two owners.
+//! Exact small cases; and no block has two owners.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn fs(clients: u32) -> Fs {
     Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, clients)
 }
 
-/// Blocks of the running transaction's buffers.
+/// Returns the blocks of the running transaction's buffers.
 fn changed(fs: &Fs) -> Vec<u32> {
     let mut blocks: Vec<u32> =
         fs.journal.running.buffers.iter().map(|&id| fs.buffers[id as usize].block).collect();
@@ -57,8 +57,8 @@ fn operations_change_their_blocks() {
     assert_eq!(changed(&fs), [0, 1, 2, 3, 4, directory]);
 }
 
-/// Regression: a file more than there are inodes was a panic. It is one more that does not fit; nothing
-/// has changed, and an inode given back is there again.
+/// Regression: one file more than there are inodes was a panic. Now it simply does not fit; nothing has
+/// changed, and a freed inode can be used again.
 #[test]
 fn inodes_run_out() {
     let mut fs = fs(1);
@@ -71,7 +71,7 @@ fn inodes_run_out() {
     assert_eq!(fs.create(0, 0), Err(Full));
 }
 
-/// A block of a deleted file is another's only after the commit.
+/// A block of a deleted file can be used by another file only after the commit.
 #[test]
 fn freed_blocks_wait_for_the_commit() {
     let mut fs = fs(1);
@@ -89,7 +89,7 @@ fn freed_blocks_wait_for_the_commit() {
     assert_eq!(fs.free_blocks(), all - 1);
 }
 
-/// Files that grow in turns lie in runs of their windows, not page by page.
+/// Files that grow in turn lie in runs of the size of their windows, not page by page.
 #[test]
 fn windows_keep_files_together() {
     let mut fs = fs(2);
@@ -106,7 +106,8 @@ fn windows_keep_files_together() {
     }
 }
 
-/// A ring of 8 blocks: a buffer committed anew frees its older copy's part; one written in place, too.
+/// In a ring of 8 blocks, a buffer that is committed again frees the part of its older copy; so does one that
+/// has been written in place.
 #[test]
 fn the_ring_is_freed_from_its_tail() {
     let mut buffers = vec![Buffer::new(0), Buffer::new(1)];
@@ -130,7 +131,7 @@ fn the_ring_is_freed_from_its_tail() {
     buffers[0].writing = true;
     journal.in_place(0, tid, &mut buffers);
     assert_eq!(journal.room().0, 5);
-    // A copy that is older than the last commit's frees nothing when it is in place.
+    // Writing a copy in place that is older than the last commit's frees nothing.
     buffers[1].writing = true;
     let old = buffers[1].logged;
     commit(&mut journal, &mut buffers, &[1], 4);

@@ -1,4 +1,4 @@
-//! Runs of clients, and the benchmarks small.
+//! Runs of clients, and small forms of the benchmarks.
 #![allow(dead_code)]
 
 use ftlab_core::metrics::Report;
@@ -10,7 +10,7 @@ use crate::common::Log;
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// Runs clients to their end; completions as they came.
+/// Runs clients to their end, and returns the completions in order.
 pub fn run_files(settings: &Settings, clients: Clients, check: bool) -> (Report, Vec<Completion>) {
     let mut log = Log::default();
     let prepared = Prepared::new(settings, &mut (), check).unwrap();
@@ -18,7 +18,7 @@ pub fn run_files(settings: &Settings, clients: Clients, check: bool) -> (Report,
     (report, log.0)
 }
 
-/// A benchmark of the paper in a fraction of its time.
+/// Makes a benchmark of the paper that takes a fraction of its time.
 pub fn small(kind: Kind) -> Parameters {
     let paper = Parameters::of(kind);
     match kind {

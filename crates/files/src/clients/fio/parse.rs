@@ -7,18 +7,18 @@ use super::{Distribution, Job, Pattern};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct JobError {
-    /// Name of the file.
+    /// Name of the job file.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong; names the option.
+    /// What is wrong, with the option's name.
     pub message: String,
 }
 
-/// Most characters of a message.
+/// The most characters of a message.
 const MOST_MESSAGE: usize = 300;
 
-/// The options that are read, as messages list them.
+/// The options that are understood, as messages list them.
 const OPTIONS: &[&str] = &[
     "rw",
     "bs",
@@ -36,7 +36,7 @@ const OPTIONS: &[&str] = &[
     "buffered",
 ];
 
-/// A section while it is read: the job, and which of the options that must be there were.
+/// A section that is being read: the job, and which of its required options have appeared.
 #[derive(Clone)]
 struct Draft {
     job: Job,
@@ -89,9 +89,9 @@ impl Draft {
 /// Reads a job file's text; `file` names it in messages.
 ///
 /// # Errors
-/// [`JobError`] for the first line that is at fault, with all other options that are not read.
+/// [`JobError`] for the first line at fault, with all other unknown options.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
-    // A line may be as long as the file.
+    // A line may be as long as the file, so messages quote only a part.
     let short = |message: String| message.chars().take(MOST_MESSAGE).collect();
     let fail = |line: usize, message: String| JobError { file: file.into(), line, message: short(message) };
     let mut global = Draft::new();
@@ -151,7 +151,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
     Ok(jobs)
 }
 
-/// The first line that was refused, and the message of it and all others: whoever mends one wants to know of the rest.
+/// The first line that was refused, and a message about it and all the others, so that a user can mend all of
+/// them at once.
 fn refusal(refused: &[(usize, String)], short: impl Fn(String) -> String) -> Option<(usize, String)> {
     let ((line, first), others) = refused.split_first()?;
     let others: String = others.iter().map(|(line, message)| format!("\n  line {line}: {message}")).collect();
@@ -208,7 +209,7 @@ fn count(value: &str, min: u64, max: u64) -> Result<u64, String> {
     }
 }
 
-/// A number with one of fio's suffixes.
+/// Parses a number with one of fio's suffixes.
 fn scaled(value: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
     let (number, unit) = value.split_at(digits);
@@ -255,7 +256,7 @@ fn time(value: &str) -> Result<u64, String> {
     }
 }
 
-/// A value for reads and writes alike, or one each: "4k,8k".
+/// Parses one value for reads and writes, or one for each: "4k,8k".
 fn pair(value: &str, read: fn(&str) -> Result<u64, String>) -> Result<[u64; 2], String> {
     match value.split_once(',') {
         None => read(value).map(|both| [both; 2]),
@@ -281,7 +282,7 @@ fn distribution(value: &str) -> Result<Distribution, String> {
     }
 }
 
-/// "60/10:30/20:10/70": shares of accesses and of the size, in percent.
+/// Parses "60/10:30/20:10/70": shares of accesses and of the size, in percent.
 fn zones(value: &str) -> Result<Vec<(u64, u64)>, String> {
     let percent = |text: &str| number(text, 0.0, 100.000_1).map(|share| (share * 1e4).round() as u64);
     let mut zones = Vec::new();

@@ -1,6 +1,6 @@
 //! Options of fio that change nothing in a simulation.
 
-/// Options that change nothing here: names, reports and logs, the machine that ran fio, the content of data.
+/// Options that change nothing here: names, reports and logs, the machine that ran fio, the contents of data.
 pub(super) const PASSED_OVER: &[&str] = &[
     "allow_file_create",
     "allrandrepeat",
@@ -63,7 +63,7 @@ pub(super) const PASSED_OVER: &[&str] = &[
     "zero_buffers",
 ];
 
-/// Options of a job file that were passed over, since they change nothing here; each once, in order.
+/// Returns the skipped options of a job file, since they change nothing here; each once, in order.
 pub fn passed_over(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     for line in text.lines() {

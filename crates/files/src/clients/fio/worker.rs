@@ -9,18 +9,18 @@ use crate::clients::{Client, Clients, FileOp, Moment, Step};
 use ftlab_core::util::{below, stream};
 use ftlab_core::workload::Scatter;
 
-/// Bytes of a call while a file that is to be read is laid out.
+/// Bytes of a call while a file that will be read is laid out.
 const LAY_OUT: u64 = 128 << 10;
 
-/// Where random requests go, in blocks.
+/// Where random requests go; unit: blocks.
 #[derive(Clone, Debug)]
 enum Addresses {
     Random,
-    /// Ranks spread over the file.
+    /// Ranks, scattered over the file.
     Zipf(Zipf<f64>, Scatter),
-    /// Exponent of the power, and the ranks spread over the file.
+    /// The exponent of the power law, and the ranks scattered over the file.
     Pareto(f64, Scatter),
-    /// Accesses below this (of 1,000,000) go from this block on, to so many.
+    /// Accesses below this bound (of 1,000,000) go to this many blocks, starting from this one.
     Zoned(Vec<(u64, u64, u64)>),
 }
 
@@ -32,7 +32,7 @@ impl Addresses {
                 Zipf::new(blocks as f64, *theta).expect("a checked theta"),
                 Scatter::new(blocks, random),
             ),
-            // fio: the share h of the blocks takes 1 - h of the accesses, and so on within it.
+            // fio: the share h of the blocks takes 1 - h of the accesses, and the same again within it.
             Distribution::Pareto(h) => {
                 Addresses::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
             }
@@ -54,7 +54,7 @@ impl Addresses {
         match self {
             Addresses::Random => below(random.next_u64(), blocks),
             Addresses::Zipf(ranks, scatter) => {
-                // From 1 to blocks, but floats are not trusted with the ends.
+                // Ranks run from 1 to the number of blocks, but floats are not trusted at the ends.
                 scatter.place((ranks.sample(random) as u64).clamp(1, blocks) - 1)
             }
             Addresses::Pareto(power, scatter) => {
@@ -71,23 +71,23 @@ impl Addresses {
     }
 }
 
-/// What comes first: the file, in order to be there; then the load.
+/// Phases: first the file is written so that it exists, then comes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
-    /// Written up to here.
+    /// Written up to this byte.
     LayOut(u64),
     Forget,
-    /// fio lays out every job's file before any job begins.
+    /// fio lays out the files of all jobs before any job begins.
     Gather,
     Begin,
     Load,
-    /// Direct requests are to end.
+    /// Waits for direct requests to end.
     Drain,
     Ended,
 }
 
-/// One of a job's workers.
+/// One worker of a job.
 #[derive(Clone, Debug)]
 pub struct Worker {
     random: Xoshiro256PlusPlus,
@@ -95,7 +95,7 @@ pub struct Worker {
     places: Addresses,
     phase: Phase,
     begun_ns: u64,
-    /// Requests and bytes issued, of reads and of writes.
+    /// Requests and bytes issued, for reads and for writes.
     bytes: [u64; 2],
     /// Where the next sequential request goes.
     at: u64,
@@ -103,7 +103,7 @@ pub struct Worker {
     unsynced: u64,
 }
 
-/// The workers of these jobs.
+/// Returns the workers of these jobs.
 pub fn clients(jobs: &[Job], seed: u64) -> Clients {
     let workers = jobs.iter().flat_map(|job| (0..job.numjobs).map(move |number| (job, number)));
     let clients = workers
@@ -137,7 +137,7 @@ fn listed(job: &Job) -> Vec<(&'static str, String)> {
 }
 
 impl Worker {
-    /// The next step.
+    /// Returns the next step.
     pub fn next(&mut self, moment: Moment) -> Step {
         let size = self.job.size;
         match self.phase {
@@ -187,7 +187,7 @@ impl Worker {
         late || (whole && !self.job.time_based)
     }
 
-    /// When the rate allows the next request of a half.
+    /// Returns when the rate allows the next request of a half.
     fn allowed_ns(&self, half: usize) -> u64 {
         match self.job.rate[half] {
             0 => 0,
@@ -214,8 +214,8 @@ impl Worker {
         if self.job.direct && moment.outstanding >= self.job.iodepth {
             return Step::Await;
         }
-        // Drawn only when it can go, so that waiting draws nothing: the halves' own limits are looked at
-        // together.
+        // The operation is drawn only when it can go, so that waiting draws nothing; the limits of both
+        // halves are considered together.
         let half = match self.job.read_percent {
             100 => 0,
             0 => 1,
@@ -240,7 +240,7 @@ impl Worker {
         Step::Until(self.until(self.allowed_ns(0).min(self.allowed_ns(1))))
     }
 
-    /// A limit, or the end of the runtime if that comes first.
+    /// A limit, or the end of the runtime if that is earlier.
     fn until(&self, allowed_ns: u64) -> u64 {
         self.job
             .runtime_ns
