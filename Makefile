@@ -201,17 +201,20 @@ workloads: $(VENV)/.built
 check-workloads: $(VENV)/.built
 	FTLAB_WORKLOADS=all $(BIN)/python -m pytest -q tests/python/test_workloads.py
 
-# uv resolves for every Python and system at once; a tool for this alone, so not in the lock.
+# uv resolves for every Python and system at once, with the hashes of all files that pip may choose from; a tool
+# for this alone, so not in the lock. The two others keep the versions of the first.
+define locked
+	{ sed '/^[^#]/,$$d' $(1); \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra $(2) --no-annotate --no-header \
+	    --generate-hashes --upgrade $(3) pyproject.toml; } > $(1).new
+	mv $(1).new $(1)
+endef
+
 lock: $(VENV)/.deps
 	$(BIN)/pip install --quiet 'uv>=0.9'
-	{ sed '/^[^#]/,$$d' requirements.lock; \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-annotate \
-	    --no-header --upgrade pyproject.toml; } > requirements.lock.new
-	mv requirements.lock.new requirements.lock
-	{ sed '/^[^#]/,$$d' requirements-docs.lock; \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra docs --no-annotate \
-	    --no-header --upgrade --constraint requirements.lock pyproject.toml; } > requirements-docs.lock.new
-	mv requirements-docs.lock.new requirements-docs.lock
+	$(call locked,requirements.lock,dev)
+	$(call locked,requirements-docs.lock,docs,--constraint requirements.lock)
+	$(call locked,requirements-dist.lock,dist,--constraint requirements.lock)
 
 # Wheels are built from what the source distribution holds, so that it is known to be whole. Zig links against
 # the C library of the systems that manylinux names, whatever this one has. A wheel for a processor takes
@@ -247,19 +250,19 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@echo '==> Python packages into $(VENV)'
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
-	@$(ALIVE) 'Python packages' $(BIN)/python -m pip install --requirement requirements.lock
+	@$(ALIVE) 'Python packages' $(BIN)/python -m pip install --require-hashes --requirement requirements.lock
 	@touch $@
 
 # What the site needs beside them.
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@echo '==> Packages of the site into $(VENV)'
-	@$(ALIVE) 'packages of the site' $(BIN)/python -m pip install --requirement requirements-docs.lock
+	@$(ALIVE) 'packages of the site' $(BIN)/python -m pip install --require-hashes --requirement requirements-docs.lock
 	@touch $@
 
 # What links a wheel for older systems and other processors: a compiler of some 400 MB.
 $(VENV)/.dist: requirements-dist.lock $(VENV)/.deps
 	@echo '==> Packages of the distribution into $(VENV)'
-	@$(ALIVE) 'packages of the wheels' $(BIN)/python -m pip install --requirement requirements-dist.lock
+	@$(ALIVE) 'packages of the wheels' $(BIN)/python -m pip install --require-hashes --requirement requirements-dist.lock
 	@touch $@
 
 # The Rust core, built in release mode into the environment; Python sources are used in place.

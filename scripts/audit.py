@@ -82,9 +82,10 @@ def crates() -> Iterator[tuple[str, str]]:
 def distributions() -> Iterator[tuple[str, str]]:
     """The same of every Python package of the lock file that is installed here."""
     for line in (ROOT / "requirements.lock").read_text().splitlines():
-        if not line or line.startswith("#"):
+        if not line or line.startswith(("#", " ")):
             continue
-        requirement = Requirement(line)
+        # Hashes follow.
+        requirement = Requirement(line.removesuffix("\\"))
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue
         found = importlib.metadata.distribution(requirement.name).metadata.json

@@ -105,6 +105,21 @@ def test_versions_asked_for_are_those_of_the_manifests() -> None:
     assert f"Python {python.removeprefix('>=')} or later" in README
 
 
+def test_packages_are_installed_by_hash() -> None:
+    """Regression: the locks named versions alone; one package that another needs was in none of them."""
+    locks = sorted(path.name for path in ROOT.glob("requirements*.lock"))
+    makefile = (ROOT / "Makefile").read_text()
+    installed = re.findall(r"pip install --require-hashes --requirement (\S+)", makefile)
+    made = re.findall(r"^\t\$\(call locked,([^,]+),", makefile, re.MULTILINE)
+    assert sorted(installed) == sorted(made) == locks
+    for name in locks:
+        text = re.sub(r"^#.*\n", "", (ROOT / name).read_text(), flags=re.MULTILINE)
+        found = re.split(r"\n(?=\S)", text.strip())
+        assert len(found) > 10
+        hashed = r"[\w.-]+==\S+( ; [^\\\n]+)?( \\\n +--hash=sha256:[0-9a-f]{64})+"
+        assert [each for each in found if not re.fullmatch(hashed, each)] == []
+
+
 def commands() -> list[list[str]]:
     """The README's commands with the trace that comes with ftlab."""
     text = README.replace("\\\n", " ")
