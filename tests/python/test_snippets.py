@@ -15,17 +15,17 @@ from pages import DOCS, PAGES, ROOT, TRACE, blocks, files, indented, named
 ELSEWHERE = {
     # Kept by tests of their own, and too long for this one.
     r"reproduce ": "test_reproduce.py, test_claims.py",
-    r"(serve|ctl|top) ": "test_live.py",
-    r"crash \S+ --live": "test_live_cuts.py",
+    r"(serve|ctl|top) ": "test_recipes.py",
+    r"crash \S+ --live": "test_recipes.py",
     r"crash my.toml": "test_crash.py",
     r"(sweep|tune) |run tuned/": "test_study_docs.py",
     r"trace (fit|split) |\w+ model.toml": "test_fitting.py, test_fleet.py",
     # Of a device of 128 GiB, or of traces that are not the project's to ship.
     r"(run|compare) (\S*vios|msftl)": "test_reproduce.py",
-    r"compare \S+ .*(recording.csv)": "test_live.py",
+    r"compare \S+ .*(recording.csv)": "test_recipes.py",
 }
 PROMPTS = ("live.md", "serve-a-device.md", "real-workload.md", "cut-the-power.md")
-"""Their consoles are those of root, or of several terminals: run by test_live*.py."""
+"""Their consoles are those of root, or of several terminals: typed by test_recipes.py."""
 
 
 @pytest.fixture
