@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
-from ftlab.configs import ConfigLike, Scalar, load, overrides_of
+from ftlab.configs import SHORTHANDS, ConfigLike, Scalar, load, overrides_of
 from ftlab.frames import NAME, Frame, chunks
 from ftlab.result import Result
 from ftlab.running import RunOptions, run_config
@@ -18,17 +18,13 @@ if TYPE_CHECKING:
     from ftlab.comparison import Comparison
 
 
-def _workload(
-    trace: str | os.PathLike[str] | Frame | None, short: Mapping[str, Scalar]
-) -> tuple[dict[str, Scalar], MakeChunks | None]:
-    """The short keywords that were given, and the rows of a trace in memory."""
-    given: dict[str, Scalar] = {name: value for name, value in short.items() if value is not None}
-    rows = None
-    if isinstance(trace, (str, os.PathLike)):
-        given["trace"] = trace
-    elif trace is not None:
-        given["trace"], rows = NAME, chunks(trace)
-    return given, rows
+def _workload(arguments: Mapping[str, Any]) -> tuple[dict[str, Scalar], MakeChunks | None]:
+    """The short keywords among a function's arguments that were given, and the rows of a trace in memory."""
+    given = {name: arguments[name] for name in SHORTHANDS if arguments[name] is not None}
+    trace = given.get("trace")
+    if trace is None or isinstance(trace, (str, os.PathLike)):
+        return given, None
+    return {**given, "trace": NAME}, chunks(trace)
 
 
 def run(
@@ -91,11 +87,7 @@ def run(
         UserError: the configuration or the trace is at fault; the text says where.
         InternalError: a fault of ftlab.
     """
-    short: dict[str, Scalar] = {
-        **{"format": format, "dedup": dedup, "max_gap": max_gap, "skip_bad": skip_bad},
-        **{"out_of_range": out_of_range, "speed": speed, "repeat": repeat, "replay": replay, "seed": seed},
-    }
-    keywords, rows = _workload(trace, short)
+    keywords, rows = _workload(locals())
     options = RunOptions(
         collect=collect,
         check=check,
@@ -138,16 +130,7 @@ def compare(
         config: as for `run`.
         vary: values by dotted key, ``{"host.scheduler": ["noop", "map+"]}``; the last key varies
             fastest.
-        trace: as for `run`, and so are the keywords up to ``seed``.
-        format: layout of the trace.
-        dedup: drop a repeated request within this time.
-        max_gap: shorten longer gaps between arrivals.
-        skip_bad: lines of the trace that may fail to parse.
-        out_of_range: addresses beyond the device.
-        speed: divide arrival times by this.
-        repeat: replay the trace this often.
-        replay: ``"open"`` or ``"closed"``.
-        seed: of every random stream.
+        trace, format, dedup, max_gap, skip_bad, out_of_range, speed, repeat, replay, seed: as for `run`.
         set: overrides for all variants, as for `run`.
         collect: keep every request of every variant.
         check: verify every invariant after every operation (slow).
@@ -160,14 +143,10 @@ def compare(
         UserError: a configuration or the trace is at fault; the text says where.
         InternalError: a fault of ftlab.
     """
+    keywords, rows = _workload(locals())
     from ftlab.comparison import prepare
     from ftlab.progress import Reporter
 
-    short: dict[str, Scalar] = {
-        **{"format": format, "dedup": dedup, "max_gap": max_gap, "skip_bad": skip_bad},
-        **{"out_of_range": out_of_range, "speed": speed, "repeat": repeat, "replay": replay, "seed": seed},
-    }
-    keywords, rows = _workload(trace, short)
     plan = prepare(config, vary, overrides_of(set, {**keywords, **overrides}), "vary")
     with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:
         options = RunOptions(collect=collect, check=check, load_state=load_state, chunks=rows)

@@ -36,54 +36,28 @@ GENERATOR_DEFAULTS: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
 """What a generator without a device takes for keys that have no default, or the device's."""
 
 
-class Shorthand(NamedTuple):
-    """A short name for a key, as a flag of the command line and as a keyword in Python."""
-
-    name: str
-    """Name, with underscores; the flag has hyphens."""
-    key: str
-    """Dotted key it stands for."""
-    metavar: str
-    """What the flag takes, for the help."""
-    help: str
-    """One line."""
-
-    @property
-    def flag(self) -> str:
-        """The flag of the command line."""
-        return "--" + self.name.replace("_", "-")
-
-
-SHORTHANDS = (
-    Shorthand("trace", "workload.trace", "FILE", "Trace to replay."),
-    Shorthand("format", "workload.format", "NAME", "Layout of the trace, if not recognised."),
-    Shorthand("dedup", "workload.dedup", "TIME", 'Drop a repeated request within this time ("50ms").'),
-    Shorthand("max_gap", "workload.max_gap", "TIME", 'Shorten longer gaps between arrivals ("60s").'),
-    Shorthand("skip_bad", "workload.skip_bad", "N", "Lines that may fail to parse."),
-    Shorthand(
-        "out_of_range", "workload.out_of_range", "HOW", "Addresses beyond the device: error, wrap, compact."
-    ),
-    Shorthand("speed", "workload.speed", "X", "Divide arrival times by this."),
-    Shorthand("repeat", "workload.repeat", "N", "Replay the trace this often."),
-    Shorthand("replay", "workload.replay", "HOW", "open (recorded times) or closed (queue kept full)."),
-    Shorthand("seed", "seed", "N", "Seed of every random stream."),
-)
-
-_BY_NAME = {shorthand.name: shorthand for shorthand in SHORTHANDS}
+_NAMES = ("trace", "format", "dedup", "max_gap", "skip_bad", "out_of_range", "speed", "repeat", "replay")
+SHORTHANDS = {**{name: f"workload.{name}" for name in _NAMES}, "seed": "seed"}
+"""Keys with a short name: a flag of the command line, a keyword of `ftlab.run` and `ftlab.compare`."""
 
 
 @cache
-def _sizes() -> frozenset[str]:
-    """The keys whose values are sizes."""
-    return frozenset(_sizes_in(json.loads(_core.schema()), ""))
+def keys() -> dict[str, dict[str, Any]]:
+    """Every key of a configuration: its dotted name and its schema."""
+
+    def gather(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        for name, key in table["properties"].items():
+            if "properties" in key:
+                yield from gather(key, f"{prefix}{name}.")
+            else:
+                yield prefix + name, key
+
+    return dict(gather(json.loads(_core.schema()), ""))
 
 
-def _sizes_in(schema: Mapping[str, Any], key: str) -> Iterator[str]:
-    for name, inner in schema.get("properties", {}).items():
-        yield from _sizes_in(inner, f"{key}.{name}" if key else name)
-    patterns = [each.get("pattern", "") for each in (schema, *schema.get("anyOf", ()))]
-    if any("|KiB|" in pattern for pattern in patterns):
-        yield key
+def _is_size(key: str) -> bool:
+    schema = keys().get(key, {})
+    return any("|KiB|" in each.get("pattern", "") for each in (schema, *schema.get("anyOf", ())))
 
 
 def _size_text(size: int) -> str:
@@ -107,7 +81,7 @@ def to_text(value: Scalar, key: str = "") -> str:
     value = getattr(value, "item", lambda: value)()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int) and key and key in _sizes():
+    if isinstance(value, int) and key and _is_size(key):
         return _size_text(value)
     if isinstance(value, (int, float, str)):
         return str(value)
@@ -118,7 +92,7 @@ def keyword_overrides(keywords: Mapping[str, Scalar]) -> list[Override]:
     """Overrides from Python keywords: ``host__scheduler="map+"``, ``trace="a.csv"``."""
     overrides = []
     for name, value in keywords.items():
-        key = _BY_NAME[name].key if name in _BY_NAME else name.replace("__", ".")
+        key = SHORTHANDS.get(name, name.replace("__", "."))
         text = to_text(value, key)
         overrides.append(Override(f"argument {name}={text}", key, text))
     return overrides

@@ -393,7 +393,7 @@ def test_every_keyword_of_the_command_line_is_an_argument() -> None:
     from ftlab.configs import SHORTHANDS
 
     for function in (ftlab.run, ftlab.compare):
-        parameters = inspect.signature(function).parameters
-        for short in SHORTHANDS:
-            assert short.name in parameters, short.name
-            assert f"        {short.name}: " in (function.__doc__ or ""), short.name
+        arguments, doc = inspect.signature(function).parameters, function.__doc__ or ""
+        for name in SHORTHANDS:
+            assert name in arguments, name
+            assert re.search(rf"\n {{8}}(\w+, )*{name}[:,]", doc), name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
+
+from ftlab import configs
 
 if TYPE_CHECKING:
     import click
@@ -51,7 +52,7 @@ def values_of(key: str) -> Complete:
     ) -> list[CompletionItem]:
         if key in ("workload.trace", "workload.fio_job"):
             return [CompletionItem(incomplete, type="file")]
-        return _items(_values(_keys()[key]), incomplete)
+        return _items(_values(configs.keys()[key]), incomplete)
 
     return complete
 
@@ -63,7 +64,7 @@ def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
 
 
 def _assignments(incomplete: str, *, listed: bool) -> list[CompletionItem]:
-    keys = _keys()
+    keys = configs.keys()
     key, equals, value = incomplete.partition("=")
     if not equals:
         return _items((f"{name}=" for name in keys), incomplete)
@@ -72,23 +73,6 @@ def _assignments(incomplete: str, *, listed: bool) -> list[CompletionItem]:
     begun = "".join(f"{each}," for each in given)
     names = (name for name in _values(keys.get(key, {})) if name not in given)
     return _items((f"{key}={begun}{name}" for name in names), incomplete)
-
-
-def _keys() -> dict[str, dict[str, Any]]:
-    """The schema of each key."""
-    from ftlab import _core
-
-    found: dict[str, dict[str, Any]] = {}
-
-    def gather(table: dict[str, Any], prefix: str) -> None:
-        for name, key in table["properties"].items():
-            if "properties" in key:
-                gather(key, f"{prefix}{name}.")
-            else:
-                found[prefix + name] = key
-
-    gather(json.loads(_core.schema()), "")
-    return found
 
 
 def _values(key: dict[str, Any]) -> list[str]:

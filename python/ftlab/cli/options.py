@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.cli import completing
-from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override
+from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override, keys
 from ftlab.outputs import Output
 
 if TYPE_CHECKING:
@@ -21,27 +20,34 @@ if TYPE_CHECKING:
     from ftlab.studies.executor import Executor
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-_BY_NAME = {shorthand.name: shorthand for shorthand in SHORTHANDS}
 
 
-def shorthands(names: Iterable[str] = tuple(_BY_NAME)) -> Callable[[Decorated], Decorated]:
+def shorthands(names: Iterable[str] = tuple(SHORTHANDS)) -> Callable[[Decorated], Decorated]:
     """The flags that stand for keys; a command takes them as keywords with underscores."""
-    chosen = [_BY_NAME[name] for name in names]
+    chosen = {name: SHORTHANDS[name] for name in names}
 
     def decorate(command: Decorated) -> Decorated:
-        for shorthand in reversed(chosen):
-            text = f"{shorthand.help}  [{shorthand.key}]"
-            option = click.option(
-                shorthand.flag,
-                shorthand.name,
-                metavar=shorthand.metavar,
-                help=text,
-                shell_complete=completing.values_of(shorthand.key),
-            )
-            command = option(command)
+        for name, key in reversed(chosen.items()):
+            command = _key_option(name, key, f"[{key}]")(command)
         return command
 
     return decorate
+
+
+def _key_option(name: str, key: str, note: str) -> Callable[[Decorated], Decorated]:
+    """The flag of a key, from its schema; ``note`` ends its help."""
+    schema = keys()[key]
+    return click.option(
+        _flag(name),
+        name,
+        metavar=_metavar(schema),
+        help=f"{schema['description']}{_names(schema)}  {note}",
+        shell_complete=completing.values_of(key),
+    )
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def set_option(command: Decorated) -> Decorated:
@@ -238,13 +244,12 @@ def load_state_option(command: Decorated) -> Decorated:
 
 def generator_options(command: Decorated) -> Decorated:
     """The keys of the generator as flags, from the schema."""
-    schema = json.loads(_core.schema())["properties"]
-    keys = {**schema["workload"]["properties"]["synthetic"]["properties"], "seed": schema["seed"]}
-    for name, key in reversed(keys.items()):
-        default = GENERATOR_DEFAULTS.get(name, key.get("default"))
+    table = "workload.synthetic."
+    names = {key.removeprefix(table): key for key in keys() if key.startswith(table)} | {"seed": "seed"}
+    for name, key in reversed(names.items()):
+        default = GENERATOR_DEFAULTS.get(name, keys()[key].get("default"))
         shown = default if isinstance(default, str) else json.dumps(default)
-        text = f"{key['description']}{_names(key)}  [default: {shown}]"
-        command = click.option("--" + name.replace("_", "-"), name, metavar=_metavar(key), help=text)(command)
+        command = _key_option(name, key, f"[default: {shown}]")(command)
     return command
 
 
@@ -262,6 +267,8 @@ def _metavar(key: dict[str, Any]) -> str:
     if "enum" in key:
         return "NAME"
     holds = key["anyOf"][-1] if "anyOf" in key else key
+    if "minLength" in holds:
+        return "FILE"
     pattern = holds.get("pattern", "")
     quantities = (word for unit, word in _UNITS.items() if f"|{unit}|" in pattern or f"({unit})" in pattern)
     return _METAVARS.get(holds["type"]) or next(quantities, "MIX")
@@ -276,8 +283,7 @@ def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Ove
     given = [_setting(text) for text in settings]
     for name, value in flags.items():
         if value is not None:
-            shorthand = _BY_NAME[name]
-            given.append(Override(f"{shorthand.flag} {value}", shorthand.key, value))
+            given.append(Override(f"{_flag(name)} {value}", SHORTHANDS[name], value))
     return given
 
 
