@@ -3,8 +3,8 @@
 Every cache answers the same five questions:
 
 - ``cached(lpn)``      is the entry held? (changes nothing)
-- ``translate(lpn, dirties)``  look the entry up, fetching it where it is missing;
-  True for a hit
+- ``translate(lpn, dirties, rest)``  look the entry up, fetching it where it is missing;
+  True for a hit. ``rest``: what the request translates next, as far as a miss may load it
 - ``prefetch(lpns)``   bring in the missing ones of these entries of one translation page
   with one read; True if there was a read
 - ``flush_one()``      background write-back of one translation page; True if one was dirty
@@ -16,7 +16,7 @@ Lists have the most recent entry first, so ``[-1]`` is the tail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Known(Protocol):
 class Cache(Known, Protocol):
     """A device's mapping cache; see the module's text."""
 
-    def translate(self, lpn: int, dirties: bool) -> bool: ...
+    def translate(self, lpn: int, dirties: bool, rest: Sequence[int] = ()) -> bool: ...
     def prefetch(self, lpns: list[int]) -> bool: ...
     def flush_one(self) -> bool: ...
     def snapshot(self) -> Known: ...
@@ -54,7 +54,7 @@ class FullMap:
     def cached(self, lpn: int) -> bool:
         return True
 
-    def translate(self, lpn: int, dirties: bool) -> bool:
+    def translate(self, lpn: int, dirties: bool, rest: Sequence[int] = ()) -> bool:
         return True
 
     def prefetch(self, lpns: list[int]) -> bool:
@@ -162,13 +162,19 @@ class Dftl:
     def cached(self, lpn: int) -> bool:
         return self.entries.holds(lpn)
 
-    def translate(self, lpn: int, dirties: bool) -> bool:
+    def translate(self, lpn: int, dirties: bool, rest: Sequence[int] = ()) -> bool:
         hit = self.entries.holds(lpn)
         if hit:
             self.entries.touch(lpn)
         else:
             self.make_room()
             self.cost.map_read()
+            # Reading of ``ftl.load = "request"``: the page's entries for the rest come in with
+            # this read, the last first and the missed one last, each into room made for it.
+            for other in reversed(rest):
+                if other // self.entries_per_page == lpn // self.entries_per_page and not self.cached(other):
+                    self.entries.insert(other)
+                    self.make_room()
             self.entries.insert(lpn)
         if dirties:
             self.dirty.add(lpn)
@@ -247,7 +253,7 @@ class Cdftl:
     def cached(self, lpn: int) -> bool:
         return lpn in self.cmt or lpn // self.entries_per_page in self.ctp
 
-    def translate(self, lpn: int, dirties: bool) -> bool:
+    def translate(self, lpn: int, dirties: bool, rest: Sequence[int] = ()) -> bool:
         page = lpn // self.entries_per_page
         if lpn in self.cmt:
             hit = True

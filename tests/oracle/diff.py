@@ -73,6 +73,7 @@ SIMPLER: dict[str, Any] = {
     "ftl": "dftl",
     "cache_policy": "lru",
     "batch_update": True,
+    "load": "entry",
     "background_flush": False,
     "partial_write": "ignore",
     "cache_bytes": None,

@@ -39,6 +39,7 @@ KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
     "cache_bytes": ("ftl.mapping_cache", "B", "unlimited"),
     "cache_policy": ("ftl.cache_policy", "", ""),
     "batch_update": ("ftl.batch_update", "", ""),
+    "load": ("ftl.load", "", ""),
     "background_flush": ("ftl.background_flush", "", ""),
     "partial_write": ("ftl.partial_write", "", ""),
     "entry_bytes": ("ftl.entry", "B", ""),
@@ -86,6 +87,7 @@ def config(random_source: random.Random) -> Config:
         page_bytes=page_bytes,
         read_ns=read_ns,
         program_ns=program_ns,
+        load=pick(["entry", "entry", "request"]),
     )
 
 

@@ -41,6 +41,7 @@ class Config:
     cache_bytes: int | None = 16384  # None: unlimited
     cache_policy: str = "slru"
     batch_update: bool = True
+    load: str = "entry"
     background_flush: bool = False
     partial_write: str = "ignore"
     entry_bytes: int = 8
@@ -231,8 +232,9 @@ class Simulation:
             self.host_lru.feed(lpn)
         if batch is not None:
             self.prefetch(batch)
-        for lpn in request.pages:
-            if self.cache.translate(lpn, dirties=request.op in "WT"):
+        for at, lpn in enumerate(request.pages):
+            rest = request.pages[at + 1 :] if self.config.load == "request" else []
+            if self.cache.translate(lpn, request.op in "WT", rest):
                 self.counters.hits += 1
             else:
                 self.counters.misses += 1

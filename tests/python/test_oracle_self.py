@@ -62,6 +62,16 @@ def test_victim_of_another_translation_page_stays_dirty() -> None:
     assert access(run(small(2), trace)) == [110, 110, 130, 130]
 
 
+def test_a_request_is_loaded_with_its_first_miss_of_each_translation_page() -> None:
+    trace = [(0, "R", 6, 4), (0, "R", 9, 2)]
+    # 10 for each page read; entries 8 and 9 are in the next translation page, 9 is cached then.
+    assert access(run(small(20), trace)) == [80, 30]
+    assert access(run(small(20, load="request"), trace)) == [60, 30]
+    # Of five entries four fit: the fifth has left again. One that fits alone changes nothing.
+    assert access(run(small(4, load="request"), [(0, "R", 0, 5)])) == [70]
+    assert access(run(small(1, load="request"), trace)) == access(run(small(1), trace))
+
+
 def test_segmented_cache_keeps_what_was_hit_from_a_scan() -> None:
     scan = [(0, "R", lpn, 1) for lpn in range(100, 110)]
     trace = [(0, "R", 0, 1), (0, "R", 0, 1), *scan, (0, "R", 0, 1)]
@@ -355,9 +365,10 @@ def test_laws_on_random_cases(seed: int) -> None:
 
 
 def plain(seed: int, **changes: Any) -> tuple[mapplus.Config, list[mapplus.Record]]:
-    """A random case of reads and writes without deadline, flush and alternation."""
+    """A random case of reads and writes without deadline, flush and alternation, entries loaded singly."""
     config, trace = generate.case(seed)
-    changes = {"deadline_ns": None, "background_flush": False, "replay": "open", "alternate": False} | changes
+    without = {"deadline_ns": None, "background_flush": False, "alternate": False}
+    changes = without | {"replay": "open", "load": "entry"} | changes
     trace = [(at, op if op in "RW" else "W", offset, max(size, 1)) for at, op, offset, size in trace]
     return replace(config, **changes), trace
 
@@ -496,7 +507,7 @@ def test_no_update_of_the_map_is_lost(seed: int) -> None:
         lpn = rng.randrange(64)
         written = action < 0.45
         if action < 0.9:
-            cached.translate(lpn, dirties=written)
+            cached.translate(lpn, written, rest=range(lpn + 1, rng.randrange(lpn + 1, 66)))
         elif action < 0.95:
             cached.prefetch([lpn // 8 * 8 + rng.randrange(8) for _ in range(4)])
         else:

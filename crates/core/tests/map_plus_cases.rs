@@ -3,9 +3,11 @@
 use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
+use ftlab_core::ftl::map::dftl::Load;
+use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::Completion;
-use ftlab_core::workload::Op;
+use ftlab_core::workload::{Op, Record};
 
 fn with_scheduler(mut settings: Settings, name: &str) -> Settings {
     settings.host.scheduler = name.into();
@@ -109,6 +111,101 @@ fn a_miss_costs_what_equation_2_says() {
     let (read, program) = (35_000, 350_000);
     assert_eq!(latencies(&done), [read + program, (read + program) + read + read, read + read]);
     assert_eq!(done.iter().map(|c| c.mapping_misses).sum::<u32>(), 3);
+}
+
+/// A run with `ftl.load` at each of its values.
+fn loads(settings: &Settings, trace: &[Record]) -> [(Report, Vec<Completion>); 2] {
+    [Load::Entry, Load::Request].map(|load| {
+        let mut settings = settings.clone();
+        settings.ftl.own.dftl.load = load;
+        checked(&settings, trace.to_vec())
+    })
+}
+
+/// Reads, misses and prefetches of the mapping, and the hit ratio.
+fn mapping((report, _): &(Report, Vec<Completion>)) -> (u64, u64, u64, Option<f64>) {
+    let mapping = &report.mapping;
+    (mapping.translation_reads, mapping.misses, mapping.prefetches, mapping.hit_ratio)
+}
+
+/// Four pages over the border of two translation pages (512 entries), then three of them and one more.
+#[test]
+fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
+    let trace = [pages(0, Op::Read, 4096, 510, 4), pages(10_000_000, Op::Read, 4096, 511, 4)];
+    let [entry, request] = loads(&settings(), &trace);
+    assert_eq!(latencies(&entry.1), [280_000, 175_000], "4 + 4 reads, 1 + 4 reads");
+    assert_eq!(mapping(&entry), (5, 5, 0, Some(3.0 / 8.0)));
+    assert_eq!(latencies(&request.1), [210_000, 175_000], "2 + 4 reads, 1 + 4 reads");
+    assert_eq!(mapping(&request), (3, 3, 0, Some(5.0 / 8.0)));
+    // A batch brings in what its translation page has; the rest misses as the key says.
+    let [entry, request] = loads(&with_scheduler(settings(), "rb"), &trace[..1]);
+    assert_eq!(latencies(&entry.1), [245_000], "1 for the batch, 2 on demand, 4 of data");
+    assert_eq!(mapping(&entry), (3, 2, 1, Some(1.0 / 4.0)));
+    assert_eq!(latencies(&request.1), [210_000], "1 for the batch, 1 on demand, 4 of data");
+    assert_eq!(mapping(&request), (2, 1, 1, Some(2.0 / 4.0)));
+}
+
+/// Six pages through a cache of four entries, one of them dirty: the load ends with the next four, and the
+/// fifth misses again.
+#[test]
+fn a_request_larger_than_the_cache_keeps_its_next_mappings() {
+    let mut settings = settings();
+    settings.ftl.mapping_cache_bytes = Some(4 * 8);
+    let trace = [pages(0, Op::Write, 4096, 1000, 1), pages(10_000_000, Op::Read, 4096, 0, 6)];
+    let [entry, request] = loads(&settings, &trace);
+    assert_eq!(latencies(&entry.1), [385_000, 385_000 + 12 * 35_000]);
+    assert_eq!(latencies(&request.1), [385_000, 385_000 + 8 * 35_000]);
+    assert_eq!((mapping(&entry), mapping(&request)), ((8, 7, 0, Some(0.0)), (4, 3, 0, Some(4.0 / 7.0))));
+    assert_eq!(request.0.mapping.translation_programs, 1);
+    // One entry is no room for a second.
+    settings.ftl.mapping_cache_bytes = Some(8);
+    let [entry, request] = loads(&settings, &trace);
+    assert_eq!(request.1, entry.1);
+}
+
+/// The caches of the other FTLs that are DFTL's: what eight writes leave there is the last four.
+#[test]
+fn gathered_units_are_loaded_as_the_key_says() {
+    for kind in ["dftl", "minipage", "msftl"] {
+        let mut settings = settings();
+        settings.ftl.kind = kind.into();
+        settings.ftl.mapping_cache_bytes = Some(4 * 8);
+        settings.ftl.flush_bytes = (kind == "dftl").then_some(1 << 30);
+        settings.ftl.over_provisioning_ppm = 200_000;
+        let trace = [pages(0, Op::Write, 4096, 0, 8), pages(10_000_000, Op::Read, 4096, 0, 4)];
+        let misses = |(_, done): &(Report, Vec<Completion>)| done[1].mapping_misses;
+        assert_eq!(loads(&settings, &trace).each_ref().map(misses), [4, 1], "{kind}");
+    }
+}
+
+/// Requests of one page have nothing else to load. And a batch of one request brings in just what the
+/// request's own miss does: with nothing to reorder, plain DFTL takes as long as under rb.
+#[test]
+fn the_load_of_a_request_is_that_of_a_batch_of_one() {
+    let mut state = 7u64;
+    let mut trace = |most: u64| -> Vec<_> {
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let mut record = |index: u64| {
+            let (page, count) = (draw(20), 1 + draw(most));
+            let op = if draw(3) == 0 { Op::Write } else { Op::Read };
+            pages(index * 20_000_000, op, 4096, page * 512 + draw(512 - count), count)
+        };
+        (0..1000).map(&mut record).collect()
+    };
+    let mut device = settings();
+    device.ftl.mapping_cache_bytes = Some(128 * 8);
+    let [entry, request] = loads(&device, &trace(1));
+    assert!(entry.1 == request.1 && mapping(&entry) == mapping(&request));
+    device.ftl.mapping_cache_bytes = None;
+    let trace = trace(16);
+    let [alone, request] = loads(&device, &trace);
+    let [batch, _] = loads(&with_scheduler(device, "rb"), &trace);
+    assert_eq!(latencies(&request.1), latencies(&batch.1));
+    assert_eq!(request.0.mapping.hit_ratio, batch.0.mapping.hit_ratio);
+    assert!(alone.0.latency.all.mean_ns > batch.0.latency.all.mean_ns);
 }
 
 /// A cache as large as the map equals the full page map once warm, to the nanosecond.

@@ -49,6 +49,8 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is no amount");
     let gathers = format!("{chosen} gathers no translation units");
     found.unless(super::gathers(settings), &["ftl.translation_blocks"], &gathers);
+    let together = "units of mappings are gathered, and written back whole (ftl.kind, ftl.flush)";
+    found.unless(!super::gathers(settings), &["ftl.batch_update"], together);
     let unlimited = "ftl.mapping_cache = \"unlimited\" replaces nothing";
     found.unless(ftl.mapping_cache_bytes.is_some(), &["ftl.cache_policy"], unlimited);
     super::own_ignored(settings, found);

@@ -150,8 +150,11 @@ macro_rules! registry {
 
         /// The keys of FTLs that are not chosen.
         pub(crate) fn own_ignored(settings: &Settings, found: &mut Ignored) {
-            let chosen = [settings.ftl.kind.as_str(), served_by(settings)];
-            let why = format!("ftl.kind = \"{}\"", settings.ftl.kind);
+            let kind = settings.ftl.kind.as_str();
+            // The cache above units that are gathered is DFTL's.
+            let cache = if gathers(settings) { dftl::NAME } else { kind };
+            let chosen = [kind, served_by(settings), cache];
+            let why = format!("ftl.kind = \"{kind}\"");
             $(found.section::<$module::Keys>(chosen.contains(&$module::NAME), &[], &why);)*
             $(found.section::<$place::Keys>(chosen.contains(&$place::NAME), &[], &why);)*
         }

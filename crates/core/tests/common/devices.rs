@@ -4,6 +4,7 @@
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;
+use ftlab_core::ftl::map::dftl::Load;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
 use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::settings::Settings;
@@ -130,6 +131,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             settings.ftl.gc_free_blocks = reserve;
             settings.ftl.own.dftl.replacement = if lru { "lru" } else { "slru" }.into();
             settings.ftl.own.dftl.batch_update = batch;
+            settings.ftl.own.dftl.load = if spare % 2 == 0 { Load::Entry } else { Load::Request };
             if vary {
                 // Blocks differ at once and age quickly; under vios they are chosen by speed.
                 settings.flash.pe_cycles = 500;

@@ -14,14 +14,22 @@
 //! does). Then the missed entry costs one read: eq. (2) of the paper. Entries that
 //! garbage collection moves are updated in the cache if they are there, else on
 //! flash, one read and program for each translation page concerned.
+//!
+//! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in what the
+//! cache lacks of the rest of the request in that translation page, as a batch's does for the batch
+//! (section V-B). The missed entry counts as a miss, the others hit. They come in from the last to the
+//! missed one, each evicting as a miss does, so that of a request larger than the cache its next entries
+//! stay; the first that has left again misses, and loads the rest anew.
 
 use std::fmt::Debug;
+use std::iter::Rev;
+use std::ops::Range;
 
 use super::context::Context;
 use super::entries::Entries;
 use super::policy::{Cached, Policy};
 use crate::config::section::one_of;
-use crate::config::{Choice, outside, section};
+use crate::config::{Choice, choice, outside, section};
 use crate::ftl::settings::Settings;
 use crate::util::codec::Damage;
 use crate::util::{List, NONE};
@@ -34,10 +42,32 @@ section! {
     /// Keys of dftl alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// Replacement in the mapping cache of dftl.
+        /// Replacement in the mapping cache of dftl, minipage and msftl.
         replacement: String = "ftl.cache_policy", one_of(replacements), "slru";
         /// A write-back of dftl cleans every cached dirty entry of its translation page.
         batch_update: bool = "ftl.batch_update", "true";
+        /// What a miss brings in with its read of a translation page (dftl, minipage and msftl).
+        load: Load = "ftl.load", "entry";
+    }
+}
+
+choice! {
+    /// `ftl.load`.
+    pub enum Load {
+        /// the missed mapping
+        Entry = "entry",
+        /// it, and those the rest of its request needs of the same translation page
+        Request = "request",
+    }
+}
+
+impl Load {
+    /// LPNs whose mappings come in along with that of an LPN that misses, the last first.
+    #[inline]
+    pub(super) fn along(self, lpn: u32, context: &Context) -> Rev<Range<u32>> {
+        let ahead = if self == Load::Request { context.ahead } else { 0 };
+        let (_, end) = context.pages.range(context.pages.of(lpn));
+        (lpn + 1..(lpn + 1 + ahead).min(end)).rev()
     }
 }
 
@@ -90,6 +120,7 @@ pub struct Segmented {
     /// Dirty entries of the probationary and of the protected segment.
     dirty_in: [u32; 2],
     batch_update: bool,
+    load: Load,
     /// What says which entry leaves in its place; the lists hold none then.
     outside: Option<Box<dyn Replacement>>,
 }
@@ -123,6 +154,7 @@ impl Policy for Segmented {
             protected: List::EMPTY,
             dirty_in: [0; 2],
             batch_update: keys.batch_update,
+            load: keys.load,
             outside: (!registered).then(make),
         }
     }
@@ -191,6 +223,19 @@ impl Policy for Segmented {
             entries.make_clean(self, id);
             context.program_one(entries.lpn(id));
         }
+    }
+
+    #[inline]
+    fn fetch(&mut self, entries: &mut Entries<bool>, lpn: u32, context: &mut Context) -> (u32, bool) {
+        entries.make_room(self, context);
+        let load = context.load(context.pages.of(lpn));
+        for other in self.load.along(lpn, context) {
+            if entries.slab.find(other) == NONE {
+                entries.insert(self, other, load);
+                entries.make_room(self, context);
+            }
+        }
+        (entries.insert(self, lpn, load), false)
     }
 
     fn each(&self, entries: &Entries<bool>, visit: &mut dyn FnMut(u32)) {

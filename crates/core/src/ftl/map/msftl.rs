@@ -10,7 +10,7 @@
 //! Read into it:
 //! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so
 //!   it always hits; a read whose entry is not cached is a miss and fetches its unit, if that
-//!   was ever written, and caches the one entry.
+//!   was ever written, and caches the one entry, or what `ftl.load` says.
 //! - Data programmed is counted in whole NAND pages of causes host and pad and, unless
 //!   `ftl.flush_counts = "user"`, gc and wear. The flush follows the page that completes the amount, within
 //!   the request that wrote it, and waits while the page buffer is part-full: no mapping on flash names a
@@ -24,7 +24,7 @@
 use std::io;
 
 use super::context::Context;
-use super::dftl::Dftl;
+use super::dftl::{Dftl, Load};
 use super::pages::TranslationPages;
 use super::policy::{Cached, Policy};
 use super::translation::Translation;
@@ -142,6 +142,7 @@ pub struct Flushed<const UNIT: u32> {
     /// Mappings that collection has moved and that are put into the cache next.
     moved: Vec<u32>,
     due: Due,
+    load: Load,
 }
 
 impl<const UNIT: u32> Flushed<UNIT> {
@@ -230,7 +231,8 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
             Held::Flat(Flat { cached: Bits::new(lpns), dirty: Bits::new(lpns), loads: vec![0; lpns] })
         };
         let moved = Vec::with_capacity(1024);
-        Flushed { held, updated: Updated::new(units), moved, due: Due::new(settings) }
+        let load = settings.ftl.own.dftl.load;
+        Flushed { held, updated: Updated::new(units), moved, due: Due::new(settings), load }
     }
 
     #[inline]
@@ -259,6 +261,12 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         } else if !hit {
             self.make_room(context);
             let load = context.load_unit(context.pages.of(lpn));
+            for other in self.load.along(lpn, context) {
+                if !self.cached(other, context.pages) {
+                    self.insert(other, load);
+                    self.make_room(context);
+                }
+            }
             self.insert(lpn, load);
         }
         hit || write
