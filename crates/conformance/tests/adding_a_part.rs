@@ -52,6 +52,30 @@ fn clock_passes_over_what_was_used() {
 }
 
 #[test]
+fn the_patrol_reads_a_page_every_millisecond() {
+    let mut settings = conformance::settings();
+    settings.ftl.kind = "page".into();
+    settings.device.precondition = ftlab_core::settings::Precondition::fill();
+    let page = |time_ns, lpn| conformance::pages(time_ns, Read, 4096, lpn, 1);
+    // The second read comes 10 us after the patrol's twentieth, and waits for the rest of its 35 us.
+    let load = || vec![page(0, 0), page(20_010_000, 1)];
+    let (before, _) = conformance::checked(&settings, load());
+    settings.device.own.patrol.interval_ns = Some(1_000_000);
+    let (report, done) = conformance::checked(&settings, load());
+    assert_eq!((before.flash.reads["wear"], report.flash.reads["wear"]), (0, 20));
+    assert_eq!((report.trace.requests, report.flash.reads["host"], done.len()), (2, 2, 2));
+    assert_eq!((before.latency.read.max_ns, report.latency.read.max_ns), (35_000, 60_000));
+    // It does not keep a run alive, and a device that is driven from outside goes on with it.
+    assert_eq!((report.elapsed_ns, before.elapsed_ns), (20_070_000, 20_045_000));
+    let prepared = ftlab_core::sim::Prepared::new(&settings, &mut (), true).unwrap();
+    let mut driven = ftlab_core::Simulation::new(&settings, prepared);
+    for until_ns in [1, 2_000_000, 2_000_010, 7_500_000] {
+        driven.advance(until_ns, &mut ()).unwrap();
+    }
+    assert_eq!((driven.report().flash.reads["wear"], driven.next_event_ns()), (7, Some(8_000_000)));
+}
+
+#[test]
 fn words_are_read() {
     let (name, sample) = ftlab_trace::samples().find(|(name, _)| *name == "words").unwrap();
     let path = std::env::temp_dir().join(format!("words-{}", std::process::id()));
@@ -134,7 +158,7 @@ fn one_file_and_one_line() {
     fs::write(copied.join("Cargo.toml"), own.join("\n")).unwrap();
 
     let page = fs::read_to_string(root.join("docs/adding-a-policy.md")).unwrap();
-    assert_eq!(follow(&page, &copied), ["lifo.rs", "newest.rs", "clock.rs", "words.rs"]);
+    assert_eq!(follow(&page, &copied), ["lifo.rs", "newest.rs", "clock.rs", "patrol.rs", "words.rs"]);
     let tests = copied.join("crates/conformance/tests");
     fs::create_dir_all(&tests).unwrap();
     fs::write(tests.join("added.rs"), USE).unwrap();
@@ -149,5 +173,5 @@ fn one_file_and_one_line() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("4 passed"), "{said}");
+    assert!(output.status.success() && said.contains("5 passed"), "{said}");
 }

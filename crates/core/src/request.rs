@@ -200,6 +200,8 @@ pub struct Request {
     pub misses: u32,
     /// A read-only device refused it, or part of it.
     pub failed: bool,
+    /// The device's own task that issued it, by number ([`crate::device::own`]); 0: it came from the host.
+    pub task: u8,
     /// Flash steps not finished.
     pub steps_left: u32,
     /// For whoever feeds the host. A replayed request has here how many others became part of it, one of the
@@ -261,6 +263,7 @@ impl Request {
             chips: Window { first: 0, width: 0 },
             misses: 0,
             failed: false,
+            task: 0,
             steps_left: 0,
             tag: 0,
             whole: NONE,

@@ -12,8 +12,8 @@
 //! and a block is programmed again only after its erasure has finished.
 
 pub mod array;
-mod background;
 mod lookups;
+pub mod own;
 mod queue;
 pub mod sched;
 pub mod settings;
@@ -32,22 +32,19 @@ pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
 
-/// Owner of the steps of a background write-back.
-const BACKGROUND: u32 = u32::MAX - 1;
-/// Owner of the steps of garbage collection in the background.
-const COLLECTION: u32 = u32::MAX - 2;
-
 /// The device.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Device {
     depth: u32,
+    /// The host's requests held, and those of its own that keep others out.
     held: u32,
+    occupied: u32,
     /// Requests held that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
     array: Array,
-    /// Unfinished steps of the write-back in the background.
-    background_steps: u32,
+    /// Its own tasks.
+    pub tasks: own::Tasks,
     /// When the device turned read-only, and how many requests the FTL had refused when that was looked at
     /// last.
     read_only_ns: Option<u64>,
@@ -69,11 +66,12 @@ impl Device {
         Device {
             depth: settings.device.queue_depth,
             held: 0,
+            occupied: 0,
             attended: waiting.sched.divides(),
             waiting,
             places: settings.spread().places(),
             array: Array::new(settings),
-            background_steps: 0,
+            tasks: own::Tasks::new(settings),
             read_only_ns: None,
             refused: 0,
             tape: None,
@@ -82,25 +80,25 @@ impl Device {
         }
     }
 
-    /// Whether the queue can take another request. A write-back in the background is waited for.
+    /// Whether the queue can take another request. Work of the device's own that keeps requests out is waited for.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.held < self.depth && self.background_steps == 0
+        self.held < self.depth && self.occupied == 0
     }
 
-    /// Requests held, work in the background being one.
+    /// Requests held, with those of its own that keep others out.
     pub fn held(&self) -> u32 {
-        self.held
+        self.held + self.occupied
     }
 
-    /// Whether nothing is held, in the background either.
+    /// Whether nothing is held.
     pub fn is_idle(&self) -> bool {
-        self.held == 0
+        self.held() == 0
     }
 
-    /// Whether requests are held.
+    /// Whether requests of the host are held.
     pub fn has_requests(&self) -> bool {
-        self.held > u32::from(self.background_steps > 0)
+        self.held > 0
     }
 
     /// When the next resource is due, or [`crate::clock::NEVER`].
@@ -159,11 +157,10 @@ impl Device {
     }
 
     /// Hands out what chips and buses have done since the last call, each span with its request
-    /// (`None`: a write-back or garbage collection in the background). To be called before completed
-    /// requests are released.
+    /// (`None`: the device's own). To be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
-            let request = (span.owner < COLLECTION).then(|| &pool[span.owner]);
+            let request = Some(&pool[span.owner]).filter(|request| request.task == 0);
             take(&span, self.places[span.lun as usize], request);
         }
     }
@@ -246,8 +243,7 @@ impl Device {
         request.misses = misses;
         request.steps_left = work.steps().len() as u32;
         if request.steps_left == 0 {
-            self.held -= 1;
-            done.push(id);
+            self.end(id, pool, done);
         } else {
             self.array.start(id, work, op == Op::Read, now_ns);
         }
@@ -290,30 +286,11 @@ impl Device {
         let left = &mut pool[id].steps_left;
         *left = *left - count + steps;
         if *left == 0 {
-            self.held -= 1;
-            done.push(id);
+            self.end(id, pool, done);
         }
         if steps > 0 {
             self.array.start(id, work, op == Op::Read, now_ns);
         }
-    }
-
-    /// Starts one background write-back on an idle device; false if nothing is dirty.
-    pub fn write_back(&mut self, now_ns: u64, ftl: &mut impl Running, work: &mut Work) -> bool {
-        debug_assert!(self.is_idle());
-        work.clear();
-        work.chain();
-        if !ftl.write_back(work) {
-            return false;
-        }
-        self.held += 1;
-        self.background_steps = work.steps().len() as u32;
-        self.array.start(BACKGROUND, work, false, now_ns);
-        self.array.settle(now_ns);
-        if ftl.is_read_only() {
-            self.turned_read_only(now_ns, ftl);
-        }
-        true
     }
 
     /// Lets every resource that is due at `now_ns` move on; completed requests go to `done`.
@@ -321,21 +298,48 @@ impl Device {
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         while let Some(owner) = self.array.advance(now_ns) {
             let Some(owner) = owner else { continue };
-            if owner == COLLECTION {
-                continue;
-            }
-            if owner == BACKGROUND {
-                self.background_steps -= 1;
-                self.held -= u32::from(self.background_steps == 0);
-                continue;
-            }
             let request = &mut pool[owner];
             request.steps_left -= 1;
             if request.steps_left == 0 {
-                self.held -= 1;
-                done.push(owner);
+                self.end(owner, pool, done);
             }
         }
+    }
+
+    /// A request has ended: one of the host's goes to `done`, one of its own to its task.
+    #[inline(always)] // for every request
+    fn end(&mut self, id: u32, pool: &mut Pool, done: &mut Vec<u32>) {
+        if pool[id].task > 0 {
+            return self.end_own(id, pool);
+        }
+        self.held -= 1;
+        done.push(id);
+    }
+
+    #[cold]
+    fn end_own(&mut self, id: u32, pool: &mut Pool) {
+        self.occupied -= u32::from(self.tasks.ended(&pool[id]));
+        pool.release(id);
+    }
+
+    /// Whether an operation is refused before it is queued.
+    #[inline]
+    pub fn refuses(&self, op: impl FnOnce() -> Op) -> bool {
+        self.read_only_ns.is_some() && op() != Op::Read
+    }
+
+    /// When the device turned read-only, if it has, ns.
+    pub fn read_only_ns(&self) -> Option<u64> {
+        self.read_only_ns
+    }
+
+    /// Remembers when the FTL turned the device read-only; whether it has refused a request since this was
+    /// called last.
+    #[cold]
+    fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
+        self.read_only_ns.get_or_insert(now_ns);
+        let refused = ftl.refused();
+        std::mem::replace(&mut self.refused, refused) != refused
     }
 }
 

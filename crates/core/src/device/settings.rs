@@ -50,6 +50,8 @@ section! {
         precondition: Precondition;
         /// Keys of the schedulers.
         sched: super::sched::Keys;
+        /// Keys of the device's own tasks.
+        own: super::own::Keys;
     }
 }
 

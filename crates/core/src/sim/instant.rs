@@ -55,18 +55,11 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets an idle device begin work of its own.
-    pub(super) fn begin_background(&mut self) {
-        if self.settings.ftl.background_flush
-            && self.device.is_idle()
-            && !self.feed.ended()
-            && self.feed.next_ns().is_none_or(|at| at > self.now_ns)
-        {
-            self.device.write_back(self.now_ns, &mut self.ftl, &mut self.work);
-        }
-        if self.settings.ftl.gc_background.is_some() {
-            self.device.collect(self.now_ns, &mut self.ftl, &mut self.work);
-        }
+    /// Lets the device begin work of its own.
+    pub(super) fn begin_own(&mut self) {
+        let Simulation { device, host, feed, ftl, work, now_ns, .. } = self;
+        let lull = !feed.ended() && feed.next_ns().is_none_or(|at_ns| at_ns > *now_ns);
+        device.begin_own((*now_ns, lull), &mut host.pool, ftl, work);
     }
 
     /// Runs what is due above the block layer.

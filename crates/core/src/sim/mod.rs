@@ -167,7 +167,6 @@ impl<'a> Simulation<'a> {
             last_ns: 0,
             feed,
             host,
-            device,
             ftl,
             work,
             done: Vec::with_capacity(256),
@@ -177,7 +176,8 @@ impl<'a> Simulation<'a> {
             events: 0,
             looks: instant::PROGRESS_INTERVAL,
             precondition,
-            background: settings.ftl.background_flush || settings.ftl.gc_background.is_some(),
+            background: device.tasks.any(),
+            device,
             undecided: true,
             check: check.then(|| Checker::new(lpns)),
             reported_ns: None,
@@ -226,10 +226,13 @@ impl<'a> Simulation<'a> {
 
     /// When something can happen without another submission, ns; `None` if nothing can.
     pub fn next_event_ns(&self) -> Option<u64> {
-        let due_ns = self.due_ns();
         // The device looks for work of its own once time moves on.
-        let looks_ns = if self.background && self.undecided { self.now_ns + 1 } else { NEVER };
-        Some(due_ns.min(looks_ns)).filter(|&at_ns| at_ns != NEVER)
+        let looks_ns = match (self.background, self.undecided) {
+            (false, _) => NEVER,
+            (true, true) => self.now_ns + 1,
+            (true, false) => self.device.tasks.alarm_ns(self.now_ns),
+        };
+        Some(self.due_ns().min(looks_ns)).filter(|&at_ns| at_ns != NEVER)
     }
 
     /// Lets everything up to and including `until_ns` happen; time stands at `until_ns` afterwards, even if
@@ -340,8 +343,12 @@ impl<'a> Simulation<'a> {
                     && std::mem::take(&mut self.undecided)
                     && !over
                 {
-                    self.begin_background();
+                    self.begin_own();
                     next_ns = self.due_ns();
+                }
+                // Tasks that go by the clock wait with the rest of the workload, and keep none alive.
+                if !over && (next_ns != NEVER || until_ns != NEVER) {
+                    next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));
                 }
             }
             if next_ns > until_ns || next_ns == NEVER {

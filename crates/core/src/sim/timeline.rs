@@ -70,7 +70,7 @@ pub struct Activity {
     /// Logical page it is done for, if one is known: a copy of garbage collection, say, is done for
     /// the page whose write needed the room.
     pub lpn: Option<u32>,
-    /// The request it is done for; `None`: a write-back in the background.
+    /// The request it is done for; `None`: one of the device's own.
     pub request: Option<Dispatch>,
     /// From, ns.
     pub begin_ns: u64,

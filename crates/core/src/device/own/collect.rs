@@ -1,0 +1,34 @@
+//! Garbage collection while chips are idle (`ftl.gc_background`), a step of it at a time on each.
+//!
+//! **Idle** is a chip without a step in its queue that nothing the device holds waits for: no waiting
+//! request touches it, and no flush waits, which needs every chip. Where logical pages are smaller than
+//! NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
+//! chip is idle while nothing waits in the device at all. A plane is idle while its die is: planes of a
+//! die that begin at the same time may collect at once. Requests that wait in the host are unknown to the
+//! device. A step that has begun runs to its end: a request that arrives waits for that step alone.
+
+use super::{Moment, Task};
+use crate::clock::NEVER;
+use crate::device::settings::Settings;
+use crate::ftl::Idle;
+use crate::workload::Op;
+
+pub type Keys = ();
+
+#[derive(Debug)]
+pub(super) struct Collect;
+
+impl Task for Collect {
+    fn new(settings: &Settings) -> Option<Collect> {
+        settings.ftl.gc_background.map(|_| Collect)
+    }
+
+    fn begin(&mut self, moment: &mut Moment) -> u64 {
+        for chip in 0..moment.device.places.len() as u32 {
+            if !moment.device.waiting.wants(chip) && moment.device.array.is_resting(chip) {
+                moment.issue(Op::Write, |ftl, work| ftl.background_step(chip, work));
+            }
+        }
+        NEVER
+    }
+}

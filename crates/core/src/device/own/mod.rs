@@ -1,0 +1,151 @@
+//! Tasks of the device's own: work that no request of the host asks for.
+//!
+//! What a task issues is a request in the pool, whose steps wait for chips and buses like any other's. It completes to
+//! the device, never to the host: no count, latency or file of requests has it, and a timeline shows its steps as
+//! those of no request. Once all that an instant brings is known, each task is asked what it begins, in the order of
+//! the registry. None begins once the last request of the workload has completed.
+//!
+//! To add one: a file here with `Keys` and a type that implements [`Task`], and one line in the registry below.
+
+use std::fmt::Debug;
+
+use super::Device;
+use super::settings::Settings;
+use crate::clock::NEVER;
+use crate::flash::Work;
+use crate::ftl::{Ftl, Serve};
+use crate::request::{Pages, Pool, Request};
+use crate::workload::Op;
+
+/// A task. What it knows is not in saved states and does not outlast a power cut.
+trait Task: Debug + Send {
+    /// The task, if these settings switch it on.
+    fn new(settings: &Settings) -> Option<Self>
+    where
+        Self: Sized;
+
+    /// Whether a request of its own is one of those the device holds, and keeps all others out until it has ended.
+    fn occupies(&self) -> bool {
+        false
+    }
+
+    /// Begins what there is to do now; returns when to ask again even if nothing else happens, or [`NEVER`].
+    fn begin(&mut self, moment: &mut Moment) -> u64;
+
+    /// A request of its own has ended.
+    fn ended(&mut self, _request: &Request) {}
+}
+
+/// The device at the end of an instant, as a task sees it.
+struct Moment<'a> {
+    now_ns: u64,
+    /// No request of the host is due now, and more may come.
+    lull: bool,
+    device: &'a mut Device,
+    pool: &'a mut Pool,
+    ftl: &'a mut Ftl,
+    work: &'a mut Work,
+    task: u8,
+    occupies: bool,
+}
+
+impl Moment<'_> {
+    /// Issues the steps that `emit` emits as one request; `emit` returns false where there is nothing to do. With
+    /// [`Op::Read`] they pass and interrupt others as reads of the host do.
+    fn issue(&mut self, op: Op, emit: impl FnOnce(&mut Ftl, &mut Work) -> bool) {
+        let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
+        work.clear();
+        // What others pass may be under way at the end of a run.
+        let emitted = match occupies {
+            true => emit(ftl, work),
+            false => work.unfolded(device.array.counts_at_the_end(), |work| emit(ftl, work)),
+        };
+        if emitted && ftl.is_read_only() {
+            device.turned_read_only(*now_ns, *ftl);
+        }
+        if emitted && !work.steps().is_empty() {
+            let mut request = Request::new(0, *now_ns, op, 0, 0, Pages::NONE);
+            (request.task, request.steps_left) = (*task, work.steps().len() as u32);
+            device.occupied += u32::from(*occupies);
+            device.array.start(pool.insert(request), work, op == Op::Read, *now_ns);
+        }
+    }
+}
+
+/// The tasks that are switched on, numbered from 1.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    list: Vec<Box<dyn Task>>,
+    alarm_ns: u64,
+}
+
+impl Tasks {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        !self.list.is_empty()
+    }
+
+    /// When, after now, they are to be asked even if nothing else happens, or [`NEVER`].
+    pub fn alarm_ns(&self, now_ns: u64) -> u64 {
+        if self.alarm_ns > now_ns { self.alarm_ns } else { NEVER }
+    }
+
+    /// A request has ended that is a task's; whether it kept others out.
+    pub(super) fn ended(&mut self, request: &Request) -> bool {
+        let task = &mut self.list[request.task as usize - 1];
+        task.ended(request);
+        task.occupies()
+    }
+}
+
+impl Device {
+    /// Lets tasks begin at the end of an instant. `lull`: no request of the host is due, and more may come.
+    pub fn begin_own(
+        &mut self,
+        (now_ns, lull): (u64, bool),
+        pool: &mut Pool,
+        ftl: &mut Ftl,
+        work: &mut Work,
+    ) {
+        let mut tasks = std::mem::take(&mut self.tasks);
+        tasks.alarm_ns = NEVER;
+        for (number, task) in (1..).zip(&mut tasks.list) {
+            let (device, occupies) = (&mut *self, task.occupies());
+            let mut moment = Moment { now_ns, lull, device, pool, ftl, work, task: number, occupies };
+            tasks.alarm_ns = tasks.alarm_ns.min(task.begin(&mut moment));
+            self.array.settle(now_ns);
+        }
+        self.tasks = tasks;
+    }
+}
+
+/// Makes the list from one line per task: `module::Type;`.
+macro_rules! registry {
+    ($($module:ident :: $type:ident;)*) => {
+        $(mod $module;)*
+
+        $crate::section! {
+            /// Keys of each task.
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct Keys {
+                $(#[doc = "Keys of the one of this name."] $module: $module::Keys;)*
+            }
+        }
+
+        impl Tasks {
+            /// The tasks that these settings switch on.
+            pub(super) fn new(settings: &Settings) -> Tasks {
+                let mut list: Vec<Box<dyn Task>> = Vec::new();
+                $(if let Some(task) = <$module::$type as Task>::new(settings) {
+                    list.push(Box::new(task));
+                })*
+                Tasks { list, alarm_ns: NEVER }
+            }
+        }
+    };
+}
+
+registry! {
+    write_back::WriteBack;
+    collect::Collect;
+}
