@@ -10,7 +10,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::closed_forms;
-use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::request::Pages;
@@ -169,8 +168,7 @@ impl Host {
 fn measure(cell: &Cell) -> f64 {
     let settings = cell.settings();
     let user = settings.user_pages();
-    let mut work =
-        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns());
+    let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else { unreachable!("kind is page") };
     ftl.lay(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
     let mut host = Host::new(cell.load, user as u32);

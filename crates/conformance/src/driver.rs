@@ -2,16 +2,10 @@
 
 use std::collections::HashMap;
 
-use ftlab_core::flash::{Timing, Work};
+use ftlab_core::flash::Work;
 use ftlab_core::ftl::{Idle, LookUp, Police, Serve};
 use ftlab_core::request::Pages;
-use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
-
-/// The steps of an FTL of these settings.
-pub fn work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns())
-}
 
 /// Pages that are covered whole.
 pub const fn whole(first: u32, pages: u32) -> Pages {

@@ -16,7 +16,7 @@ use ftlab_core::workload::Op;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::driver::{Driver, whole, work};
+use crate::driver::{Driver, whole};
 use crate::stack::{buffered, hybrid_device, settings, tiny};
 
 /// Tests a registered FTL.
@@ -80,7 +80,7 @@ impl<F: FlashTranslation> Suite<F> {
 
     fn driver(settings: &Settings) -> Driver<F> {
         F::check(settings).expect("the settings fit");
-        let mut work = work(settings);
+        let mut work = settings.work();
         let ftl = F::new(settings, true, &mut work);
         Driver::new(ftl, work)
     }
@@ -111,7 +111,7 @@ impl<F: FlashTranslation> Suite<F> {
         assert!(bytes == Self::saved(&loaded), "saved again it is the same");
         loaded.verify().expect("every invariant holds");
         let what = |step: &Step| (step.chip, step.operation, step.page, step.after);
-        let [mut work, mut again] = [(), ()].map(|()| self::work(settings));
+        let [mut work, mut again] = [(), ()].map(|()| settings.work());
         for _ in 0..2 * lpns {
             let request = whole(random.random_range(0..lpns), 1);
             let reads = random.random_bool(0.4);

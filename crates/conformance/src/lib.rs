@@ -27,7 +27,7 @@ mod stack;
 mod victims;
 
 pub use device_scheduler::device_scheduler;
-pub use driver::{Driver, whole, work};
+pub use driver::{Driver, whole};
 pub use ftl::{ftl, log_blocks_of, mapping_cache_of};
 pub use host_scheduler::host_scheduler;
 pub use registered::*;

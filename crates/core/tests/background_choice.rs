@@ -3,7 +3,7 @@
 use ftlab_conformance as common;
 
 use common::settings;
-use ftlab_core::flash::{Timing, Work};
+use ftlab_core::flash::Work;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::request::Pages;
@@ -32,8 +32,7 @@ fn draws_that_gain_nothing_end() {
     let mut most = 0;
     for (gc, seed) in ["random", "d-choices"].into_iter().flat_map(|gc| (0..40).map(move |seed| (gc, seed))) {
         let settings = device(gc, seed);
-        let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
-        let mut work = Work::new(timing, 1);
+        let mut work = settings.work();
         let Ftl::Page(mut ftl) = Ftl::new(&settings, true, &mut work) else { unreachable!("kind is page") };
         ftl.collect_in_background(settings.ftl.gc_background.expect("set above"));
         let request = |first, pages| Pages { first, pages, head_partial: false, tail_partial: false };

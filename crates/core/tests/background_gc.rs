@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
-use ftlab_core::flash::{Timing, Work};
+use ftlab_core::flash::Work;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::Report;
@@ -124,7 +124,7 @@ fn write_amplification_is_that_of_the_closed_form() {
         settings.ftl.over_provisioning_ppm = 150_000;
         settings.ftl.gc_background = background(normal, step);
         settings.flash.blocks_per_plane = 512;
-        let mut work = Work::new(Timing::new(&settings.flash, 4096), 1);
+        let mut work = settings.work();
         let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else {
             panic!("a page-mapped device")
         };
@@ -244,11 +244,10 @@ struct Driven {
 
 impl Driven {
     fn new(settings: &Settings) -> Driven {
-        let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+        let mut work = settings.work();
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried());
+            ftl.choose_by_speed(settings.unhurried(), work.cells());
         }
         ftl.collect_in_background(settings.ftl.gc_background.unwrap());
         Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }

@@ -7,7 +7,7 @@ use ftlab_conformance as common;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use common::settings;
-use ftlab_core::flash::{Cause, Operation, Timing, Work};
+use ftlab_core::flash::{Cause, Operation, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::{FlushCounts, HostFlush};
@@ -62,8 +62,7 @@ struct Device {
 
 impl Device {
     fn new(settings: &Settings) -> Device {
-        let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
-        let mut work = Work::new(timing, settings.flash.chips());
+        let mut work = settings.work();
         let ftl = Ftl::new(settings, true, &mut work);
         work.label();
         let slots = vec![u32::MAX; settings.user_pages() as usize];

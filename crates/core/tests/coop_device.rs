@@ -229,13 +229,13 @@ fn a_page_mapped_ftl_ignores_marks() {
 /// Page-mapped FTLs charged padding to the host.
 #[test]
 fn padding_of_page_mapped_ftls_is_padding() {
-    use ftlab_core::flash::{Cause, Timing, Work};
+    use ftlab_core::flash::Cause;
     use ftlab_core::ftl::Ftl;
     use ftlab_core::ftl::faces::*;
     use ftlab_core::request::{Mark, Pages};
     let mut settings = common::settings();
     settings.ftl.kind = "page".into();
-    let mut work = Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), 1);
+    let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(&settings, true, &mut work) else { panic!("page is asked for") };
     let pages = |first, pages| Pages { first, pages, head_partial: false, tail_partial: false };
     ftl.write_marked(pages(0, 3), Mark { pad: true, ..Mark::default() }, &mut work);

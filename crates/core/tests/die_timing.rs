@@ -9,9 +9,9 @@ use ftlab_conformance as common;
 
 use common::{checked, settings};
 use ftlab_core::device::Device;
+use ftlab_core::flash::Work;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::settings::BusOrder;
-use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::request::Pages;
 use ftlab_core::request::{Pool, Request};
@@ -83,8 +83,7 @@ struct Bench {
 
 impl Bench {
     fn new(settings: &Settings) -> Bench {
-        let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
-        let mut work = Work::new(timing, settings.flash.luns());
+        let mut work = settings.work();
         let ftl = Ftl::new(settings, true, &mut work);
         let device = Device::new(settings);
         if device.array().overlaps_steps() {

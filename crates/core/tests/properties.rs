@@ -19,10 +19,10 @@ use proptest::test_runner::FileFailurePersistence;
 
 /// The FTL of any settings, beside a plain map.
 fn driver(settings: &Settings) -> Driver<Ftl> {
-    let mut work = common::work(settings);
+    let mut work = settings.work();
     let mut ftl = Ftl::new(settings, true, &mut work);
     if settings.allocates_by_speed() {
-        ftl.choose_by_speed(settings.unhurried());
+        ftl.choose_by_speed(settings.unhurried(), work.cells());
     }
     Driver::new(ftl, work)
 }

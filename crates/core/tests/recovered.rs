@@ -6,8 +6,8 @@ use ftlab_conformance as common;
 mod hybrids;
 
 use common::settings;
+use ftlab_core::flash::Work;
 use ftlab_core::flash::media::{Change, Kind, Media, Spare, Tape};
-use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::recovery::{Flaw, Recovery};
 use ftlab_core::ftl::{Ftl, check};
@@ -30,13 +30,9 @@ fn media(settings: &Settings) -> Media {
     Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.pages_per_block, 0)
 }
 
-fn work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns())
-}
-
 fn recover(settings: &Settings, media: &Media, tape: &Tape) -> (Ftl, Recovery, Work) {
     check(settings).expect("it fits");
-    let mut work = work(settings);
+    let mut work = settings.work();
     let (ftl, recovery) =
         Ftl::recover(settings, media, (tape, Flaw::None), &mut work).expect("it can be recovered");
     (ftl, recovery, work)
@@ -104,7 +100,7 @@ fn stale_translation_units_are_not_read_twice() {
         settings.ftl.flush_bytes = Some(64 * 4096);
         settings.ftl.power_safe = true;
         check(&settings).expect("it fits");
-        let mut work = work(&settings);
+        let mut work = settings.work();
         let mut ftl = Ftl::new(&settings, true, &mut work);
         let mut media = media(&settings);
         let tape = Tape::new(ftl.engrave(&mut media));

@@ -6,7 +6,6 @@ mod closed_forms;
 use ftlab_conformance as common;
 
 use common::settings;
-use ftlab_core::flash::{Timing, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::request::Pages;
@@ -47,8 +46,7 @@ enum Next {
 
 /// Programs per host write to the filled device, over 8 times the user's pages, after 12 times as many.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
-    let mut work =
-        Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns());
+    let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
     ftl.lay(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);

@@ -6,7 +6,7 @@ use ftlab_conformance as common;
 use std::collections::BTreeSet;
 
 use common::settings;
-use ftlab_core::flash::{Cause, Operation, Timing, Work};
+use ftlab_core::flash::{Cause, Operation, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::request::Pages;
@@ -41,8 +41,7 @@ struct Device {
 impl Device {
     fn new(settings: &Settings) -> Device {
         check(settings).expect("a device that is accepted");
-        let timing = Timing::new(&settings.flash, settings.ftl.logical_page_bytes);
-        let mut work = Work::new(timing, settings.flash.chips());
+        let mut work = settings.work();
         let ftl = Ftl::new(settings, true, &mut work);
         work.label();
         Device { ftl, work, slots: vec![u32::MAX; settings.user_pages() as usize] }

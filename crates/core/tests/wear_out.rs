@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
-use ftlab_core::flash::{Timing, Work};
+use ftlab_core::flash::Work;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::ftl::wear::StaticLeveling;
@@ -278,11 +278,10 @@ struct Driven {
 
 impl Driven {
     fn new(settings: &Settings) -> Driven {
-        let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.chips());
+        let mut work = settings.work();
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried());
+            ftl.choose_by_speed(settings.unhurried(), work.cells());
         }
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);

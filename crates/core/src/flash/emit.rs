@@ -1,5 +1,7 @@
 //! The operations of a [`Work`]: each becomes a step, or part of the one before.
 
+use std::mem::take;
+
 use super::{Cause, Label, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
@@ -7,14 +9,14 @@ impl Work {
     /// Reads a page whose content later requests may need, not before it has arrived; returns the
     /// number to wait for ([`Work::need`]), 0 if no request can be too early.
     #[inline]
-    pub fn load(&mut self, chip: u32, cause: Cause) -> u32 {
-        self.read(chip, cause);
+    pub fn load(&mut self, chip: u32, page: u32, cause: Cause) -> u32 {
+        self.read(chip, page, cause);
         self.number_load()
     }
 
-    /// Reads `count` of the `of` equal parts of a page whose content later requests may need; see [`Work::load`].
-    pub(crate) fn load_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) -> u32 {
-        self.read_share(chip, cause, count, of);
+    /// Reads so many of the equal parts of a page whose content later requests may need; see [`Work::load`].
+    pub(crate) fn load_share(&mut self, chip: u32, page: u32, cause: Cause, share: [u32; 2]) -> u32 {
+        self.read_share(chip, page, cause, share);
         self.number_load()
     }
 
@@ -36,7 +38,13 @@ impl Work {
     }
 
     #[inline(always)] // for every operation; left to itself it is called
-    fn push(&mut self, chip: u32, operation: Operation, cause: Cause, [in_ns, cell_ns, out_ns]: [u64; 3]) {
+    fn push(
+        &mut self,
+        (chip, page): (u32, u32),
+        operation: Operation,
+        cause: Cause,
+        [in_ns, cell_ns, out_ns]: [u64; 3],
+    ) {
         let apart = in_ns | out_ns | self.apart | u64::from(self.needs | self.settled | self.marked);
         if apart == 0
             && let Some(step) = self.steps.last_mut()
@@ -55,7 +63,7 @@ impl Work {
                 operation,
                 folded: false,
                 ends_on_bus: false,
-                page: self.page,
+                page,
                 after: self.last,
                 needs: self.needs,
                 loads: 0,
@@ -65,7 +73,7 @@ impl Work {
                 cell_ns,
                 out_ns,
             });
-            (self.page, self.needs, self.settled, self.marked) = (NONE, 0, 0, 0);
+            (self.needs, self.settled, self.marked) = (0, 0, 0);
             if self.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
@@ -100,7 +108,7 @@ impl Work {
                 cell_ns: ns,
                 out_ns: bus_ns,
             });
-            (self.page, self.needs, self.settled, self.marked) = (NONE, 0, 0, 0);
+            (self.needs, self.settled, self.marked) = (0, 0, 0);
             self.apart = 0;
         }
         self.last = self.steps.len() as u32 - 1;
@@ -120,114 +128,119 @@ impl Work {
         }
     }
 
-    /// Reads one page; `out_ns` of bus time bring out what is wanted of it.
+    /// Reads a page, or one of a chip if it is [`NONE`]; `out_ns` of bus time bring out what is wanted of it.
     #[inline]
-    fn read_with(&mut self, chip: u32, cause: Cause, out_ns: u64) {
-        let Timing { command_ns: [command_ns, ..], read_ns, .. } = self.timing;
+    fn read_with(&mut self, chip: u32, page: u32, cause: Cause, out_ns: u64) {
+        let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));
         self.counts.reads[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += command_ns + read_ns + out_ns;
-        self.push(chip, Operation::Read, cause, [command_ns, read_ns, out_ns]);
+        self.counts.busy_ns[cause as usize] += command_ns + cell_ns + out_ns;
+        self.push((chip, page), Operation::Read, cause, [command_ns, cell_ns, out_ns]);
     }
 
     /// Reads a whole page.
     #[inline]
-    pub fn read(&mut self, chip: u32, cause: Cause) {
-        self.read_with(chip, cause, self.timing.page_transfer_ns);
+    pub fn read(&mut self, chip: u32, page: u32, cause: Cause) {
+        self.read_with(chip, page, cause, self.timing.page_transfer_ns);
     }
 
     /// Reads `count` logical pages out of one NAND page.
     #[inline]
-    pub(crate) fn read_part(&mut self, chip: u32, cause: Cause, count: u32) {
+    pub(crate) fn read_part(&mut self, chip: u32, page: u32, cause: Cause, count: u32) {
         let out_ns = (self.timing.logical_transfer_ns * u64::from(count)).min(self.timing.page_transfer_ns);
-        self.read_with(chip, cause, out_ns);
+        self.read_with(chip, page, cause, out_ns);
     }
 
-    /// Reads `count` of the `of` equal parts of one NAND page.
-    pub(crate) fn read_share(&mut self, chip: u32, cause: Cause, count: u32, of: u32) {
+    /// Reads so many of the equal parts of one NAND page.
+    pub(crate) fn read_share(&mut self, chip: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
-        self.read_with(chip, cause, out_ns);
+        self.read_with(chip, page, cause, out_ns);
     }
 
-    /// Programs a page of a block whose cells take `program_ns`.
+    /// Programs a page.
     #[inline(always)] // for every write
-    pub fn program(&mut self, chip: u32, cause: Cause, program_ns: u64) {
+    pub fn program(&mut self, chip: u32, page: u32, cause: Cause) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
-        self.push(chip, Operation::Program, cause, [in_ns, program_ns, 0]);
-        self.count_programs(cause, 1, program_ns);
+        let cell_ns = self.cells.program_ns(page, 1);
+        self.push((chip, page), Operation::Program, cause, [in_ns, cell_ns, 0]);
+        self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
-    /// Counts programs that no step is made of, so much for the cells of each.
+    /// Counts programs of consecutive pages of a block that no step is made of.
     #[inline]
-    pub(crate) fn count_programs(&mut self, cause: Cause, pages: u32, program_ns: u64) {
+    pub(crate) fn lay(&mut self, first: u32, pages: u32, cause: Cause) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
+        let cell_ns = self.cells.program_ns(first, pages);
+        self.count_programs(cause, pages, u64::from(pages) * in_ns + cell_ns);
+    }
+
+    #[inline]
+    fn count_programs(&mut self, cause: Cause, pages: u32, busy_ns: u64) {
         self.counts.programs[cause as usize] += u64::from(pages);
-        self.counts.busy_ns[cause as usize] += u64::from(pages) * (in_ns + program_ns);
+        self.counts.busy_ns[cause as usize] += busy_ns;
         self.number = self.number.wrapping_add(pages);
     }
 
-    /// Reads `reads` pages and programs pages of the same chip, data through the controller.
-    /// `programs` says how many, in order, and what the cells of each take, ns.
-    pub fn copy(&mut self, chip: u32, cause: Cause, mut reads: u32, programs: &[(u32, u64)]) {
+    /// Reads the pages of a chip that were named ([`Work::source`]) and programs others of it ([`Work::target`]), data
+    /// through the controller.
+    pub(crate) fn copy(&mut self, chip: u32, cause: Cause) {
         let Timing { command_ns: [read_command_ns, program_command_ns, _], page_transfer_ns, .. } =
             self.timing;
         let [read_bus_ns, program_bus_ns] =
             [read_command_ns, program_command_ns].map(|command_ns| command_ns + page_transfer_ns);
+        let [reads, pages] = std::mem::take(&mut self.copied);
         if self.each || (read_bus_ns + program_bus_ns > 0 && !self.fold) {
-            let (mut read, mut programmed) = (0, 0);
-            let named = |pages: &[u32], at: usize| pages.get(at).copied().unwrap_or(NONE);
-            for &(pages, program_ns) in programs {
-                for _ in 0..pages {
-                    if reads > 0 {
-                        self.at(named(&self.sources, read)).read(chip, cause);
-                        reads -= 1;
-                        read += 1;
-                    }
-                    self.at(named(&self.targets, programmed)).program(chip, cause, program_ns);
-                    programmed += 1;
+            let (mut sources, mut targets) = (take(&mut self.sources), take(&mut self.targets));
+            let mut from = sources.drain(..);
+            let mut to = targets.drain(..).flat_map(|(first, pages)| first..first + pages);
+            for at in 0..reads.max(pages) {
+                if at < reads {
+                    self.read(chip, from.next().unwrap_or(NONE), cause);
+                }
+                if at < pages {
+                    self.program(chip, to.next().unwrap_or(NONE), cause);
                 }
             }
-            for _ in 0..reads {
-                self.at(named(&self.sources, read)).read(chip, cause);
-                read += 1;
-            }
-            self.sources.clear();
-            self.targets.clear();
-            return;
-        }
-        let reads = u64::from(reads);
-        let (mut pages, mut cell_ns) = (0, reads * self.timing.read_ns);
-        for &(count, program_ns) in programs {
-            pages += u64::from(count);
-            cell_ns += u64::from(count) * program_ns;
-        }
-        if reads + pages > 0 {
-            let bus_ns = reads * read_bus_ns + pages * program_bus_ns;
+            drop((from, to));
+            (self.sources, self.targets) = (sources, targets);
+        } else if reads + pages > 0 {
+            let cell_ns = self.copying_ns(reads, pages);
+            let (reads, programs) = (u64::from(reads), u64::from(pages));
+            let bus_ns = reads * read_bus_ns + programs * program_bus_ns;
             self.counts.reads[cause as usize] += reads;
-            self.counts.programs[cause as usize] += pages;
-            self.counts.busy_ns[cause as usize] += cell_ns + bus_ns;
+            self.count_programs(cause, pages, cell_ns + bus_ns);
             if self.fold {
-                let ends_on_bus = reads > pages && self.timing.page_transfer_ns > 0;
+                let ends_on_bus = reads > programs && self.timing.page_transfer_ns > 0;
                 self.push_folded(chip, Operation::Read, [cell_ns + bus_ns, bus_ns], ends_on_bus);
             } else {
-                self.push(chip, Operation::Read, cause, [0, cell_ns, 0]);
+                self.push((chip, NONE), Operation::Read, cause, [0, cell_ns, 0]);
             }
-            self.number = self.number.wrapping_add(pages as u32);
         }
     }
 
-    /// Erases a block.
-    pub(crate) fn erase(&mut self, chip: u32, cause: Cause) {
+    /// What the cells take for a copy, ns.
+    fn copying_ns(&mut self, reads: u32, pages: u32) -> u64 {
+        if self.cells.are_alike() {
+            return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program_ns(NONE, pages);
+        }
+        let read_ns: u64 = self.sources.drain(..).map(|page| self.cells.read_ns(page)).sum();
+        let program_ns: u64 =
+            self.targets.drain(..).map(|(first, pages)| self.cells.program_ns(first, pages)).sum();
+        read_ns + program_ns
+    }
+
+    /// Erases the block that begins with a page.
+    pub(crate) fn erase(&mut self, chip: u32, first: u32, cause: Cause) {
+        let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
         self.counts.erases[cause as usize] += 1;
-        let Timing { command_ns: [.., command_ns], erase_ns, .. } = self.timing;
-        self.counts.busy_ns[cause as usize] += command_ns + erase_ns;
-        self.push(chip, Operation::Erase, cause, [command_ns, erase_ns, 0]);
+        self.counts.busy_ns[cause as usize] += command_ns + cell_ns;
+        self.push((chip, first), Operation::Erase, cause, [command_ns, cell_ns, 0]);
         self.number = self.number.wrapping_add(1);
     }
 
     /// Erases a block, not before every program and erase up to a number has finished; 0: no matter.
-    pub(crate) fn erase_after(&mut self, chip: u32, cause: Cause, number: u32) {
+    pub(crate) fn erase_after(&mut self, chip: u32, first: u32, cause: Cause, number: u32) {
         self.settled = number;
-        self.erase(chip, cause);
+        self.erase(chip, first, cause);
     }
 
     /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what

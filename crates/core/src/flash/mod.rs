@@ -1,9 +1,10 @@
 //! The flash: timing of its operations and the sink an FTL emits them into.
 //!
-//! An FTL decides *what* happens, in an order; [`Work`] records it as steps with
-//! a chip, a duration and a cause, and the device ([`crate::device`]) decides
+//! An FTL decides *what* happens, in an order, and names pages; [`Work`] records it as steps with
+//! a chip, a cause and the time that its [`Cells`] say, and the device ([`crate::device`]) decides
 //! *when* each step runs.
 
+mod cells;
 mod emit;
 pub mod media;
 pub(crate) mod medium;
@@ -13,6 +14,7 @@ pub mod settings;
 pub mod variation;
 mod work;
 
+pub use cells::Cells;
 pub use settings::{Endurance, Flash};
 
 use crate::named;
@@ -81,30 +83,21 @@ impl Counts {
     }
 }
 
-/// Durations of the flash operations of one configuration, ns.
+/// How long operations hold the channel bus, ns; what the cells take is told by [`Cells`].
 #[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// Page read, cells only.
-    pub read_ns: u64,
-    /// Page program, cells only; of a block at the nominal step, where blocks differ.
-    pub program_ns: u64,
-    /// Block erase.
-    pub erase_ns: u64,
-    /// A whole page on the channel bus.
-    pub page_transfer_ns: u64,
-    /// One logical page on the channel bus.
-    pub logical_transfer_ns: u64,
-    /// The command of a read, a program and an erase, each with its address, on the channel bus.
-    pub command_ns: [u64; 3],
+struct Timing {
+    /// A whole page.
+    page_transfer_ns: u64,
+    /// One logical page.
+    logical_transfer_ns: u64,
+    /// The command of a read, a program and an erase, each with its address.
+    command_ns: [u64; 3],
 }
 
 impl Timing {
     /// Timing of `flash` with logical pages of `logical_page_bytes`.
-    pub fn new(flash: &Flash, logical_page_bytes: u32) -> Timing {
+    fn new(flash: &Flash, logical_page_bytes: u32) -> Timing {
         Timing {
-            read_ns: flash.read_ns,
-            program_ns: flash.program_ns,
-            erase_ns: flash.erase_ns,
             page_transfer_ns: flash.transfer_ns(u64::from(flash.page_bytes)),
             logical_transfer_ns: flash.transfer_ns(u64::from(logical_page_bytes)),
             command_ns: [flash.read_command_ns, flash.program_command_ns, flash.erase_command_ns]
@@ -170,6 +163,7 @@ pub struct Label {
 #[derive(Clone, Debug)]
 pub struct Work {
     timing: Timing,
+    cells: Cells,
     steps: Vec<Step>,
     last: u32,
     fence: u32,
@@ -191,11 +185,11 @@ pub struct Work {
     each: bool,
     /// Steps are folded.
     fold: bool,
-    /// NAND page of the next operation, or [`crate::util::NONE`].
-    page: u32,
-    /// NAND pages that the next copy reads and programs, where every operation is a step.
+    /// How many NAND pages the next copy reads and programs and, unless any is as good as another, which: those
+    /// programmed as consecutive ones of a block.
+    copied: [u32; 2],
     sources: Vec<u32>,
-    targets: Vec<u32>,
+    targets: Vec<(u32, u32)>,
     /// Label of each step, if that is wanted.
     labels: Option<Vec<Label>>,
     /// Programs and erases labelled so far.

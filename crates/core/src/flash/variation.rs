@@ -144,6 +144,8 @@ pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
 pub struct Speeds {
     /// Growth rate of each block; rounded once, when drawn.
     growth: Vec<f32>,
+    /// Erasures of each block.
+    erases: Vec<u32>,
     /// Index of each block's step; 0 is the largest, and so the fastest.
     class: Vec<u8>,
     budgets: Vec<f64>,
@@ -162,6 +164,7 @@ impl Speeds {
         let steps = variation.steps();
         let mut speeds = Speeds {
             growth: (0..blocks).map(|_| variation.draw(&mut random) as f32).collect(),
+            erases: vec![0; blocks as usize],
             class: vec![0; blocks as usize],
             budgets: (0..steps).map(|step| variation.budget(step)).collect(),
             program_ns: (0..steps)
@@ -169,13 +172,14 @@ impl Speeds {
                 .collect(),
             programs: vec![0; steps],
         };
-        (0..blocks as u32).for_each(|block| speeds.detect(block, erases));
+        (0..blocks as u32).for_each(|block| speeds.set_erases(block, erases));
         Some(speeds)
     }
 
-    /// Finds a block's step after so many erasures: the one it has, or a smaller one.
+    /// Sets how often a block has been erased, and finds its step: the one it has, or a smaller one.
     #[inline]
-    pub fn detect(&mut self, block: u32, erases: u32) {
+    pub fn set_erases(&mut self, block: u32, erases: u32) {
+        self.erases[block as usize] = erases;
         let worn = f64::from(self.growth[block as usize]) * f64::from(erases);
         let class = &mut self.class[block as usize];
         while usize::from(*class) + 1 < self.budgets.len() && worn > self.budgets[usize::from(*class)] {
@@ -183,18 +187,10 @@ impl Speeds {
         }
     }
 
-    /// Whether a block's errors exceed the ECC limit with the smallest step after so many erasures.
-    #[inline]
-    pub fn beyond(&self, block: u32, erases: u32) -> bool {
-        let worn = f64::from(self.growth[block as usize]) * f64::from(erases);
-        self.budgets.last().is_some_and(|&budget| worn > budget)
-    }
-
-    /// Erasures after which a block is [`Speeds::beyond`] the limit; infinite if it never is.
-    pub(crate) fn lasts(&self, block: u32) -> f64 {
-        let growth = f64::from(self.growth[block as usize]);
+    /// Erasures after which each block's errors exceed the ECC limit with the smallest step; `u32::MAX`: never.
+    pub(crate) fn lasts(&self) -> Vec<u32> {
         let budget = self.budgets.last().copied().unwrap_or(f64::INFINITY);
-        if growth > 0.0 { ((budget / growth).floor() + 1.0).max(1.0) } else { f64::INFINITY }
+        self.growth.iter().map(|&growth| ((budget / f64::from(growth)).floor() + 1.0) as u32).collect()
     }
 
     /// Number of steps there are.
@@ -214,10 +210,17 @@ impl Speeds {
         self.program_ns[usize::from(self.class[block as usize])]
     }
 
-    /// Counts programs of a block's pages.
+    /// Counts programs of a block's pages; returns what each takes, ns.
     #[inline]
-    pub fn count(&mut self, block: u32, pages: u32) {
+    pub fn program(&mut self, block: u32, pages: u32) -> u64 {
         self.programs[usize::from(self.class[block as usize])] += u64::from(pages);
+        self.program_ns(block)
+    }
+
+    /// Counts an erasure of a block, and finds its step anew.
+    #[inline]
+    pub(super) fn erase(&mut self, block: u32) {
+        self.set_erases(block, self.erases[block as usize] + 1);
     }
 
     /// Forgets the programs counted.

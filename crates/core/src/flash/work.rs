@@ -1,19 +1,20 @@
 //! What surrounds the operations of a [`Work`]: chains, labels, counts, chips that are waited for.
 
-use super::{Counts, Label, Step, Timing, Work};
+use super::{Cells, Counts, Flash, Label, Step, Timing, Work};
 use crate::util::{Bits, NONE};
 
 impl Work {
-    /// An empty sink for a device of so many chips.
-    pub fn new(timing: Timing, chips: u32) -> Work {
+    /// An empty sink for a device that has done no work; which blocks are fast follows from `seed`.
+    pub fn new(flash: &Flash, logical_page_bytes: u32, seed: u64) -> Work {
         Work {
-            timing,
+            timing: Timing::new(flash, logical_page_bytes),
+            cells: Cells::new(flash, seed),
             steps: Vec::with_capacity(1024),
             last: NONE,
             fence: NONE,
             needs: 0,
             // On one chip steps run in the order of emission anyway.
-            loads: (chips > 1).then_some(0),
+            loads: (flash.luns() > 1).then_some(0),
             number: 0,
             settled: 0,
             marked: 0,
@@ -21,7 +22,7 @@ impl Work {
             apart: 0,
             each: false,
             fold: false,
-            page: NONE,
+            copied: [0; 2],
             sources: Vec::new(),
             targets: Vec::new(),
             labels: None,
@@ -70,6 +71,16 @@ impl Work {
     /// Numbers loads on one chip too: what needs one could pass it.
     pub fn number_loads(&mut self) {
         self.loads.get_or_insert(0);
+    }
+
+    /// What the cells take.
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Sets how often each block had been erased before, in their order.
+    pub(crate) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
+        self.cells.set_erases(erases);
     }
 
     /// Operations emitted since the start of the run.
@@ -132,42 +143,46 @@ impl Work {
         }
     }
 
-    /// Names the NAND page, counted over the device, of the next operation.
+    /// Names NAND pages that the next [`Work::copy`] reads; in order.
     #[inline]
-    pub fn at(&mut self, page: u32) -> &mut Work {
-        self.page = page;
-        self
-    }
-
-    /// As [`Work::at`], for a page that has to be worked out.
-    #[inline]
-    pub(crate) fn at_slot(&mut self, page: impl FnOnce() -> u32) -> &mut Work {
-        if self.each {
-            self.page = page();
-        }
-        self
-    }
-
-    /// Names a NAND page that the next [`Work::copy`] reads; in order.
-    #[inline]
-    pub fn source(&mut self, page: u32) {
-        if self.each {
-            self.sources.push(page);
+    pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>) {
+        self.copied[0] += pages.len() as u32;
+        if self.tells_pages() {
+            self.sources.extend(pages);
         }
     }
 
-    /// Names consecutive NAND pages that the next [`Work::copy`] programs; in order.
+    /// Names one of them.
     #[inline]
-    pub(crate) fn targets(&mut self, first: u32, pages: u32) {
-        if self.each {
-            self.targets.extend(first..first + pages);
+    pub(crate) fn source(&mut self, page: u32) {
+        self.sources(std::iter::once(page));
+    }
+
+    /// Names consecutive NAND pages of a block that the next [`Work::copy`] programs; in order.
+    #[inline]
+    pub(crate) fn target(&mut self, first: u32, pages: u32) {
+        self.copied[1] += pages;
+        if self.tells_pages() {
+            self.targets.push((first, pages));
         }
+    }
+
+    /// Whether the next [`Work::copy`] programs anything.
+    pub(crate) fn has_targets(&self) -> bool {
+        self.copied[1] > 0
+    }
+
+    /// Whether it matters which pages a copy is for.
+    #[inline]
+    fn tells_pages(&self) -> bool {
+        self.each || !self.cells.are_alike()
     }
 
     /// Forgets counts and steps: what came before is not part of the run.
     pub fn reset(&mut self) {
         self.clear();
         self.counts = Counts::default();
+        self.cells.reset_counts();
     }
 
     /// Begins a chain that waits for nothing but the last fence.

@@ -10,10 +10,9 @@ use super::blocks::by_speed::Unhurried;
 use super::blocks::endurance;
 use super::hybrid::merges::MergeStats;
 use super::{Ftl, MapStats, UnitSpace, with_ftl};
-use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
-use crate::flash::variation::Speeds;
+use crate::flash::{Cells, Work};
 use crate::request::{BlockSize, Mark, Pages};
 use crate::util::Bits;
 use crate::util::codec::Encoder;
@@ -156,8 +155,6 @@ faces! {
         fn life(self: &Self) -> endurance::Life;
         /// Calls back with every block's erase count.
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
-        /// How fast the blocks are, if they differ.
-        fn speeds(self: &Self) -> Option<&Speeds>;
     }
 
     /// Preparation: the device at time 0, and what a run alone does.
@@ -172,7 +169,7 @@ faces! {
         fn start(self: &mut Self);
         /// Lets the host's writes choose their block by speed. Only in a run: what lies where at
         /// time 0, and so a saved state, is the same under every scheduler.
-        fn choose_by_speed(self: &mut Self, unhurried: Unhurried);
+        fn choose_by_speed(self: &mut Self, unhurried: Unhurried, cells: &Cells);
         /// Lets [`Idle::background_step`] collect. Only in a run, for the same reason.
         fn collect_in_background(self: &mut Self, how: GcBackground);
         /// Writes the whole state but for check mode's.

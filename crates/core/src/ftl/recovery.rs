@@ -139,7 +139,7 @@ impl Found {
             let read = if gaps { u32::MAX } else { media.used(block) + 1 };
             reads[media.chip(block) as usize] += read.min(media.pages_per_block());
         }
-        found.reads = read_all(&reads, |chip, work| work.read_part(chip, Cause::Map, 0), work);
+        found.reads = read_all(&reads, |chip, work| work.read_part(chip, NONE, Cause::Map, 0), work);
         match flaw {
             Flaw::IgnoreOrder => found.versions.sort_by_key(|at| (at.owner, at.slot)),
             _ => found.versions.sort_by_key(|at| (at.owner, Reverse(at.seq), Reverse(at.number))),
@@ -205,7 +205,7 @@ impl Found {
 pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &Tape), work: &mut Work) {
     for &block in blocks {
         work.chain();
-        work.at(block * media.pages_per_block()).erase(media.chip(block), cause);
+        work.erase(media.chip(block), block * media.pages_per_block(), cause);
         tape.note(Change::Erase { block });
     }
 }

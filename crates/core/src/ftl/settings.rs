@@ -4,8 +4,8 @@ use super::background::GcBackground;
 use super::wear::StaticLeveling;
 use crate::config::section::{bytes, count, one_of, share};
 use crate::config::{choice, section};
-use crate::flash::Flash;
 use crate::flash::parallel::{ALLOCATION, Allocation, Spread};
+use crate::flash::{Flash, Work};
 
 const TIB: u64 = 1 << 40;
 
@@ -35,6 +35,11 @@ impl Settings {
             1
         };
         pages / step * step
+    }
+
+    /// A sink for the steps of such a device, which has done no work.
+    pub fn work(&self) -> Work {
+        Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed)
     }
 
     /// Bytes of a translation unit: what the mapping reads and writes on flash as one. The NAND page

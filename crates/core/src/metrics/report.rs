@@ -9,7 +9,7 @@ use super::{
 };
 use crate::device::Device;
 use crate::device::settings::Settings;
-use crate::flash::{Cause, Counts};
+use crate::flash::{Cause, Counts, Work};
 use crate::ftl::{Ftl, Inspect};
 use crate::workload::SourceSummary;
 
@@ -220,11 +220,11 @@ pub struct Wear {
 }
 
 /// Program times of the pages programmed, from the blocks' speeds or the one time they share.
-fn program_time(ftl: &Ftl, counts: &Counts, program_ns: u64) -> Summary {
+fn program_time(work: &Work, program_ns: u64) -> Summary {
     let mut histogram = Histogram::default();
-    match ftl.speeds() {
+    match work.cells().speeds() {
         Some(speeds) => speeds.programs().for_each(|(ns, pages)| histogram.add_many(ns, pages)),
-        None => histogram.add_many(program_ns, counts.programs.iter().sum()),
+        None => histogram.add_many(program_ns, work.counts().programs.iter().sum()),
     }
     Summary::new(&histogram, false)
 }
@@ -310,7 +310,7 @@ pub struct Sources<'a> {
     /// How the device was prepared.
     pub precondition: &'a Preconditioning,
     /// The flash operations.
-    pub counts: &'a Counts,
+    pub work: &'a Work,
     /// Simulated time, ns.
     pub elapsed_ns: u64,
     /// `results.histograms`.
@@ -320,7 +320,8 @@ pub struct Sources<'a> {
 impl Report {
     /// Draws the report up.
     pub fn new(sources: &Sources) -> Report {
-        let Sources { recorder, settings, device, ftl, counts, elapsed_ns, .. } = *sources;
+        let Sources { recorder, settings, device, ftl, work, elapsed_ns, .. } = *sources;
+        let counts = work.counts();
         let requests: u64 = recorder.requests.iter().sum();
         let conflicts = device.conflicts().requests;
         let [latency, wait, access] =
@@ -355,7 +356,7 @@ impl Report {
                 write: conflicts[1],
                 ratio: ratio(conflicts[0] + conflicts[1], requests),
             },
-            flash: Flash::new(counts, Some(program_time(ftl, counts, settings.flash.program_ns))),
+            flash: Flash::new(counts, Some(program_time(work, settings.flash.program_ns))),
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host as usize]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),

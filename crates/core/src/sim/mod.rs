@@ -137,7 +137,7 @@ impl<'a> Simulation<'a> {
     fn fed(settings: &Settings, prepared: Prepared, host: Host, feed: Feed<'a>) -> Simulation<'a> {
         let Prepared { mut ftl, mut work, done: precondition, check, tape } = prepared;
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried());
+            ftl.choose_by_speed(settings.unhurried(), work.cells());
         }
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);
@@ -191,7 +191,13 @@ impl<'a> Simulation<'a> {
     /// The device as it stands while nothing is under way, for whoever saves it.
     pub fn prepared(&self) -> Prepared {
         let (ftl, done) = (self.ftl.clone(), self.precondition.clone());
-        Prepared { ftl, work: power::new_work(&self.settings), done, check: self.check.is_some(), tape: None }
+        Prepared {
+            ftl,
+            work: power::work_of(&self.settings, &self.ftl),
+            done,
+            check: self.check.is_some(),
+            tape: None,
+        }
     }
 
     /// Lets observers hear of all activity; to be called before time has moved.

@@ -11,10 +11,10 @@ use super::{Feed, RunError, Simulation};
 use crate::clock::NEVER;
 use crate::device::Array;
 use crate::flash::Endurance;
+use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
-use crate::flash::{Timing, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
-use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims};
+use crate::ftl::{Ftl, Inspect, Prepare, Serve, Survive, is_hybrid, keeps_trims};
 use crate::host::Host;
 use crate::metrics::Preconditioning;
 use crate::settings::Settings;
@@ -71,7 +71,8 @@ impl Power {
     /// # Errors
     /// In words: a fault of ftlab.
     pub fn recover(&mut self, settings: &Settings, flaw: Flaw) -> Result<(Ftl, Recovery, u64), String> {
-        let mut work = new_work(settings);
+        let mut work = settings.work();
+        work.set_erases((0..self.media.blocks()).map(|block| self.media.erases(block)));
         work.label();
         work.number_loads();
         let (ftl, recovery) = Ftl::recover(settings, &self.media, (&self.tape, flaw), &mut work)?;
@@ -132,8 +133,7 @@ impl Prepared {
     /// The device of an FTL that was made anew from flash ([`Power::recover`]).
     pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
         ftl.start();
-        let mut work = new_work(settings);
-        work.reset();
+        let work = work_of(settings, &ftl);
         let done = Preconditioning::new("none");
         Prepared { ftl, work, done, check: true, tape: Some(tape.clone()) }
     }
@@ -225,9 +225,12 @@ impl Simulation<'_> {
     }
 }
 
-/// Work of a device that has done none.
-pub(super) fn new_work(settings: &Settings) -> Work {
-    Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns())
+/// Work of a device that has done none, on flash that is as worn as its FTL knows.
+pub(super) fn work_of(settings: &Settings, ftl: &Ftl) -> Work {
+    let (mut work, mut erases) = (settings.work(), Vec::new());
+    ftl.erases(&mut |count| erases.push(count));
+    work.set_erases(erases.into_iter());
+    work
 }
 
 /// Runs the steps of recovery on an idle device: its operations and how long they took, ns.

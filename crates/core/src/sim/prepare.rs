@@ -14,7 +14,6 @@
 
 use rand::RngCore;
 
-use super::power::new_work;
 use super::{Observer, RunError};
 use crate::device::settings::{PreconditionKind, Withheld, WriteOrder};
 use crate::flash::Work;
@@ -59,7 +58,7 @@ impl Prepared {
     /// # Panics
     /// If the settings were not checked.
     pub fn new(settings: &Settings, observer: &mut dyn Observer, check: bool) -> Result<Prepared, RunError> {
-        let mut work = new_work(settings);
+        let mut work = settings.work();
         let ftl = Ftl::new(settings, check, &mut work);
         let done = Preconditioning::new(&settings.device.precondition.kind.to_string());
         let mut prepared = Prepared { ftl, work, done, check, tape: None };

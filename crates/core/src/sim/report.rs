@@ -62,7 +62,7 @@ impl Simulation<'_> {
             device: &self.device,
             ftl: &self.ftl,
             precondition: &self.precondition,
-            counts: self.work.counts(),
+            work: &self.work,
             elapsed_ns: self.first_ns.map_or(0, |first_ns| self.last_ns.saturating_sub(first_ns)),
             histograms: settings.results.histograms,
         });

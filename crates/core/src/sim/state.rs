@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::power::new_work;
+use super::power::work_of;
 use super::{Prepared, RunError};
 use crate::ftl::{Ftl, Prepare};
 use crate::metrics::Preconditioning;
@@ -106,7 +106,7 @@ impl Prepared {
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
         from.end()?;
-        let work = new_work(settings);
+        let work = work_of(settings, &ftl);
         let prepared = Prepared { ftl, work, done: header.done, check, tape: None };
         prepared.verify("in the saved state").map_err(StateError::Check)?;
         Ok(prepared)

@@ -1,7 +1,7 @@
 //! Driving a hybrid FTL directly.
 #![allow(dead_code)]
 
-use ftlab_core::flash::{Cause, Timing, Work};
+use ftlab_core::flash::{Cause, Work};
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::hybrid::merges::{MergeKind, MergeStats};
@@ -17,8 +17,7 @@ pub struct Driver {
 impl Driver {
     pub fn new(settings: &Settings) -> Driver {
         ftlab_core::ftl::check(settings).expect("the settings fit");
-        let mut work =
-            Work::new(Timing::new(&settings.flash, settings.ftl.logical_page_bytes), settings.flash.luns());
+        let mut work = settings.work();
         Driver { ftl: Ftl::new(settings, true, &mut work), work }
     }
 

@@ -2,6 +2,8 @@
 
 use super::pool::{BlockPool, EMPTY, List};
 use crate::config::choice;
+use crate::flash::Cells;
+use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
@@ -24,11 +26,9 @@ pub(super) struct Order {
 
 impl BlockPool {
     /// Sorts the erased blocks by speed, equally fast ones by the order of erasure, and keeps them so.
-    pub(crate) fn sort_by_speed(&mut self, unhurried: Unhurried) {
-        let Some(speeds) = &self.speeds else { return };
-        let chips = self.lists.len();
-        let lists = vec![EMPTY; chips * speeds.classes() as usize];
-        self.by_speed = true;
+    pub(crate) fn sort_by_speed(&mut self, unhurried: Unhurried, cells: &Cells) {
+        self.speeds = cells.speeds().map_or(1, Speeds::classes);
+        let lists = vec![EMPTY; self.lists.len() * self.speeds as usize];
         if unhurried == Unhurried::InOrder {
             self.order = Some(Order { numbers: vec![0; self.blocks.len()], last: 0 });
         }
@@ -37,7 +37,7 @@ impl BlockPool {
         for List { head: mut block, .. } in std::mem::replace(&mut self.lists, lists) {
             while block != NONE {
                 let next = self.blocks[block as usize].next;
-                self.push(block);
+                self.push_class(block, self.class(block, cells));
                 block = next;
             }
         }
@@ -51,7 +51,7 @@ impl BlockPool {
 
     /// Whether blocks are kept by speed, and a write in no hurry takes the slowest.
     pub(crate) fn slowest_first(&self) -> bool {
-        self.by_speed && self.order.is_none()
+        self.speeds > 1 && self.order.is_none()
     }
 
     /// The place of a block in the order in which blocks came back; blocks that were in use when the run

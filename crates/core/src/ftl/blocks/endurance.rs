@@ -23,7 +23,10 @@ use crate::util::codec::Damage;
 /// The spare blocks of a device, and which blocks are worn out.
 #[derive(Clone, Debug)]
 pub struct Lives {
-    limit: Endurance,
+    /// Erases after which a block is retired; `u32::MAX`: never.
+    limit: u32,
+    /// The same of each block, where it goes by their errors.
+    limits: Vec<u32>,
     /// Spare blocks each chip began with.
     per_chip: u32,
     /// Spare blocks of each chip, the next one last.
@@ -54,11 +57,25 @@ impl Lives {
     /// No limit and no spare blocks.
     pub(crate) fn unlimited() -> Lives {
         Lives {
-            limit: Endurance::Unlimited,
+            limit: u32::MAX,
+            limits: Vec::new(),
             per_chip: 0,
             spares: Vec::new(),
             retired: Bits::new(0),
             exhausted: false,
+        }
+    }
+
+    /// The limits of the settings, before any block is a spare one or retired.
+    fn new(settings: &Settings, blocks: u32) -> Lives {
+        let limit = if let Endurance::Cycles(cycles) = settings.flash.endurance { cycles } else { u32::MAX };
+        let by_errors = settings.flash.endurance == Endurance::Ecc;
+        Lives {
+            limit,
+            limits: by_errors.then(|| lasts(settings)).flatten().unwrap_or_default(),
+            per_chip: settings.ftl.spare_blocks,
+            retired: Bits::new(blocks as usize),
+            ..Lives::unlimited()
         }
     }
 
@@ -67,13 +84,16 @@ impl Lives {
         self.spares.concat()
     }
 
-    fn past(&self, block: u32, erases: u32, speeds: Option<&Speeds>) -> bool {
-        match self.limit {
-            Endurance::Unlimited => false,
-            Endurance::Cycles(cycles) => erases >= cycles,
-            Endurance::Ecc => speeds.is_some_and(|speeds| speeds.beyond(block, erases)),
-        }
+    /// Erases after which a block is retired; `u32::MAX`: never.
+    #[inline]
+    fn lasts(&self, block: u32) -> u32 {
+        self.limits.get(block as usize).copied().unwrap_or(self.limit)
     }
+}
+
+/// Erases after which each block's errors exceed the ECC limit, if blocks differ.
+fn lasts(settings: &Settings) -> Option<Vec<u32>> {
+    Some(Speeds::new(&settings.flash, settings.seed, 0)?.lasts())
 }
 
 impl BlockPool {
@@ -83,13 +103,12 @@ impl BlockPool {
     /// # Panics
     /// If the settings were not checked.
     pub(crate) fn withhold(&mut self, settings: &Settings) {
-        let (limit, per_chip) = (settings.flash.endurance, settings.ftl.spare_blocks);
-        if limit == Endurance::Unlimited && per_chip == 0 {
+        let per_chip = settings.ftl.spare_blocks;
+        if settings.flash.endurance == Endurance::Unlimited && per_chip == 0 {
             return;
         }
         let chips = settings.flash.luns();
-        let retired = Bits::new(self.count() as usize);
-        *self.lives_mut() = Lives { limit, per_chip, spares: Vec::new(), retired, exhausted: false };
+        *self.lives_mut() = Lives::new(settings, self.count());
         for chip in 0..chips {
             let serving = self.blocks_per_chip() - per_chip;
             let mut spares = Vec::with_capacity(per_chip as usize);
@@ -112,12 +131,11 @@ impl BlockPool {
     /// Withholds blocks of a pool that holds all that are erased after a power cut. The limit alone tells
     /// which are retired, as it did before; erased blocks being alike, the least worn are the spare ones.
     pub(crate) fn withhold_found(&mut self, settings: &Settings) {
-        let (limit, per_chip) = (settings.flash.endurance, settings.ftl.spare_blocks);
-        if limit == Endurance::Unlimited && per_chip == 0 {
+        let per_chip = settings.ftl.spare_blocks;
+        if settings.flash.endurance == Endurance::Unlimited && per_chip == 0 {
             return;
         }
-        let retired = Bits::new(self.count() as usize);
-        *self.lives_mut() = Lives { limit, per_chip, spares: Vec::new(), retired, exhausted: false };
+        *self.lives_mut() = Lives::new(settings, self.count());
         for chip in 0..settings.flash.luns() {
             let worn_out = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).count();
             self.lives_mut().exhausted |= worn_out > per_chip as usize;
@@ -169,7 +187,7 @@ impl BlockPool {
     /// Whether a block has come to its limit.
     #[inline]
     pub(super) fn is_past_limit(&self, block: u32) -> bool {
-        self.lives().past(block, self.erase_count(block), self.speeds())
+        self.erase_count(block) >= self.lives().lasts(block)
     }
 
     /// What serves in the place of a block just erased: itself; or, if it is past its limit, a spare
@@ -206,7 +224,7 @@ impl BlockPool {
     /// Whether a block is retired.
     pub(crate) fn is_retired(&self, block: u32) -> bool {
         let lives = self.lives();
-        lives.limit != Endurance::Unlimited && lives.retired.get(block)
+        !lives.spares.is_empty() && lives.retired.get(block)
     }
 
     /// Whether a block is a spare one.
@@ -219,10 +237,9 @@ impl BlockPool {
     pub fn life(&self) -> Life {
         let lives = self.lives();
         let left = lives.spares.iter().map(Vec::len);
-        let lasts = |block| match lives.limit {
-            Endurance::Unlimited => f64::INFINITY,
-            Endurance::Cycles(cycles) => f64::from(cycles),
-            Endurance::Ecc => self.speeds().map_or(f64::INFINITY, |speeds| speeds.lasts(block)),
+        let lasts = |block| match lives.lasts(block) {
+            u32::MAX => f64::INFINITY,
+            erases => f64::from(erases.max(1)),
         };
         let shares = (0..self.count()).map(|block| f64::from(self.erase_count(block)) / lasts(block));
         Life {
@@ -234,7 +251,7 @@ impl BlockPool {
                 left.clone().sum::<usize>() as u64,
             ),
             fewest: (lives.per_chip, left.min().unwrap_or(0) as u32),
-            used: (lives.limit != Endurance::Unlimited)
+            used: (lives.limit != u32::MAX || !lives.limits.is_empty())
                 .then(|| shares.sum::<f64>() / f64::from(self.count())),
         }
     }
@@ -258,7 +275,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
         ),
         Endurance::Cycles(_) => Ok(()),
         Endurance::Ecc => {
-            let Some(speeds) = Speeds::new(flash, settings.seed, flash.pe_cycles as u32) else {
+            let Some(lasts) = lasts(settings) else {
                 return fail(
                     "flash.endurance",
                     "\"ecc\" goes by the error rates of blocks, so it needs flash.variation.model = \"ispp\"; \
@@ -269,7 +286,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
             let per_chip = flash.blocks_per_lun() as u32;
             let worn_out = |chip: u32| {
                 let blocks = chip * per_chip..(chip + 1) * per_chip;
-                blocks.filter(|&block| speeds.beyond(block, flash.pe_cycles as u32)).count()
+                blocks.filter(|&block| flash.pe_cycles >= u64::from(lasts[block as usize])).count()
             };
             let most = (0..flash.luns()).map(worn_out).max().unwrap_or(0);
             if most > settings.ftl.spare_blocks as usize {

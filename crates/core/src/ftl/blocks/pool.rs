@@ -2,7 +2,7 @@
 
 use super::by_speed::Order;
 use super::endurance::Lives;
-use crate::flash::variation::Speeds;
+use crate::flash::Cells;
 use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
@@ -23,25 +23,22 @@ pub(super) struct List {
 
 pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
 
-/// Erased blocks of each chip, in the order of their erasure or by speed, every block's erase count,
-/// and how fast it programs. Blocks are numbered chip by chip.
+/// Erased blocks of each chip, in the order of their erasure or by speed, and every block's erase count.
+/// Blocks are numbered chip by chip.
 #[derive(Clone, Debug)]
 pub struct BlockPool {
     pub(super) blocks: Vec<Block>,
-    /// By chip and, if `by_speed`, class of speed.
+    /// By chip and class of speed.
     pub(super) lists: Vec<List>,
     /// Classes of each chip whose list has a block.
     pub(super) classes: Vec<u64>,
     /// Erased blocks of each chip.
     pub(super) free: Vec<u32>,
     blocks_per_chip: u32,
-    /// Only in a run, so never in a saved state.
-    pub(super) by_speed: bool,
+    /// Classes of speed by which blocks are kept, more than 1 only in a run, so never in a saved state.
+    pub(super) speeds: u32,
     /// Where blocks are kept by speed and yet taken in order, which came back as the how manieth.
     pub(super) order: Option<Order>,
-    /// Program time of a page where blocks do not differ, ns.
-    program_ns: u64,
-    pub(super) speeds: Option<Speeds>,
     /// Erase count of each chip's least worn block that could be moved, when that was looked at last.
     floors: Vec<u32>,
     /// Under wear levelling, by how much the erase counts of a chip may differ.
@@ -65,10 +62,8 @@ impl BlockPool {
             classes: vec![0; chips as usize],
             free: vec![0; chips as usize],
             blocks_per_chip,
-            by_speed: false,
+            speeds: 1,
             order: None,
-            program_ns: flash.program_ns,
-            speeds: Speeds::new(flash, settings.seed, pe_cycles),
             floors: vec![pe_cycles; chips as usize],
             threshold,
             uneven: None,
@@ -83,9 +78,6 @@ impl BlockPool {
     pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
         for (block, state) in (0..).zip(&mut self.blocks) {
             *state = Block { next: NONE, erases: erases(block), free: false };
-            if let Some(speeds) = &mut self.speeds {
-                speeds.detect(block, state.erases);
-            }
         }
         self.lists.fill(EMPTY);
         self.classes.fill(0);
@@ -149,53 +141,20 @@ impl BlockPool {
 
     #[inline]
     pub(super) fn list(&self, chip: u32, class: u32) -> usize {
-        match &self.speeds {
-            Some(speeds) if self.by_speed => (chip * speeds.classes() + class) as usize,
-            _ => chip as usize,
-        }
+        (chip * self.speeds + class) as usize
     }
 
     /// Class of a block's speed, 0 the fastest, where blocks are kept by speed; else 0.
     #[inline]
-    pub(crate) fn class(&self, block: u32) -> u32 {
-        match &self.speeds {
-            Some(speeds) if self.by_speed => speeds.class(block),
-            _ => 0,
-        }
+    pub(crate) fn class(&self, block: u32, cells: &Cells) -> u32 {
+        cells.speeds().filter(|_| self.speeds > 1).map_or(0, |speeds| speeds.class(block))
     }
 
-    /// Counts pages programmed in a block; the time that each of them takes, ns.
-    #[inline]
-    pub(crate) fn programmed(&mut self, block: u32, pages: u32) -> u64 {
-        match &mut self.speeds {
-            None => self.program_ns,
-            Some(speeds) => {
-                speeds.count(block, pages);
-                speeds.program_ns(block)
-            }
-        }
-    }
-
-    /// Forgets the programs counted.
-    pub(crate) fn reset_counts(&mut self) {
-        if let Some(speeds) = &mut self.speeds {
-            speeds.reset_counts();
-        }
-    }
-
-    /// How fast the blocks are, if they differ.
-    pub(crate) fn speeds(&self) -> Option<&Speeds> {
-        self.speeds.as_ref()
-    }
-
-    /// Counts an erasure, and finds the block's speed anew.
+    /// Counts an erasure.
     #[inline]
     pub(crate) fn erased(&mut self, chip: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;
         *erases += 1;
-        if let Some(speeds) = &mut self.speeds {
-            speeds.detect(block, *erases);
-        }
         if let Some(threshold) = self.threshold
             && erases.saturating_sub(self.floors[chip as usize]) > threshold
         {
@@ -236,7 +195,7 @@ impl BlockPool {
     /// # Panics
     /// If `out` is not in the pool, or blocks are kept by speed.
     pub(crate) fn exchange(&mut self, out: u32, into: u32) {
-        assert!(!self.by_speed, "blocks are kept by speed");
+        assert!(self.speeds == 1, "blocks are kept by speed");
         assert!(self.blocks[out as usize].free, "block {out} is not in the pool");
         let next = self.blocks[out as usize].next;
         let list = &mut self.lists[(out / self.blocks_per_chip) as usize];
@@ -257,10 +216,14 @@ impl BlockPool {
         self.blocks[into as usize].next = next;
     }
 
-    /// Gives an erased block back.
+    /// Gives an erased block back, where blocks are not kept by speed.
     pub(crate) fn push(&mut self, block: u32) {
+        self.push_class(block, 0);
+    }
+
+    /// Gives an erased block of a class back.
+    pub(crate) fn push_class(&mut self, block: u32, class: u32) {
         let chip = block / self.blocks_per_chip;
-        let class = self.class(block);
         let list = self.list(chip, class);
         self.note_order(block);
         self.blocks[block as usize].next = NONE;
@@ -304,7 +267,7 @@ impl Claims {
 impl BlockPool {
     /// Writes what the pool knows; which blocks are retired follows from the erase counts.
     pub(crate) fn save(&self, out: &mut Encoder) -> std::io::Result<()> {
-        debug_assert!(!self.by_speed, "a run's alone");
+        debug_assert!(self.speeds == 1, "a run's alone");
         let mut erased = Vec::new();
         for list in &self.lists {
             let mut block = list.head;

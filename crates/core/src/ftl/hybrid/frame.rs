@@ -30,7 +30,7 @@ use super::merges::{MergeKind, MergeStats, merge_ns};
 use super::store::{Role, Store};
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
-use crate::flash::{Cause, Work};
+use crate::flash::{Cause, Cells, Work};
 use crate::ftl::background::GcBackground;
 use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::recovery::{Flaw, Recovery};
@@ -298,12 +298,11 @@ impl<L: Logs> Prepare for Hybrid<L> {
     fn start(&mut self) {
         self.store.host_pages = 0;
         self.store.merges = MergeStats::default();
-        self.store.pool.reset_counts();
         self.stats = MapStats::default();
     }
 
     /// Where data lies is not free to choose: blocks are taken in the order of erasure.
-    fn choose_by_speed(&mut self, _unhurried: Unhurried) {}
+    fn choose_by_speed(&mut self, _unhurried: Unhurried, _cells: &Cells) {}
 
     /// Garbage collection is the page-mapped FTLs'.
     fn collect_in_background(&mut self, _how: GcBackground) {}

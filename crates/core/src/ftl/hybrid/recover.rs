@@ -264,7 +264,7 @@ pub(super) fn recover<L: Logs>(
     for (trims, _) in scan.trims.iter().flatten() {
         reads[media.chip(media.block_of(trims.page)) as usize] += 1;
     }
-    let map_reads = read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
+    let map_reads = read_all(&reads, |chip, work| work.read(chip, NONE, Cause::Map), work);
     scan.settle();
     erase_all(&scan.erase(), Cause::Merge, (media, tape), work);
     let roles = scan.roles()?;

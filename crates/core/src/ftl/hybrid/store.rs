@@ -203,9 +203,8 @@ impl Store {
         self.put(block, offset, lpn);
         self.blocks[block as usize].padded |= cause == Cause::Pad;
         self.host_pages += u64::from(cause == Cause::Host);
-        let program_ns = self.pool.programmed(block, 1);
         let page = block * self.shape.pages_per_block + offset;
-        work.at(page).program(self.chip_of_block(block), cause, program_ns);
+        work.program(self.chip_of_block(block), page, cause);
     }
 
     /// Writes a new version into the next page of a log block.
@@ -235,11 +234,7 @@ impl Store {
     /// Reads the newest version of a logical page; without one, where static allocation would put it.
     #[inline]
     pub(crate) fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
-        let chip = self.chip(self.block_of(lpn));
-        match self.page(lpn) {
-            NONE => work.read_part(chip, cause, 1),
-            page => work.at(page).read_part(chip, cause, 1),
-        }
+        work.read_part(self.chip(self.block_of(lpn)), self.page(lpn), cause, 1);
     }
 
     /// Gives a logical page up.
@@ -266,7 +261,7 @@ impl Store {
                 self.slots.valid.set(target);
                 self.slots.place(target, lpn, || kind);
                 work.source(page);
-                work.targets(target, 1);
+                work.target(target, 1);
                 copies += 1;
             }
         }
@@ -276,8 +271,7 @@ impl Store {
             self.slots.tell(|medium| medium.leave_out(block, end));
         }
         if copies > 0 {
-            let program_ns = self.pool.programmed(block, copies);
-            work.copy(self.chip_of_block(block), Cause::Merge, copies, &[(copies, program_ns)]);
+            work.copy(self.chip_of_block(block), Cause::Merge);
         }
         copies
     }
@@ -290,7 +284,7 @@ impl Store {
         self.pool.erased(chip, block);
         let successor = self.pool.successor(chip, block);
         self.pool.push(successor);
-        work.at(block * self.shape.pages_per_block).erase(chip, Cause::Merge);
+        work.erase(chip, block * self.shape.pages_per_block, Cause::Merge);
     }
 
     /// Makes a block the data block of its owner, and erases the one before it.

@@ -5,7 +5,6 @@ use super::logs::Logs;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
-use crate::flash::variation::Speeds;
 use crate::ftl::blocks::endurance::Life;
 use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
@@ -112,10 +111,6 @@ impl<L: Logs> Inspect for Hybrid<L> {
 
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.store.pool.erases().for_each(visit);
-    }
-
-    fn speeds(&self) -> Option<&Speeds> {
-        self.store.pool.speeds()
     }
 }
 

@@ -148,10 +148,9 @@ impl Log {
     ) {
         let end = (victim + 1) * self.slots_per_block;
         let mut slot = victim * self.slots_per_block;
-        let (mut pages_read, mut last_page) = (0, NONE);
+        let mut last_page = NONE;
         let hosts = self.fills_page_of_host(chip);
-        self.copied.clear();
-        self.choose_frontier(chip, false, false, pool);
+        self.choose_frontier(chip, false, false, pool, work);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
             let live = self.slots.valid.next_set(slot, end).expect("the block has a valid slot");
             let owner = self.slots.spare[live as usize];
@@ -162,34 +161,28 @@ impl Log {
             self.blocks[victim as usize].valid -= 1;
             self.chips[chip as usize].live -= 1;
             if self.chips[chip as usize].is_full() {
-                self.next_for_copies(chip, true, pool);
+                self.next_for_copies(chip, true, pool, work);
             }
-            let (placed, block) = self.place(chip, owner);
+            let placed = self.place(chip, owner);
             if owner < self.pages() {
                 moved(owner);
             }
             let page = self.by_page.div(live);
             if page != last_page {
-                pages_read += 1;
                 work.source(page);
             }
             (last_page, slot) = (page, live + 1);
             if self.by_page.rem(placed + 1) == 0
                 || (self.blocks[victim as usize].valid == 0 && self.pad(chip))
             {
-                // A block's pages in succession are one entry.
-                let program_ns = pool.programmed(block, 1);
-                work.targets(self.by_page.div(placed), 1);
-                match self.copied.last_mut() {
-                    Some((count, ns)) if *ns == program_ns => *count += 1,
-                    _ => self.copied.push((1, program_ns)),
-                }
+                work.target(self.by_page.div(placed), 1);
                 pages -= 1;
                 self.close_if_full(chip);
             }
         }
-        work.copy(chip, self.shape.gc, pages_read, &self.copied);
-        if hosts && !self.copied.is_empty() {
+        let programs = work.has_targets();
+        work.copy(chip, self.shape.gc);
+        if hosts && programs {
             self.host_goes_on(work);
         }
     }

@@ -70,23 +70,22 @@ impl Log {
         let mut here = 0;
         if self.superseded.contains(&victim) {
             // What takes the place of its slots is in a page buffer, and would be lost with them.
-            self.flush(pool, work);
+            self.flush(work);
         }
         let hosts = self.fills_page_of_host(chip);
-        self.copied.clear();
         let stated = self.trims.is_some() && self.state_trims(chip, victim, &mut here, pool, work);
         let blocks = &self.blocks;
         if blocks[victim as usize].state == State::Closed {
             self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
         }
         let leaving = self.take_live(victim);
-        let pages_read = self.name_sources(&leaving, work);
-        self.choose_frontier(chip, false, false, pool);
+        self.name_sources(&leaving, work);
+        self.choose_frontier(chip, false, false, pool, work);
         let mut rest = &leaving[..];
         while !rest.is_empty() {
             if self.chips[chip as usize].is_full() {
-                self.note_copies(chip, &mut here, pool, work);
-                self.next_for_copies(chip, false, pool);
+                self.note_copies(chip, &mut here, work);
+                self.next_for_copies(chip, false, pool, work);
             }
             let at = &self.chips[chip as usize];
             let (run, later) = rest.split_at(rest.len().min((at.end - at.next) as usize));
@@ -96,14 +95,15 @@ impl Log {
             rest = later;
         }
         self.leaving = leaving;
-        self.note_copies(chip, &mut here, pool, work);
+        self.note_copies(chip, &mut here, work);
+        let programs = work.has_targets();
         // Copies are programmed before the block they come from is erased. Where there are none, a page
         // that the host has begun in the background's way stays begun.
-        if !self.copied.is_empty() && self.pad(chip) {
+        if programs && self.pad(chip) {
             self.close_if_full(chip);
         }
-        work.copy(chip, cause, pages_read, &self.copied);
-        if hosts && !self.copied.is_empty() {
+        work.copy(chip, cause);
+        if hosts && programs {
             self.host_goes_on(work);
         }
         self.erase(victim, cause, pool, work);
@@ -130,22 +130,19 @@ impl Log {
         leaving
     }
 
-    /// Names the pages that copies of these slots read; how many they are.
-    fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) -> u32 {
+    /// Names the pages that copies of these slots read.
+    fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) {
         if self.shape.slots_per_page == 1 {
-            leaving.iter().for_each(|&(live, _)| work.source(live));
-            return leaving.len() as u32;
+            return work.sources(leaving.iter().map(|&(live, _)| live));
         }
-        let (mut pages, mut last) = (0, NONE);
+        let mut last = NONE;
         for &(live, _) in leaving {
             let page = self.by_page.div(live);
             if page != last {
                 work.source(page);
-                pages += 1;
             }
             last = page;
         }
-        pages
     }
 
     /// Copies slots, which the frontier has room for; their chip has as many live slots as before.
@@ -166,15 +163,12 @@ impl Log {
     }
 
     /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
-    pub(super) fn note_copies(&mut self, chip: u32, slots: &mut u32, pool: &mut BlockPool, work: &mut Work) {
+    pub(super) fn note_copies(&self, chip: u32, slots: &mut u32, work: &mut Work) {
         if *slots > 0 {
             let last = self.chips[chip as usize].next - 1;
             // The first may go into a page that the host has begun.
             let first = self.slot_page(last + 1 - std::mem::take(slots));
-            let pages = self.slot_page(last) + 1 - first;
-            let block = self.by_block.div(last);
-            work.targets(first, pages);
-            self.copied.push((pages, pool.programmed(block, pages)));
+            work.target(first, self.slot_page(last) + 1 - first);
         }
     }
 
@@ -182,7 +176,7 @@ impl Log {
     pub(super) fn erase(&mut self, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         let first = block * self.slots_per_block;
         let (chip, group) = (self.slot_chip(first), self.by_group.div(first));
-        work.at(self.slot_page(first)).erase_after(chip, cause, self.blocks[block as usize].after);
+        work.erase_after(chip, self.slot_page(first), cause, self.blocks[block as usize].after);
         self.slots.erase(block);
         pool.erased(chip, block);
         self.blocks[block as usize] = Block::new(State::Absent);
@@ -196,11 +190,11 @@ impl Log {
         } else if pool.threshold().is_some() {
             // The most worn stay behind, where wear levelling finds them.
             self.reserve_push(group, spare);
-            spare = self.reserve_pop(group, pool);
+            spare = self.reserve_pop(group, pool, work);
         }
         self.blocks[spare as usize] = Block::new(State::Absent);
         self.chips[group as usize].held -= 1;
-        pool.push(spare);
+        pool.push_class(spare, pool.class(spare, work.cells()));
     }
 
     /// Whether a block is closed.

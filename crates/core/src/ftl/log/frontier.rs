@@ -137,7 +137,7 @@ impl Log {
 
     /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an owner that
     /// has a version already, or whose place is not just the next of an open block; `owners` begins there then.
-    pub(crate) fn lay(&mut self, owners: &mut &[u32], pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn lay(&mut self, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
         while let Some(&first) = owners.first().filter(|_| !self.by_cursor) {
             let chip = self.home(first);
@@ -145,27 +145,28 @@ impl Log {
             if next == end || self.slots.of(first) != NONE {
                 break;
             }
-            let (laid, block) = if self.shape.chips > 1 {
+            let laid = if self.shape.chips > 1 {
                 // The one behind it goes elsewhere.
                 self.slots.tell(|medium| medium.write(first, NONE));
-                (1, self.place(chip, first).1)
+                self.place(chip, first);
+                1
             } else {
                 let laid = self.slots.lay(next, &owners[..owners.len().min((end - next) as usize)], kind);
                 let (at, block) = (&mut self.chips[chip as usize], self.by_block.div(next));
                 (at.next, at.live) = (at.next + laid, at.live + laid);
                 self.blocks[block as usize].valid += laid;
-                (laid, block)
+                laid
             };
             *owners = &owners[laid as usize..];
             self.writes += u64::from(laid);
-            work.count_programs(Cause::Host, laid, pool.programmed(block, laid));
+            work.lay(next, laid, Cause::Host);
             self.close_if_full(chip);
         }
     }
 
-    /// Puts an owner's data into the next slot of the frontier; that slot, and its block.
+    /// Puts an owner's data into the next slot of the frontier; returns that slot.
     #[inline(always)]
-    pub(super) fn place(&mut self, chip: u32, owner: u32) -> (u32, u32) {
+    pub(super) fn place(&mut self, chip: u32, owner: u32) -> u32 {
         let kind = self.kind();
         let at = &mut self.chips[chip as usize];
         let slot = at.next;
@@ -175,13 +176,12 @@ impl Log {
         self.slots.place(slot, owner, || kind);
         let block = self.by_block.div(slot);
         self.blocks[block as usize].valid += 1;
-        (slot, block)
+        slot
     }
 
     /// Programs the page that a slot is the last of, and closes the block if it was the last page.
-    pub(super) fn program_page(&mut self, slot: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
-        let program_ns = pool.programmed(self.by_block.div(slot), 1);
-        work.at(self.slot_page(slot)).program(self.slot_chip(slot), cause, program_ns);
+    pub(super) fn program_page(&mut self, slot: u32, cause: Cause, work: &mut Work) {
+        work.program(self.slot_chip(slot), self.slot_page(slot), cause);
         self.close_if_full(self.by_group.div(slot));
     }
 
@@ -242,11 +242,11 @@ impl Log {
 
     /// Gives a chip whose frontier is full another one for copies: in the background an erased block of the pool,
     /// if there is one, before one of the reserve.
-    pub(super) fn next_for_copies(&mut self, chip: u32, background: bool, pool: &mut BlockPool) {
-        self.choose_frontier(chip, false, false, pool);
+    pub(super) fn next_for_copies(&mut self, chip: u32, background: bool, pool: &mut BlockPool, work: &Work) {
+        self.choose_frontier(chip, false, false, pool, work);
         if self.chips[chip as usize].is_full() && !self.resume(chip) {
             let fresh = if background { self.take_block(chip, pool) } else { None };
-            let block = fresh.unwrap_or_else(|| self.reserve_pop(chip, pool));
+            let block = fresh.unwrap_or_else(|| self.reserve_pop(chip, pool, work));
             self.open(chip, block);
         }
     }
@@ -278,11 +278,11 @@ impl Log {
 
     /// Takes the reserve block erased last or, under wear levelling, the least worn; where the slowest goes
     /// first, that.
-    pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool) -> u32 {
+    pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.chips[chip as usize].reserve;
         assert!(best != NONE, "the reserve of chip {chip} is empty");
         if pool.threshold().is_some() || (self.by_speed.is_some() && pool.slowest_first()) {
-            let rank = |block| (u32::MAX - pool.class(block), pool.erase_count(block));
+            let rank = |block| (u32::MAX - pool.class(block, work.cells()), pool.erase_count(block));
             let mut block = self.blocks[best as usize].next;
             while block != NONE {
                 let levels = pool.threshold().is_some();

@@ -118,8 +118,8 @@ impl Chip {
     }
 }
 
-/// Blocks that a collection may program before the list of them grows.
-const COPIED: usize = 16;
+/// Blocks that a page buffer may supersede before the list of them grows.
+const SUPERSEDED: usize = 16;
 
 /// The store.
 #[derive(Clone, Debug)]
@@ -155,8 +155,6 @@ pub struct Log {
     by_speed: Option<Partly>,
     /// What is collected in the background: likewise only in a run.
     background: Option<Box<Background>>,
-    /// Pages programmed by a collection, and their time, block by block.
-    copied: Vec<(u32, u64)>,
     /// The live slots of the block that is collected, with their owners.
     leaving: Vec<(u32, u32)>,
     /// Blocks with a slot whose owner has a newer version in a page buffer, on another chip maybe.
@@ -211,9 +209,8 @@ impl Log {
             serial: shape.serial.then(|| Serial::new(shape.chips, shape.limit)),
             by_speed: None,
             background: None,
-            copied: Vec::with_capacity(COPIED),
             leaving: Vec::with_capacity(slots_per_block as usize),
-            superseded: Vec::with_capacity(COPIED),
+            superseded: Vec::with_capacity(SUPERSEDED),
             trims: None,
         };
         for chip in 0..groups {
@@ -308,15 +305,15 @@ impl Log {
     ) {
         debug_assert!(!self.is_short(chip), "a victim is ended first");
         if self.by_speed.is_some() {
-            self.choose_frontier(chip, work.hurries(chip), true, pool);
+            self.choose_frontier(chip, work.hurries(chip), true, pool, work);
         }
         if self.chips[chip as usize].is_full() {
             self.open_frontier(chip, pool, work, moved);
         }
         let old = self.renew(owner);
-        let (slot, block) = self.place(chip, owner);
+        let slot = self.place(chip, owner);
         if self.shape.slots_per_page == 1 {
-            work.at(slot).program(chip, cause, pool.programmed(block, 1));
+            work.program(chip, slot, cause);
             self.close_if_full(chip);
             if self.shape.dynamic {
                 self.supersede(owner, old);
@@ -326,7 +323,7 @@ impl Log {
         } else {
             self.supersede(owner, old);
             if self.by_page.rem(slot + 1) == 0 {
-                work.at(self.slot_page(slot)).program(chip, cause, pool.programmed(block, 1));
+                work.program(chip, self.slot_page(slot), cause);
                 self.settle_superseded(work);
                 self.close_if_full(chip);
                 self.advance_cursor();
@@ -349,12 +346,12 @@ impl Log {
     }
 
     /// Programs every part-full page buffer (cause pad).
-    pub(crate) fn flush(&mut self, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn flush(&mut self, work: &mut Work) {
         if self.shape.slots_per_page > 1 {
             for chip in 0..self.shape.chips {
                 if self.pad(chip) {
                     work.chain();
-                    self.program_page(self.chips[chip as usize].next - 1, Cause::Pad, pool, work);
+                    self.program_page(self.chips[chip as usize].next - 1, Cause::Pad, work);
                     self.settle_superseded(work);
                     if chip == self.cursor {
                         self.advance_cursor();

@@ -99,20 +99,20 @@ impl Log {
             self.open_next(pool, work);
         }
         self.renew(owner);
-        self.place_next(owner, cause, pool, work);
+        self.place_next(owner, cause, work);
     }
 
-    fn place_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
-        let (slot, _) = self.place(0, owner);
+    fn place_next(&mut self, owner: u32, cause: Cause, work: &mut Work) {
+        let slot = self.place(0, owner);
         if self.by_page.rem(slot + 1) == 0 {
-            self.program_page(slot, cause, pool, work);
+            self.program_page(slot, cause, work);
         }
     }
 
     /// Programs the page begun, part-full, if there is one.
-    pub(crate) fn finish_page(&mut self, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn finish_page(&mut self, cause: Cause, work: &mut Work) {
         if self.pad(0) {
-            self.program_page(self.chips[0].next - 1, cause, pool, work);
+            self.program_page(self.chips[0].next - 1, cause, work);
         }
     }
 
@@ -141,22 +141,22 @@ impl Log {
             let page = self.by_page.div(live);
             if page != last_page {
                 let wanted = self.owners_beside(live).count() as u32;
-                work.at(page).read_share(chip, cause, wanted, self.shape.slots_per_page);
+                work.read_share(chip, page, cause, [wanted, self.shape.slots_per_page]);
                 last_page = page;
             }
             let owner = self.slots.spare[live as usize];
             self.slots.tell(|medium| medium.copy(live, owner));
             self.slots.valid.clear(live);
             if self.chips[0].is_full() {
-                let block = self.reserve_pop(0, pool);
+                let block = self.reserve_pop(0, pool, work);
                 self.open(0, block);
             }
-            self.place_next(owner, cause, pool, work);
+            self.place_next(owner, cause, work);
             slot = live + 1;
         }
         self.chips[0].live -= copies;
         // Copies are programmed before the block they come from is erased.
-        self.finish_page(cause, pool, work);
+        self.finish_page(cause, work);
         self.erase(victim, cause, pool, work);
     }
 

@@ -19,6 +19,8 @@
 //! the argument of [`super`] holds.
 
 use super::Log;
+use crate::flash::variation::Speeds;
+use crate::flash::{Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
@@ -62,9 +64,9 @@ impl Partly {
 
 impl Log {
     /// Lets writes choose their block by speed. The pool must keep its erased blocks by speed already.
-    pub(crate) fn choose_by_speed(&mut self, pool: &BlockPool) {
+    pub(crate) fn choose_by_speed(&mut self, cells: &Cells) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
-        let per_chip = pool.speeds().map_or(1, |speeds| speeds.classes());
+        let per_chip = cells.speeds().map_or(1, Speeds::classes);
         self.by_speed = Some(Partly {
             next: vec![NONE; (self.shape.chips * per_chip) as usize],
             classes: vec![0; self.shape.chips as usize],
@@ -75,11 +77,18 @@ impl Log {
 
     /// Makes a chip's fastest writable block the frontier, for a write that is hurried, else the one that
     /// others take; there may be none. Erased blocks are among them if `erased`.
-    pub(super) fn choose_frontier(&mut self, chip: u32, hurried: bool, erased: bool, pool: &mut BlockPool) {
+    pub(super) fn choose_frontier(
+        &mut self,
+        chip: u32,
+        hurried: bool,
+        erased: bool,
+        pool: &mut BlockPool,
+        work: &Work,
+    ) {
         let Some(parked) = &self.by_speed else { return };
         let at = &self.chips[chip as usize];
         let open = (!at.is_full()).then(|| self.by_block.div(at.next));
-        let active = open.map(|block| pool.class(block));
+        let active = open.map(|block| pool.class(block, work.cells()));
         let partly = parked.classes[chip as usize] | active.map_or(0, |class| 1u64 << class);
         let may_take = erased && at.held < self.shape.limit;
         let classes = partly | if may_take { pool.free_classes(chip) } else { 0 };
@@ -91,7 +100,7 @@ impl Log {
         } else if pool.slowest_first() {
             classes.ilog2()
         } else {
-            self.next_in_order(chip, classes, open, pool)
+            self.next_in_order(chip, classes, open, pool, work.cells())
         };
         if active == Some(class) {
             return;
@@ -112,20 +121,27 @@ impl Log {
     }
 
     /// The class of the block next in order, among those of a chip's writable blocks; `open` is its frontier.
-    fn next_in_order(&mut self, chip: u32, classes: u64, open: Option<u32>, pool: &BlockPool) -> u32 {
+    fn next_in_order(
+        &mut self,
+        chip: u32,
+        classes: u64,
+        open: Option<u32>,
+        pool: &BlockPool,
+        cells: &Cells,
+    ) -> u32 {
         let Some(parked) = &mut self.by_speed else { return 0 };
         // Each class has at most one partly written block, which was erased before its others.
         let first_of = |class: u32, parked: &Partly| {
             let aside = parked.next[(chip * parked.per_chip + class) as usize];
             match open {
-                Some(block) if pool.class(block) == class => block,
+                Some(block) if pool.class(block, cells) == class => block,
                 _ if aside != NONE => self.by_block.div(aside),
                 _ => pool.first_of_class(chip, class),
             }
         };
         let (filled, place) = parked.filled[chip as usize];
         if filled != NONE && pool.place_in_order(filled) == place {
-            let class = pool.class(filled);
+            let class = pool.class(filled, cells);
             if classes >> class & 1 != 0 && first_of(class, parked) == filled {
                 return class;
             }
@@ -135,6 +151,6 @@ impl Log {
             writable.map(|class| first_of(class, parked)).min_by_key(|&block| pool.place_in_order(block));
         let block = first.expect("some class has a block");
         parked.filled[chip as usize] = (block, pool.place_in_order(block));
-        pool.class(block)
+        pool.class(block, cells)
     }
 }

@@ -220,8 +220,8 @@ impl Log {
                 self.blocks[victim as usize].after = work.mark();
             }
             if self.chips[chip as usize].is_full() {
-                self.note_copies(chip, here, pool, work);
-                self.next_for_copies(chip, false, pool);
+                self.note_copies(chip, here, work);
+                self.next_for_copies(chip, false, pool, work);
             }
             self.place(chip, owner);
             *here += 1;
@@ -230,7 +230,7 @@ impl Log {
             self.trim_page_written(owner);
         }
         if self.by_speed.is_some() {
-            self.note_copies(chip, here, pool, work);
+            self.note_copies(chip, here, work);
         }
         any
     }

@@ -25,7 +25,7 @@ impl Context<'_> {
     pub(super) fn read(&mut self, page: u32) {
         let log = &self.pages.log;
         let slot = log.slot(page);
-        self.work.at_slot(|| log.slot_page(slot)).read(log.slot_chip(slot), Cause::Map);
+        self.work.read(log.slot_chip(slot), log.slot_page(slot), Cause::Map);
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
@@ -33,7 +33,7 @@ impl Context<'_> {
     pub(super) fn load(&mut self, page: u32) -> u32 {
         let log = &self.pages.log;
         let slot = log.slot(page);
-        self.work.at_slot(|| log.slot_page(slot)).load(log.slot_chip(slot), Cause::Map)
+        self.work.load(log.slot_chip(slot), log.slot_page(slot), Cause::Map)
     }
 
     /// Programs a translation page, all its entries as they are now; `updated` are new on flash.

@@ -159,7 +159,7 @@ impl Context<'_> {
             NONE => 0,
             slot => {
                 let of = log.shape().slots_per_page;
-                self.work.at(log.slot_page(slot)).load_share(log.slot_chip(slot), Cause::Map, 1, of)
+                self.work.load_share(log.slot_chip(slot), log.slot_page(slot), Cause::Map, [1, of])
             }
         }
     }
@@ -183,7 +183,7 @@ impl Context<'_> {
 
     /// Programs the page that units are being gathered into, if it is part-full.
     pub(crate) fn finish_page(&mut self) {
-        self.pages.log.finish_page(Cause::Map, self.pool, self.work);
+        self.pages.log.finish_page(Cause::Map, self.work);
     }
 
     fn append_unit(&mut self, unit: u32) {
@@ -202,7 +202,7 @@ impl Context<'_> {
                 units += 1;
             }
             let of = log.shape().slots_per_page;
-            self.work.at(log.slot_page(slot)).read_share(log.slot_chip(slot), Cause::Map, units, of);
+            self.work.read_share(log.slot_chip(slot), log.slot_page(slot), Cause::Map, [units, of]);
         }
         gathering.read.clear(unit);
     }

@@ -21,7 +21,7 @@ impl<T: Translation> PageMapped<T> {
                 self.data.hold_trim_page(owner);
             }
         }
-        self.data.flush(&mut self.pool, work);
+        self.data.flush(work);
         self.data.trim_pages_written(work);
     }
 
@@ -32,7 +32,7 @@ impl<T: Translation> PageMapped<T> {
         if self.read_only || self.flaw == Flaw::PlainFua {
             return;
         }
-        self.data.flush(&mut self.pool, work);
+        self.data.flush(work);
         self.look_for_exhaustion(work);
     }
 }

@@ -11,7 +11,7 @@ use std::io;
 
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
-use crate::flash::{Cause, Work};
+use crate::flash::{Cause, Cells, Work};
 use crate::ftl::background::GcBackground;
 use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::blocks::pool::BlockPool;
@@ -152,7 +152,7 @@ impl<T: Translation> PageMapped<T> {
             return;
         }
         work.chain();
-        self.data.flush(&mut self.pool, work);
+        self.data.flush(work);
         loop {
             work.chain();
             let (translation, mut context) = self.translation(work);
@@ -247,7 +247,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
         loop {
             let PageMapped { data, pages, pool, .. } = self;
             if !tells {
-                data.lay(&mut lpns, pool, work);
+                data.lay(&mut lpns, work);
             }
             let Some(&lpn) = lpns.split_off_first() else { break };
             data.aim(work);
@@ -285,12 +285,11 @@ impl<T: Translation> Prepare for PageMapped<T> {
         self.data.forget_numbers();
         self.pages.log_mut().forget_numbers();
         self.pages.stats = MapStats::default();
-        self.pool.reset_counts();
     }
 
-    fn choose_by_speed(&mut self, unhurried: Unhurried) {
-        self.pool.sort_by_speed(unhurried);
-        self.data.choose_by_speed(&self.pool);
+    fn choose_by_speed(&mut self, unhurried: Unhurried, cells: &Cells) {
+        self.pool.sort_by_speed(unhurried, cells);
+        self.data.choose_by_speed(cells);
     }
 
     fn collect_in_background(&mut self, how: GcBackground) {

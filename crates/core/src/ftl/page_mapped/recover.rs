@@ -53,7 +53,7 @@ pub(super) fn recover<T: Translation>(
     let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
     let mut reads = pages.pages_by_chip(media.chips());
     scan.trims().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
-    let map_reads = read_all(&reads, |chip, work| work.read(chip, Cause::Map), work);
+    let map_reads = read_all(&reads, |chip, work| work.read(chip, NONE, Cause::Map), work);
     if T::ON_FLASH {
         Context { data: &data, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
     }

@@ -15,9 +15,9 @@ impl<T: Translation> PageMapped<T> {
     fn read_data(&mut self, lpn: u32, count: u32, cause: Cause, work: &mut Work) {
         let data = &self.data;
         match data.slot(lpn) {
-            NONE => work.read_part(data.home(lpn), cause, count),
+            NONE => work.read_part(data.home(lpn), NONE, cause, count),
             slot if data.buffered(slot) => (),
-            slot => work.at_slot(|| data.slot_page(slot)).read_part(data.slot_chip(slot), cause, count),
+            slot => work.read_part(data.slot_chip(slot), data.slot_page(slot), cause, count),
         }
     }
 
@@ -140,7 +140,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         if self.read_only {
             return self.refuse();
         }
-        self.data.flush(&mut self.pool, work);
+        self.data.flush(work);
         self.state_trims(work);
         if self.host_flush_mappings {
             let (translation, mut context) = self.translation(work);

@@ -3,7 +3,6 @@
 use super::PageMapped;
 use crate::flash::Work;
 use crate::flash::moves::Moves;
-use crate::flash::variation::Speeds;
 use crate::ftl::blocks::endurance;
 use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
@@ -128,10 +127,6 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.pool.erases().for_each(visit);
-    }
-
-    fn speeds(&self) -> Option<&Speeds> {
-        self.pool.speeds()
     }
 }
 

@@ -1,0 +1,82 @@
+//! What the cells take: the time of every read, program and erase, by what the flash knows of page and block.
+//!
+//! Above, pages are named and no times. Where all pages of all blocks are alike, which is looked at once, nobody
+//! needs to know which page is meant.
+
+use super::Flash;
+use super::variation::Speeds;
+use crate::util::Divider;
+
+/// The cells of a device.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    read_ns: u64,
+    program_ns: u64,
+    erase_ns: u64,
+    by_block: Divider,
+    /// How fast each block is, if they differ.
+    speeds: Option<Box<Speeds>>,
+}
+
+impl Cells {
+    /// The cells of `flash`, each block with `flash.pe_cycles` erasures behind it; random numbers follow from `seed`.
+    pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
+        Cells {
+            read_ns: flash.read_ns,
+            program_ns: flash.program_ns,
+            erase_ns: flash.erase_ns,
+            by_block: Divider::new(flash.pages_per_block),
+            speeds: Speeds::new(flash, seed, flash.pe_cycles as u32).map(Box::new),
+        }
+    }
+
+    /// Whether operations of one kind all take the same time, whichever page they are for.
+    #[inline]
+    pub(super) fn are_alike(&self) -> bool {
+        self.speeds.is_none()
+    }
+
+    /// How fast the blocks are, if they differ.
+    pub fn speeds(&self) -> Option<&Speeds> {
+        self.speeds.as_deref()
+    }
+
+    /// Time to read a page, ns; of one of a chip that has no data, [`crate::util::NONE`].
+    #[inline]
+    pub(super) fn read_ns(&self, _page: u32) -> u64 {
+        self.read_ns
+    }
+
+    /// Counts programs of consecutive pages of a block; returns what they take together, ns.
+    #[inline]
+    pub(super) fn program_ns(&mut self, first: u32, pages: u32) -> u64 {
+        let each_ns = match &mut self.speeds {
+            None => self.program_ns,
+            Some(speeds) => speeds.program(self.by_block.div(first), pages),
+        };
+        u64::from(pages) * each_ns
+    }
+
+    /// Counts the erasure of the block that begins with a page, which may slow it down; returns what that takes, ns.
+    #[inline]
+    pub(super) fn erase_ns(&mut self, first: u32) -> u64 {
+        if let Some(speeds) = &mut self.speeds {
+            speeds.erase(self.by_block.div(first));
+        }
+        self.erase_ns
+    }
+
+    /// Sets how often each block has been erased, in their order: what was done before there was this [`super::Work`].
+    pub(super) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
+        if let Some(speeds) = &mut self.speeds {
+            (0..).zip(erases).for_each(|(block, erases)| speeds.set_erases(block, erases));
+        }
+    }
+
+    /// Forgets the programs counted.
+    pub(super) fn reset_counts(&mut self) {
+        if let Some(speeds) = &mut self.speeds {
+            speeds.reset_counts();
+        }
+    }
+}
