@@ -15,7 +15,7 @@ pub struct Cells {
     erase_ns: u64,
     by_block: Divider,
     /// How fast each block is, if they differ.
-    speeds: Option<Box<Speeds>>,
+    speeds: Option<Speeds>,
 }
 
 impl Cells {
@@ -26,7 +26,7 @@ impl Cells {
             program_ns: flash.program_ns,
             erase_ns: flash.erase_ns,
             by_block: Divider::new(flash.pages_per_block),
-            speeds: Speeds::new(flash, seed, flash.pe_cycles as u32).map(Box::new),
+            speeds: Speeds::new(flash, seed, flash.pe_cycles as u32),
         }
     }
 
@@ -38,7 +38,7 @@ impl Cells {
 
     /// How fast the blocks are, if they differ.
     pub fn speeds(&self) -> Option<&Speeds> {
-        self.speeds.as_deref()
+        self.speeds.as_ref()
     }
 
     /// Time to read a page, ns; of one of a chip that has no data, [`crate::util::NONE`].

@@ -160,7 +160,9 @@ impl Log {
             *owners = &owners[laid as usize..];
             self.writes += u64::from(laid);
             work.lay(next, laid, Cause::Host);
-            self.close_if_full(chip);
+            if next + laid == end {
+                self.close_if_full(chip);
+            }
         }
     }
 
