@@ -175,7 +175,7 @@ impl Run {
     fn choose(&mut self) {
         let mut around = Quiet::default();
         let seed = self.seed;
-        match self.scheduler.choose(&mut self.pool, || &mut around) {
+        match self.scheduler.choose(&mut self.pool, &mut around) {
             Decision::Nothing => {
                 assert!(self.waiting.is_empty(), "seed {seed}: it rests while requests wait")
             }
@@ -215,7 +215,7 @@ struct Quiet {
     padding: BTreeSet<u32>,
 }
 
-impl Around for &mut Quiet {
+impl Around for Quiet {
     fn pages_of(&self, block: u32) -> Range<u32> {
         block * BLOCK..(block + 1) * BLOCK
     }

@@ -11,7 +11,7 @@
 //!
 //! Each is a plain function that panics with the seed of what does not hold. `tests/registered.rs` calls them for
 //! whatever the registries list, so that a part added there is tested by adding nothing. A crate of one's own
-//! registers its part by a name (`sched::register`, `gc::register`) and tests it by that. What a part is, and is
+//! registers its part by a name (the `register` of its registry) and tests it by that. What a part is, and is
 //! excused from, it says itself: `Needs`, and the constants of its trait.
 //!
 //! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and so

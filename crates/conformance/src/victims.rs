@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ftlab_core::ftl::gc::{Need, Policy, Space};
 use ftlab_core::settings::Settings;
+use ftlab_core::util::stream;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -105,11 +106,11 @@ impl Model {
 ///     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
 ///         self.0[chip as usize].push(block);
 ///     }
-///     fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+///     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
 ///         let mut closed = self.0[need.chip as usize].iter().copied();
 ///         closed.find(|&block| self.1.gainful(valid(block))).unwrap()
 ///     }
-///     fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+///     fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
 ///         self.0[chip as usize].retain(|&other| other != block);
 ///     }
 ///     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
@@ -132,7 +133,8 @@ pub fn victims(name: &str) {
 /// # Panics
 /// As [`victims`].
 pub fn victims_judged(name: &str, settings: &Settings, mut judge: impl FnMut(&Model, Need, u32)) {
-    let make = || Policy::new(name, settings, SPACE, "conformance");
+    let stream = || stream(settings.seed, "conformance");
+    let make = || Policy::new(name, &settings.ftl.victims, SPACE, stream());
     for seed in 0..200 {
         let mut run = Run {
             policy: make(),
@@ -193,14 +195,14 @@ impl Run {
 
     fn choose(&mut self, need: Need) -> u32 {
         let Run { policy, model, seed, .. } = self;
-        let chosen = policy.choose(need, |block| model.known(block).valid, |block| model.erases(block));
+        let chosen = policy.choose(need, &|block| model.known(block).valid, &|block| model.erases(block));
         assert!(model.of(need.chip).any(|(block, _)| block == chosen), "seed {seed}: {chosen} is not closed");
         chosen
     }
 
     fn remove(&mut self, block: u32) {
         let Run { policy, model, .. } = self;
-        policy.remove(block / SPACE.blocks_per_chip, block, |block| model.known(block).valid);
+        policy.remove(block / SPACE.blocks_per_chip, block, &|block| model.known(block).valid);
         model.remove(block);
     }
 
@@ -233,9 +235,9 @@ impl Run {
                 let chosen = self.choose(need);
                 let model = &self.model;
                 let again =
-                    loaded.choose(need, |block| model.known(block).valid, |block| model.erases(block));
+                    loaded.choose(need, &|block| model.known(block).valid, &|block| model.erases(block));
                 assert_eq!(again, chosen, "seed {}: another victim once it is loaded", self.seed);
-                loaded.remove(chip, chosen, |block| self.model.known(block).valid);
+                loaded.remove(chip, chosen, &|block| self.model.known(block).valid);
                 self.remove(chosen);
             }
         }

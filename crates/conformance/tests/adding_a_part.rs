@@ -114,7 +114,7 @@ fn copy_crate(root: &Path, copied: &Path, folder: &str) {
     fs::write(copied.join(folder).join("Cargo.toml"), format!("{before}{rest}")).unwrap();
 }
 
-/// Does what the page says: its Rust is a new file, or where the file is there a line at the head of its registry.
+/// Does what the page says: its Rust is a new file, or where the file is there the first line of its registry.
 fn follow(page: &str, copied: &Path) -> Vec<String> {
     let mut done = Vec::new();
     let mut rest = page;
@@ -124,9 +124,12 @@ fn follow(page: &str, copied: &Path) -> Vec<String> {
             before.split('`').rfind(|word| word.starts_with("crates/") && word.ends_with(".rs")).unwrap();
         let path = copied.join(path);
         if let Ok(registry) = fs::read_to_string(&path) {
-            let head = ["\nregistry! {\n", "$list! {\n"].into_iter().find(|head| registry.contains(head));
-            let head = head.unwrap_or_else(|| panic!("{} has no registry", path.display()));
-            fs::write(&path, registry.replacen(head, &format!("{head}{code}"), 1)).unwrap();
+            let found = ["\nregistry! {\n", "$list! {\n"].into_iter().find_map(|head| registry.find(head));
+            let list = found.unwrap_or_else(|| panic!("{} has no registry", path.display()));
+            let mut lines = registry[list..].match_indices('\n').map(|(at, _)| list + at + 1);
+            let first = lines.find(|&at| registry[at..].lines().next().unwrap().contains(" = ")).unwrap();
+            let (before, after) = registry.split_at(first);
+            fs::write(&path, format!("{before}{code}{after}")).unwrap();
         } else {
             fs::write(&path, code).unwrap();
             done.push(path.file_name().unwrap().to_str().unwrap().to_owned());

@@ -90,13 +90,13 @@ impl Victims for Lowest {
         self.closed.dedup();
     }
 
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let here = |block: &&u32| *block / SPACE.blocks_per_chip == need.chip;
         let gains = |block: &&u32| !self.gainful || SPACE.gainful(valid(**block));
         *self.closed.iter().filter(here).find(gains).expect("there is one")
     }
 
-    fn remove(&mut self, _chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, _chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.closed.retain(|&other| self.keeps || other != block);
     }
 

@@ -2,6 +2,7 @@
 
 use ftlab_conformance::{Known, Model, SPACE, settings, victims_judged};
 use ftlab_core::ftl::gc::{Need, Policy};
+use ftlab_core::util::stream;
 
 fn fewest(candidates: impl Iterator<Item = (u32, Known)>) -> Option<u32> {
     candidates.min_by_key(|(_, known)| (known.valid, known.came)).map(|(block, _)| block)
@@ -84,12 +85,10 @@ fn draws_end() {
 #[test]
 fn draws_are_fair_and_seeded() {
     let draw = |seed| {
-        let mut settings = settings();
-        settings.seed = seed;
-        let mut policy = Policy::new("random", &settings, SPACE, "test");
+        let mut policy = Policy::new("random", &settings().ftl.victims, SPACE, stream(seed, "test"));
         (0..12).for_each(|block| policy.close(0, block, 4, 0));
         let need = Need { chip: 0, now: 0, gainless: 0 };
-        (0..12_000).map(|_| policy.choose(need, |_| 4, |_| 0)).collect::<Vec<_>>()
+        (0..12_000).map(|_| policy.choose(need, &|_| 4, &|_| 0)).collect::<Vec<_>>()
     };
     let drawn = draw(1);
     for block in 0..12 {

@@ -19,12 +19,12 @@ impl Victims for OldestGainful {
         self.closed[chip as usize].push(block);
     }
 
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let mut oldest = self.closed[need.chip as usize].iter().copied();
         oldest.find(|&block| self.space.gainful(valid(block))).expect("ftlab asks only when there is one")
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.closed[chip as usize].retain(|&other| other != block);
     }
 

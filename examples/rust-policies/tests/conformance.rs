@@ -1,6 +1,6 @@
-//! Each policy through the suite of its kind, and all three through a run in check mode.
+//! Each policy through the suite of its kind, and all four through a run in check mode.
 
-use ftlab_conformance::{bursts, checked, host_scheduler, replacement_of, small, victims};
+use ftlab_conformance::{bursts, checked, device_scheduler, host_scheduler, replacement_of, small, victims};
 use ftlab_core::ftl::map::dftl::Replacement as _;
 use my_policies::{Clock, register};
 
@@ -8,6 +8,12 @@ use my_policies::{Clock, register};
 fn the_scheduler_is_one() {
     register();
     host_scheduler("shortest");
+}
+
+#[test]
+fn the_scheduler_of_the_device_is_one() {
+    register();
+    device_scheduler("reads-first");
 }
 
 #[test]
@@ -26,6 +32,8 @@ fn they_serve_under_every_check() {
     register();
     let mut settings = small("dftl", 2);
     settings.host.scheduler = "shortest".into();
+    settings.device.scheduler = "reads-first".into();
+    settings.device.queue_depth = 8;
     settings.ftl.gc = "oldest-gainful".into();
     settings.ftl.own.dftl.replacement = "clock".into();
     let (report, completions) = checked(&settings, bursts(1, 2000, settings.user_pages()));

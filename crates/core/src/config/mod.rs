@@ -6,6 +6,7 @@
 
 mod ignored;
 pub mod outside;
+pub(crate) mod parts;
 pub mod section;
 mod size_mix;
 pub mod units;

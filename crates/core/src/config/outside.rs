@@ -1,7 +1,6 @@
 //! Parts from outside: makers of parts that no registry has a line for, by the key that names them.
 //!
-//! What makes a part is declared by the floor it belongs to (`host::sched::Outside`, `ftl::gc::Outside`,
-//! `ftl::map::dftl::Outside`). The process has one table, so a name stands for the same part in every simulation.
+//! What makes a part is declared by the floor it belongs to. The process has one table, so a name stands for the same part in every simulation.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -11,10 +10,12 @@ type Maker = Arc<dyn Any + Send + Sync>;
 
 static MAKERS: RwLock<BTreeMap<(&'static str, String), Maker>> = RwLock::new(BTreeMap::new());
 
-/// Lets a key name this part. A part of the same name that was added before is replaced, for
+/// Lets these keys name this part. A part of the same name that was added before is replaced, for
 /// simulations that begin later.
-pub fn add<M: Any + Send + Sync>(key: &'static str, name: &str, maker: M) {
-    MAKERS.write().unwrap_or_else(PoisonError::into_inner).insert((key, name.to_owned()), Arc::new(maker));
+pub fn add<M: Any + Send + Sync>(keys: &[&'static str], name: &str, maker: M) {
+    let maker: Maker = Arc::new(maker);
+    let mut makers = MAKERS.write().unwrap_or_else(PoisonError::into_inner);
+    makers.extend(keys.iter().map(|&key| ((key, name.to_owned()), Arc::clone(&maker))));
 }
 
 /// Whether a key may name a part from outside so.

@@ -297,25 +297,6 @@ macro_rules! switch {
     };
 }
 
-/// What a registry has beside its dispatch: its names for a key, and what its parts read.
-#[macro_export]
-macro_rules! registered {
-    ($key:literal: $($module:ident)*) => {
-        #[doc = concat!("Names for `", $key, "`.")]
-        pub fn choices() -> Vec<$crate::config::Choice> {
-            vec![$($crate::config::Choice { name: $module::NAME, doc: $module::DOC }),*]
-        }
-
-        $crate::section! {
-            /// Keys of each one's own.
-            #[derive(Clone, Debug, PartialEq)]
-            pub struct Own {
-                $(#[doc = "Keys of the one of this name."] $module: $module::Keys;)*
-            }
-        }
-    };
-}
-
 /// Makes an enum of a closed list of names.
 #[macro_export]
 macro_rules! named {

@@ -1,7 +1,7 @@
 //! The device's queue: requests that it holds and that have not issued, and the chips they wait for.
 
 use super::array::Array;
-use super::sched::Sched;
+use super::sched::{Sched, Space};
 use super::settings::Settings;
 use crate::flash::Work;
 use crate::ftl::Locate;
@@ -57,7 +57,7 @@ impl Waiting {
             Touch::Each
         };
         Waiting {
-            sched: Sched::new(settings),
+            sched: Sched::new(&settings.device.scheduler, &settings.device.sched, &Space::new(settings)),
             requests: 0,
             flushes: 0,
             wanted: vec![0; settings.flash.luns() as usize],

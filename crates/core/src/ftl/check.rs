@@ -53,9 +53,12 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(!super::gathers(settings), &["ftl.batch_update"], together);
     let unlimited = "ftl.mapping_cache = \"unlimited\" replaces nothing";
     found.unless(ftl.mapping_cache_bytes.is_some(), &["ftl.cache_policy"], unlimited);
-    super::own_ignored(settings, found);
+    // The cache above units that are gathered is DFTL's.
+    let cache = if super::gathers(settings) { super::map::dftl::NAME } else { &ftl.kind };
+    super::own_ignored(&[&ftl.kind, super::served_by(settings), cache], &|_| chosen.clone(), found);
     let victims = [ftl.gc.as_str(), if maps { &ftl.translation_gc } else { &ftl.gc }];
-    super::gc::own_ignored(if hybrid { &[] } else { &victims }, found);
+    let why = |name: &str| format!("neither ftl.gc nor ftl.translation_gc is \"{name}\"");
+    super::gc::own_ignored(if hybrid { &[] } else { &victims }, &why, found);
     found.section::<GcBackground>(ftl.gc_background.is_some(), &[], "ftl.gc_background = false");
     found.section::<StaticLeveling>(ftl.wear_leveling.is_some(), &[], "ftl.wear_leveling = \"none\"");
 }

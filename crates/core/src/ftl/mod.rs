@@ -1,9 +1,9 @@
 //! Flash translation layers.
 //!
 //! What others ask of one are the traits of [`faces`]; [`Ftl`] is whichever of the registered ones it
-//! is. To add an FTL: one file here with `NAME`, `DOC`, `Keys` and the type, and one line in the registry
-//! below: a page-mapped one in `map/` (its type implements [`map::translation::Translation`]), or one of
-//! another kind ([`FlashTranslation`]), as the hybrid FTLs are.
+//! is. To add an FTL: one file with `NAME`, `DOC`, `Keys` and the type, and one line in the registry below. In
+//! `map/` the type is a page-mapped FTL's mapping cache ([`map::translation::Translation`]), in any other folder the
+//! FTL ([`FlashTranslation`]).
 
 pub mod background;
 pub mod blocks;
@@ -18,7 +18,8 @@ pub(crate) mod slots;
 pub mod wear;
 
 use self::settings::Settings;
-use crate::config::{Contradiction, Ignored};
+use crate::config::Contradiction;
+use crate::config::parts::{Itself, registry};
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
@@ -78,105 +79,50 @@ pub trait FlashTranslation:
     }
 }
 
-/// Makes the enum, its dispatch and its lists from one line per FTL: `Variant = module::Type`, the page-mapped
-/// ones by their mapping cache; the others stand behind a semicolon.
-macro_rules! registry {
-    ($($variant:ident = $module:ident::$cache:ident;)* ; $($other:ident = $place:ident::$kind:ident;)*) => {
-        /// Mapping caches and the translation pages below them.
-        pub mod map {
-            pub mod context;
-            pub mod entries;
-            pub mod pages;
-            pub mod policy;
-            mod recency;
-            pub mod translation;
-            pub mod units;
-            $(pub mod $module;)*
-        }
-        /// Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages.
-        pub mod hybrid {
-            mod audit;
-            pub mod frame;
-            pub mod layout;
-            pub mod logs;
-            pub mod merges;
-            mod recover;
-            mod state;
-            pub mod store;
-            mod told;
-            mod trims;
-            $(pub mod $place;)*
-        }
-        $(use map::$module;)*
-        $(use hybrid::$place;)*
-
-        /// A registered FTL.
-        #[derive(Clone, Debug)]
-        #[allow(missing_docs)]
-        #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
-        pub enum Ftl { $($variant(PageMapped<$module::$cache>),)* $($other($place::$kind)),* }
-
-        /// Evaluates an expression on whichever FTL it is.
-        macro_rules! with_ftl {
-            ($ftl:expr, $name:ident => $body:expr) => {
-                match $ftl {
-                    $(crate::ftl::Ftl::$variant($name) => $body,)*
-                    $(crate::ftl::Ftl::$other($name) => $body),*
-                }
-            };
-        }
-        pub(crate) use with_ftl;
-
-        /// Evaluates an expression with the type of the FTL of a name, and with what makes an [`Ftl`] of it.
-        macro_rules! with_kind {
-            ($named:expr, $type:ident, $variant_of:ident => $body:expr) => {
-                match $named {
-                    $($module::NAME => {
-                        type $type = PageMapped<$module::$cache>;
-                        #[allow(unused_variables)]
-                        let $variant_of = Ftl::$variant;
-                        $body
-                    })*
-                    $($place::NAME => {
-                        type $type = $place::$kind;
-                        #[allow(unused_variables)]
-                        let $variant_of = Ftl::$other;
-                        $body
-                    })*
-                    other => panic!("unregistered FTL {other}"),
-                }
-            };
-        }
-
-        /// The keys of FTLs that are not chosen.
-        pub(crate) fn own_ignored(settings: &Settings, found: &mut Ignored) {
-            let kind = settings.ftl.kind.as_str();
-            // The cache above units that are gathered is DFTL's.
-            let cache = if gathers(settings) { dftl::NAME } else { kind };
-            let chosen = [kind, served_by(settings), cache];
-            let why = format!("ftl.kind = \"{kind}\"");
-            $(found.section::<$module::Keys>(chosen.contains(&$module::NAME), &[], &why);)*
-            $(found.section::<$place::Keys>(chosen.contains(&$place::NAME), &[], &why);)*
-        }
-
-        $crate::registered! { "ftl.kind": $($module)* $($place)* }
-    };
-}
-
 registry! {
-    Page = page::FullMap;
-    Dftl = dftl::Dftl;
-    Cdftl = cdftl::Cdftl;
-    Tpftl = tpftl::Tpftl;
-    Minipage = minipage::Minipage;
-    Msftl = msftl::Msftl;
-    ;
-    Bast = bast::Bast;
-    Fast = fast::Fast;
+    /// A registered FTL.
+    #[derive(Clone, Debug)]
+    pub enum Ftl, for "ftl.kind";
+
+    /// Mapping caches and the translation pages below them.
+    pub mod map in PageMapped {
+        Page = page::FullMap;
+        Dftl = dftl::Dftl;
+        Cdftl = cdftl::Cdftl;
+        Tpftl = tpftl::Tpftl;
+        Minipage = minipage::Minipage;
+        Msftl = msftl::Msftl;
+    } over {
+        pub mod context;
+        pub mod entries;
+        pub mod pages;
+        pub mod policy;
+        mod recency;
+        pub mod translation;
+        pub mod units;
+    }
+
+    /// Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages.
+    pub mod hybrid in Itself {
+        Bast = bast::Bast;
+        Fast = fast::Fast;
+    } over {
+        mod audit;
+        pub mod frame;
+        pub mod layout;
+        pub mod logs;
+        pub mod merges;
+        mod recover;
+        mod state;
+        pub mod store;
+        mod told;
+        mod trims;
+    }
 }
+pub(crate) use with_part as with_ftl;
 
 /// Name of the registered FTL that runs.
-fn served_by(settings: &Settings) -> &str {
+pub(crate) fn served_by(settings: &Settings) -> &str {
     let chosen = settings.ftl.kind.as_str();
     with_kind!(chosen, Kind, of => Kind::served_by(settings)).unwrap_or(chosen)
 }

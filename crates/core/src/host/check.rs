@@ -24,6 +24,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(needs.hits, &["host.awareness"], &format!("{chosen} does not ask for cached mappings"));
     let orders = needs.hits || needs.translation_pages;
     found.unless(orders, &["host.alternate"], &format!("{chosen} has an order of its own"));
+    super::sched::own_ignored(&[name], &|_| chosen.clone(), found);
     // By default only what a page cache sends merges.
     let clients = settings.workload.trace.is_none() && settings.workload.synthetic.is_none();
     let merges = settings.host.merge_limit.map_or(clients, |limit| limit > 0);

@@ -276,7 +276,7 @@ impl Host {
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
         let Host { sched, pool, blocks, ages, pending, .. } = self;
         let decision =
-            sched.choose(pool, || Surroundings { blocks, arrivals, device, ages, pending, now_ns });
+            sched.choose_in(pool, || Surroundings { blocks, arrivals, device, ages, pending, now_ns });
         let id = match decision {
             Decision::Nothing => return None,
             Decision::One(id) => {

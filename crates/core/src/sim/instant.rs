@@ -3,7 +3,7 @@
 use super::{Completion, Feed, Observer, RunError, Simulation};
 use crate::device::Device;
 use crate::flash::Work;
-use crate::ftl::{Police, Running, with_ftl};
+use crate::ftl::{Ftl, Police, Running, with_ftl};
 use crate::host::{Arrivals, Host};
 use crate::sim::Activity;
 use crate::util::NONE;

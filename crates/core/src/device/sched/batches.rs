@@ -27,9 +27,8 @@
 use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
 use super::windows::Windows;
-use super::{Needs, Scheduler};
+use super::{Keys, Needs, Scheduler, Space};
 use crate::device::Array;
-use crate::device::settings::Settings;
 use crate::ftl::Locate;
 use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
@@ -141,8 +140,8 @@ impl HalfQueue {
 impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
     const NEEDS: Needs = Needs { chips: true, speeds: CHANNELS };
 
-    fn new(settings: &Settings) -> ChipBatches<CHANNELS> {
-        let chips = settings.flash.luns();
+    fn new(keys: &Keys, space: &Space) -> ChipBatches<CHANNELS> {
+        let chips = space.chips();
         let words = chips.div_ceil(64) as usize;
         ChipBatches {
             chips,
@@ -151,11 +150,11 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
             entries: Vec::with_capacity(1024),
             ages: Ages::default(),
             passed: 0,
-            most_passed: settings.device.sched.max_passed,
+            most_passed: keys.max_passed,
             arrived: 0,
             created: 0,
             nothing_since: None,
-            channel_batches: ChannelBatches::new(settings),
+            channel_batches: ChannelBatches::new(&space.channels),
             mask: vec![0; words],
             taken: Bits::new(chips as usize),
             before: Bits::new(chips as usize),
@@ -188,7 +187,7 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
     }
 
     #[inline]
-    fn next(&mut self, array: &Array, _ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, _ftl: &(impl Locate + ?Sized), pool: &mut Pool) -> Option<u32> {
         if self.nothing_since == Some(array.rests()) {
             return None;
         }

@@ -1,7 +1,6 @@
 //! Channel batches (VIOS): inside a chip batch, the first one without a channel conflict.
 
 use super::sets::{fill, join, meet};
-use crate::device::settings::Settings;
 use crate::request::Window;
 use crate::util::NONE;
 
@@ -21,14 +20,14 @@ pub(super) struct ChannelBatches {
 }
 
 impl ChannelBatches {
-    pub fn new(settings: &Settings) -> ChannelBatches {
-        let channels = settings.flash.channels;
+    /// `channel_of` each chip.
+    pub fn new(channel_of: &[u32]) -> ChannelBatches {
+        let channels = channel_of.iter().max().expect("there are chips") + 1;
         let words = channels.div_ceil(64) as usize;
-        let channel_of: Vec<u32> = settings.spread().places().iter().map(|place| place.channel).collect();
         let in_turn = channel_of.iter().enumerate().all(|(chip, &channel)| chip as u32 % channels == channel);
         ChannelBatches {
             channels,
-            channel_of: (!in_turn).then_some(channel_of),
+            channel_of: (!in_turn).then(|| channel_of.to_vec()),
             words,
             next: Vec::with_capacity(256),
             sets: Vec::with_capacity(256 * words),

@@ -8,9 +8,8 @@
 //! Read into it: a flush, and what came after it, waits until all before it has completed.
 
 use super::unbound::Unbound;
-use super::{Part, Scheduler};
+use super::{Part, Scheduler, Space};
 use crate::device::Array;
-use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::ftl::Locate;
 use crate::request::{Ages, Pool, Window};
@@ -30,16 +29,16 @@ pub(super) struct Direct {
 }
 
 impl Scheduler for Direct {
-    fn new(settings: &Settings) -> Direct {
-        let dynamic = settings.allocates_dynamically();
-        Direct { waiting: Ages::default(), unbound: dynamic.then(|| Box::new(Unbound::new(settings))) }
+    fn new(_keys: &super::Keys, space: &Space) -> Direct {
+        let unbound = space.dynamic.then(|| Box::new(Unbound::new(space)));
+        Direct { waiting: Ages::default(), unbound }
     }
 
     fn admit(&mut self, id: u32, _chips: Window, pool: &mut Pool) {
         self.waiting.push(id, pool);
     }
 
-    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, ftl: &(impl Locate + ?Sized), pool: &mut Pool) -> Option<u32> {
         if let Some(unbound) = &mut self.unbound {
             return unbound.next(&mut self.waiting, array, ftl, pool);
         }

@@ -14,7 +14,10 @@ mod sets;
 mod unbound;
 mod windows;
 
+use std::fmt::Debug;
+
 use super::Array;
+use crate::config::parts::{dispatch, registry};
 use crate::config::section::count;
 use crate::config::{Contradiction, Ignored, section};
 use crate::device::settings::Settings;
@@ -33,6 +36,11 @@ pub struct Needs {
     pub speeds: bool,
 }
 
+impl Needs {
+    /// Which chips are at work, and no more.
+    pub const NOTHING: Needs = Needs { chips: false, speeds: false };
+}
+
 /// What issues of a request that does not issue whole.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
@@ -47,120 +55,73 @@ pub enum Part {
     },
 }
 
-/// A scheduler of the device's queue. Every request is admitted once and leaves once, through `next`.
-pub trait Scheduler {
-    /// What it needs of the device.
-    const NEEDS: Needs = Needs { chips: false, speeds: false };
-
-    /// The scheduler of these settings.
-    fn new(settings: &Settings) -> Self;
-
-    /// A request enters the queue. A flush touches every chip.
-    fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool);
-
-    /// Takes out a request that may issue now; one that issues in parts comes out as often as it has parts.
-    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32>;
-
-    /// Whether requests may issue in parts.
-    fn divides(&self) -> bool {
-        false
-    }
-
-    /// Which part of the request that `next` took out last issues; `None`: the whole. Tells the work which
-    /// dies are taken, where it has looked.
-    fn part(&self, _work: &mut Work) -> Option<Part> {
-        None
-    }
-
-    /// Batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
-    /// without batches.
-    fn batch_of(&self, _id: u32) -> Option<(u64, u32)> {
-        None
-    }
-
-    /// Batches created so far.
-    fn batches(&self) -> u64 {
-        0
-    }
+/// What a scheduler orders requests for.
+#[derive(Clone, Debug)]
+pub struct Space {
+    /// Channel of each chip (die, plane).
+    pub channels: Vec<u32>,
+    /// Logical pages of the device.
+    pub pages: u32,
+    /// What `ftl.allocation` says; hybrid FTLs do not follow it.
+    pub allocation: Allocation,
+    /// Writes go where there is room: which chips they touch is known only when they issue.
+    pub dynamic: bool,
 }
 
-/// Makes the enum, its dispatch and its lists from one line per scheduler: `Variant = module::Type;`.
-macro_rules! registry {
-    ($($variant:ident = $module:ident :: $type:ident;)*) => {
-        $(mod $module;)*
-
-        /// A registered scheduler of the device.
-        #[derive(Clone, Debug)]
-        #[allow(missing_docs, private_interfaces)]
-        pub enum Sched { $($variant($module::$type)),* }
-
-        impl Sched {
-            /// The scheduler that the settings name.
-            ///
-            /// # Panics
-            /// If the name is not registered.
-            pub fn new(settings: &Settings) -> Sched {
-                match settings.device.scheduler.as_str() {
-                    $($module::NAME => Sched::$variant(Scheduler::new(settings)),)*
-                    other => panic!("unregistered scheduler {other} of the device"),
-                }
-            }
-
-            /// See [`Scheduler::admit`].
-            #[inline(always)] // for every request
-            pub fn admit(&mut self, id: u32, chips: Window, pool: &mut Pool) {
-                match self { $(Sched::$variant(s) => s.admit(id, chips, pool)),* }
-            }
-
-            /// See [`Scheduler::next`].
-            #[inline]
-            pub fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
-                match self { $(Sched::$variant(s) => s.next(array, ftl, pool)),* }
-            }
-
-            /// See [`Scheduler::divides`].
-            pub fn divides(&self) -> bool {
-                match self { $(Sched::$variant(s) => s.divides()),* }
-            }
-
-            /// See [`Scheduler::part`].
-            pub fn part(&self, work: &mut Work) -> Option<Part> {
-                match self { $(Sched::$variant(s) => s.part(work)),* }
-            }
-
-            /// See [`Scheduler::batch_of`].
-            #[inline]
-            pub fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
-                match self { $(Sched::$variant(s) => s.batch_of(id)),* }
-            }
-
-            /// See [`Scheduler::batches`].
-            pub fn batches(&self) -> u64 {
-                match self { $(Sched::$variant(s) => s.batches()),* }
-            }
+impl Space {
+    /// The one of these settings.
+    pub fn new(settings: &Settings) -> Space {
+        let channels = settings.spread().places().iter().map(|place| place.channel).collect();
+        Space {
+            channels,
+            pages: settings.user_pages() as u32,
+            allocation: settings.ftl.allocation,
+            dynamic: settings.allocates_dynamically(),
         }
+    }
 
-        /// What the scheduler of this name needs of the device.
-        ///
-        /// # Panics
-        /// If the name is not registered.
-        pub fn needs(name: &str) -> Needs {
-            match name {
-                $($module::NAME => <$module::$type as Scheduler>::NEEDS,)*
-                other => panic!("unregistered scheduler {other} of the device"),
-            }
-        }
-
-        $crate::registered! { "device.scheduler": $($module)* }
-    };
+    /// Chips (dies, planes).
+    pub fn chips(&self) -> u32 {
+        self.channels.len() as u32
+    }
 }
 
 registry! {
+    /// A registered scheduler of the device.
+    #[derive(Clone, Debug)]
+    pub enum Sched or AnyScheduler, for "device.scheduler";
+
     Noop = noop::Noop;
     NoopBusy = noop_busy::NoopBusy;
     Direct = direct::Direct;
     Piq = piq::Piq;
     Vios = vios::Vios;
+}
+
+dispatch! {
+    /// A scheduler of the device's queue. Every request is admitted once and leaves once, through `next`.
+    pub trait Scheduler: [Debug + Send + Sync], NEEDS: Needs = Needs::NOTHING;
+    for Sched or AnyScheduler (Clone by copy), which "device.scheduler" may name;
+
+    /// The scheduler with these keys.
+    fn new(keys: &Keys, space: &Space);
+    /// A request enters the queue. A flush touches every chip.
+    #[inline(always)] // for every request
+    fn admit(self: &mut Self, id: u32, chips: Window, pool: &mut Pool);
+    /// Takes out a request that may issue now; one that issues in parts comes out as often as it has parts.
+    #[inline]
+    fn next(self: &mut Self, array: &Array, ftl: @Locate, pool: &mut Pool) -> Option<u32>;
+    /// Whether requests may issue in parts.
+    fn divides(self: &Self) -> bool = { false };
+    /// Which part of the request that `next` took out last issues; `None`: the whole. Tells the work which
+    /// dies are taken, where it has looked.
+    fn part(self: &Self, work: &mut Work) -> Option<Part> = { None };
+    /// Batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
+    /// without batches.
+    #[inline]
+    fn batch_of(self: &Self, id: u32) -> Option<(u64, u32)> = { None };
+    /// Batches created so far.
+    fn batches(self: &Self) -> u64 = { 0 };
 }
 
 section! {
@@ -183,6 +144,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let equal = "all blocks are equally fast without flash.variation.model";
     found.unless(settings.allocates_by_speed(), &["device.unhurried"], equal);
     found.unless(needs.chips, &["device.max_passed"], &format!("{chosen} makes no batches"));
+    own_ignored(&[name], &|_| chosen.clone(), found);
 }
 
 /// Checks that the chosen scheduler fits the rest.

@@ -10,10 +10,8 @@
 //! operation of the same kind where cache operations overlap two. Under dynamic allocation a
 //! write may issue when any chip is idle.
 
-use super::Scheduler;
+use super::{Scheduler, Space};
 use crate::device::Array;
-use crate::device::settings::Settings;
-use crate::flash::parallel::Allocation;
 use crate::ftl::Locate;
 use crate::request::{Ages, Pool, Request, Window};
 use crate::util::NONE;
@@ -32,9 +30,9 @@ pub(super) struct Noop {
 }
 
 impl Scheduler for Noop {
-    fn new(settings: &Settings) -> Noop {
-        let dynamic = settings.ftl.allocation == Allocation::Dynamic;
-        Noop { waiting: Ages::default(), dynamic: dynamic.then(|| u64::from(settings.flash.luns())) }
+    fn new(_keys: &super::Keys, space: &Space) -> Noop {
+        let dynamic = space.allocation.is_dynamic();
+        Noop { waiting: Ages::default(), dynamic: dynamic.then(|| u64::from(space.chips())) }
     }
 
     #[inline]
@@ -43,7 +41,7 @@ impl Scheduler for Noop {
     }
 
     #[inline(always)] // for every event
-    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, ftl: &(impl Locate + ?Sized), pool: &mut Pool) -> Option<u32> {
         let id = self.waiting.head();
         if id == NONE || !(array.all_idle() || self.may_issue(&pool[id], array, ftl)) {
             return None;
@@ -55,7 +53,7 @@ impl Scheduler for Noop {
 impl Noop {
     /// Whether a request may issue now, as far as its chips are concerned.
     #[inline(never)] // keeps the path of an idle device short
-    pub(super) fn may_issue(&self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
+    pub(super) fn may_issue(&self, request: &Request, array: &Array, ftl: &(impl Locate + ?Sized)) -> bool {
         if array.all_idle() {
             return true;
         }

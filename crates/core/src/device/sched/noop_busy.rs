@@ -13,10 +13,9 @@
 //! - At an instant the oldest goes first, then those that have arrived, in the order of arrival.
 //! - What came after a flush waits behind it.
 
-use super::Scheduler;
 use super::noop::Noop;
+use super::{Scheduler, Space};
 use crate::device::Array;
-use crate::device::settings::Settings;
 use crate::ftl::Locate;
 use crate::request::{Pool, Window};
 use crate::util::NONE;
@@ -38,8 +37,8 @@ pub(super) struct NoopBusy {
 }
 
 impl Scheduler for NoopBusy {
-    fn new(settings: &Settings) -> NoopBusy {
-        NoopBusy { queue: Noop::new(settings), arrived: NONE, flushes: 0 }
+    fn new(keys: &super::Keys, space: &Space) -> NoopBusy {
+        NoopBusy { queue: Noop::new(keys, space), arrived: NONE, flushes: 0 }
     }
 
     #[inline]
@@ -51,7 +50,7 @@ impl Scheduler for NoopBusy {
     }
 
     #[inline]
-    fn next(&mut self, array: &Array, ftl: &impl Locate, pool: &mut Pool) -> Option<u32> {
+    fn next(&mut self, array: &Array, ftl: &(impl Locate + ?Sized), pool: &mut Pool) -> Option<u32> {
         if self.queue.waiting.head() != self.arrived
             && let Some(id) = self.queue.next(array, ftl, pool)
         {

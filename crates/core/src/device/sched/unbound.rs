@@ -7,8 +7,7 @@
 //!
 //! What has waited longest goes first: pages to bind, then requests that have arrived.
 
-use super::{Array, Part};
-use crate::device::settings::Settings;
+use super::{Array, Part, Space};
 use crate::flash::Work;
 use crate::ftl::Locate;
 use crate::request::{Ages, Pages, Pool};
@@ -75,13 +74,13 @@ pub(super) struct Unbound {
 }
 
 impl Unbound {
-    pub(super) fn new(settings: &Settings) -> Unbound {
-        let luns = settings.flash.luns();
+    pub(super) fn new(space: &Space) -> Unbound {
+        let luns = space.chips();
         Unbound {
             pages: Slab::default(),
             writes: EMPTY,
             released: EMPTY,
-            newest: vec![NONE; settings.user_pages() as usize],
+            newest: vec![NONE; space.pages as usize],
             divided: None,
             taken: Bits::new(luns as usize),
             luns,
@@ -100,7 +99,7 @@ impl Unbound {
         &mut self,
         waiting: &mut Ages,
         array: &Array,
-        ftl: &impl Locate,
+        ftl: &(impl Locate + ?Sized),
         pool: &mut Pool,
     ) -> Option<u32> {
         if self.released.head != NONE {
@@ -181,7 +180,7 @@ impl Unbound {
     }
 
     /// Whether a page could be bound now.
-    fn finds_die(&mut self, array: &Array, ftl: &impl Locate) -> bool {
+    fn finds_die(&mut self, array: &Array, ftl: &(impl Locate + ?Sized)) -> bool {
         array.taken(self.luns, &mut self.taken);
         ftl.finds_room(&self.taken)
     }

@@ -59,7 +59,7 @@ impl Closed {
 
     /// The fewest valid slots among `count` draws with replacement, the first of equals; after as
     /// many gainless collections as there are closed blocks, among all of them.
-    pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: impl Fn(u32) -> u32) -> u32 {
+    pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: &dyn Fn(u32) -> u32) -> u32 {
         if need.gainless >= self.len[need.chip as usize] {
             let all = self.of(need.chip).iter().copied();
             return all.min_by_key(|&block| (valid(block), block)).expect("a gainful block");

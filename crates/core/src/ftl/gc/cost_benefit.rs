@@ -53,7 +53,7 @@ impl Victims for CostBenefit {
         self.buckets.push(&mut self.links, chip, block, valid);
     }
 
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.chip);
         let mut best = self.buckets.head(need.chip, least);
         if least == 0 {
@@ -77,7 +77,7 @@ impl Victims for CostBenefit {
         best
     }
 
-    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
         self.buckets.unlink(&mut self.links, chip, block, valid(block));
     }
 

@@ -44,13 +44,13 @@ impl Victims for Cyclic {
         }
     }
 
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let due = self.due[need.chip as usize];
         assert!(due != NONE, "chip {} has no closed block", need.chip);
         due
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.closed.clear(block);
         if self.due[chip as usize] == block {
             self.due[chip as usize] = self.next_from(chip, block).unwrap_or(NONE);

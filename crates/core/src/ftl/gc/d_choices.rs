@@ -39,11 +39,11 @@ impl Victims for DChoices {
         self.closed.push(chip, block);
     }
 
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         self.closed.fewest_of(self.draws, need, valid)
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.closed.remove(chip, block);
     }
 

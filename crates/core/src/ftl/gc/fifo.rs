@@ -29,13 +29,13 @@ impl Victims for Fifo {
         self.links.push_tail(&mut self.queues[chip as usize], block);
     }
 
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let oldest = self.queues[need.chip as usize].head;
         assert!(oldest != NONE, "chip {} has no closed block", need.chip);
         oldest
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.links.unlink(&mut self.queues[chip as usize], block);
     }
 

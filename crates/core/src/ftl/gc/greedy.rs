@@ -32,13 +32,13 @@ impl Victims for Greedy {
     }
 
     #[inline]
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.chip);
         self.buckets.head(need.chip, least)
     }
 
     #[inline]
-    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
         self.buckets.unlink(&mut self.links, chip, block, valid(block));
     }
 

@@ -33,9 +33,7 @@ mod lists;
 
 use std::fmt::Debug;
 
-use crate::config::{Ignored, outside};
-use crate::ftl::settings::Settings;
-use crate::util::stream;
+use crate::config::parts::{dispatch, registry};
 
 pub use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -76,200 +74,11 @@ pub struct Need {
     pub gainless: u32,
 }
 
-/// A policy. It holds the closed blocks of one log; `valid` gives a block's valid slots.
-pub trait Victims: Sized {
-    /// The policy of these settings; `rng` is its own stream.
-    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> Self;
-
-    /// A block became full at `now`; `valid` of its slots are valid.
-    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
-
-    /// A closed block lost a valid slot at `now`; `valid` are left.
-    #[inline]
-    fn invalidate(&mut self, _chip: u32, _block: u32, _valid: u32, _now: u64) {}
-
-    /// The block to collect, which stays until it is removed. There is a gainful one. `erases` counts a block's.
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, erases: impl Fn(u32) -> u32) -> u32;
-
-    /// A closed block leaves.
-    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32);
-
-    /// Visits every block held of a chip, with the number of valid slots it is filed under, if it is.
-    /// Closed again in this order, the blocks are chosen in the same order as now.
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
-
-    /// When a block held was last modified, if that counts.
-    fn modified(&self, _block: u32) -> u64 {
-        0
-    }
-
-    /// The random stream, of a policy that draws.
-    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
-        None
-    }
-}
-
-/// Any policy, by its methods alone: each means what it means in [`Victims`].
-#[allow(missing_docs)]
-pub trait AnyVictims: Debug + Send + Sync {
-    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64);
-    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64);
-    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
-    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32);
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
-    fn modified(&self, block: u32) -> u64;
-    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
-        None
-    }
-    fn copy(&self) -> Box<dyn AnyVictims>;
-}
-
-impl<V: Victims + Clone + Debug + Send + Sync + 'static> AnyVictims for V {
-    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
-        Victims::close(self, chip, block, valid, now);
-    }
-    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
-        Victims::invalidate(self, chip, block, valid, now);
-    }
-    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32 {
-        Victims::choose(self, need, valid, erases)
-    }
-    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
-        Victims::remove(self, chip, block, valid);
-    }
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        Victims::each(self, chip, visit);
-    }
-    fn modified(&self, block: u32) -> u64 {
-        Victims::modified(self, block)
-    }
-    fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
-        Victims::random(self)
-    }
-    fn copy(&self) -> Box<dyn AnyVictims> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for Box<dyn AnyVictims> {
-    fn clone(&self) -> Self {
-        (**self).copy()
-    }
-}
-
-/// What makes a policy from outside the registry: see [`Victims::new`].
-type Outside = Box<dyn Fn(&Own, Space, Xoshiro256PlusPlus) -> Box<dyn AnyVictims> + Send + Sync>;
-
-/// The keys that name a policy.
-const KEYS: [&str; 2] = ["ftl.gc", "ftl.translation_gc"];
-
-/// Lets `ftl.gc` and `ftl.translation_gc` name the policy of this type.
-pub fn register<V: Victims + Clone + Debug + Send + Sync + 'static>(name: &str) {
-    register_made(name, |keys, space, rng| Box::new(V::new(keys, space, rng)));
-}
-
-/// Lets `ftl.gc` and `ftl.translation_gc` name what `make` makes, anew for each log.
-pub fn register_made(
-    name: &str,
-    make: impl Fn(&Own, Space, Xoshiro256PlusPlus) -> Box<dyn AnyVictims> + Clone + Send + Sync + 'static,
-) {
-    for key in KEYS {
-        outside::add::<Outside>(key, name, Box::new(make.clone()));
-    }
-}
-
-/// Makes the enum, its dispatch and its lists from one line per policy: `Variant = module::Type;`.
-macro_rules! registry {
-    ($($variant:ident = $module:ident :: $type:ident;)*) => {
-        $(mod $module;)*
-
-        /// A registered policy.
-        #[derive(Clone, Debug)]
-        #[allow(missing_docs, private_interfaces)]
-        #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
-        pub enum Policy { $($variant($module::$type),)* Outside(Box<dyn AnyVictims>) }
-
-        impl Policy {
-            /// The policy of this name, with the random stream `log` of the settings' seed.
-            ///
-            /// # Panics
-            /// If the name is not registered.
-            pub fn new(name: &str, settings: &Settings, space: Space, log: &str) -> Policy {
-                let rng = stream(settings.seed, log);
-                match name {
-                    $($module::NAME => Policy::$variant(Victims::new(&settings.ftl.victims, space, rng)),)*
-                    other => Policy::Outside(outside::maker::<Outside>(KEYS[0], other)(
-                        &settings.ftl.victims,
-                        space,
-                        rng,
-                    )),
-                }
-            }
-
-            /// See [`Victims::close`].
-            #[inline]
-            pub fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
-                match self { $(Policy::$variant(p) => Victims::close(p, chip, block, valid, now),)* Policy::Outside(p) => p.close(chip, block, valid, now) }
-            }
-
-            /// See [`Victims::invalidate`].
-            #[inline]
-            pub fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
-                match self { $(Policy::$variant(p) => Victims::invalidate(p, chip, block, valid, now),)* Policy::Outside(p) => p.invalidate(chip, block, valid, now) }
-            }
-
-            /// See [`Victims::choose`].
-            #[inline]
-            pub fn choose(
-                &mut self,
-                need: Need,
-                valid: impl Fn(u32) -> u32,
-                erases: impl Fn(u32) -> u32,
-            ) -> u32 {
-                match self {
-                    $(Policy::$variant(p) => Victims::choose(p, need, valid, erases),)*
-                    Policy::Outside(p) => p.choose(need, &valid, &erases),
-                }
-            }
-
-            /// See [`Victims::remove`].
-            #[inline]
-            pub fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
-                match self {
-                    $(Policy::$variant(p) => Victims::remove(p, chip, block, valid),)*
-                    Policy::Outside(p) => p.remove(chip, block, &valid),
-                }
-            }
-
-            /// See [`Victims::each`].
-            pub fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-                match self { $(Policy::$variant(p) => Victims::each(p, chip, visit),)* Policy::Outside(p) => p.each(chip, visit) }
-            }
-
-            /// See [`Victims::modified`].
-            pub fn modified(&self, block: u32) -> u64 {
-                match self { $(Policy::$variant(p) => Victims::modified(p, block),)* Policy::Outside(p) => p.modified(block) }
-            }
-
-            /// See [`Victims::random`].
-            pub fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {
-                match self { $(Policy::$variant(p) => Victims::random(p),)* Policy::Outside(p) => p.random() }
-            }
-        }
-
-        /// The keys of policies that are not among the `chosen`.
-        pub(crate) fn own_ignored(chosen: &[&str], found: &mut Ignored) {
-            let why = "neither ftl.gc nor ftl.translation_gc is";
-            $(found.section::<$module::Keys>(
-                chosen.contains(&$module::NAME), &[], &format!("{why} \"{}\"", $module::NAME),
-            );)*
-        }
-
-        $crate::registered! { "ftl.gc": $($module)* }
-    };
-}
-
 registry! {
+    /// A registered policy.
+    #[derive(Clone, Debug)]
+    pub enum Policy or AnyVictims, for "ftl.gc";
+
     Greedy = greedy::Greedy;
     CostBenefit = cost_benefit::CostBenefit;
     Cyclic = cyclic::Cyclic;
@@ -277,4 +86,32 @@ registry! {
     Fifo = fifo::Fifo;
     Random = random::Random;
     WindowedGreedy = windowed_greedy::WindowedGreedy;
+}
+
+dispatch! {
+    /// A policy. It holds the closed blocks of one log; `valid` gives a block's valid slots.
+    pub trait Victims: [Debug + Send + Sync];
+    for Policy or AnyVictims (Clone by copy), which "ftl.gc", "ftl.translation_gc" may name;
+
+    /// The policy of these keys; `rng` is its own stream.
+    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus);
+    /// A block became full at `now`; `valid` of its slots are valid.
+    #[inline]
+    fn close(self: &mut Self, chip: u32, block: u32, valid: u32, now: u64);
+    /// A closed block lost a valid slot at `now`; `valid` are left.
+    #[inline]
+    fn invalidate(self: &mut Self, chip: u32, block: u32, valid: u32, now: u64) = {};
+    /// The block to collect, which stays until it is removed. There is a gainful one. `erases` counts a block's.
+    #[inline]
+    fn choose(self: &mut Self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
+    /// A closed block leaves.
+    #[inline]
+    fn remove(self: &mut Self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32);
+    /// Visits every block held of a chip, with the number of valid slots it is filed under, if it is.
+    /// Closed again in this order, the blocks are chosen in the same order as now.
+    fn each(self: &Self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
+    /// When a block held was last modified, if that counts.
+    fn modified(self: &Self, block: u32) -> u64 = { 0 };
+    /// The random stream, of a policy that draws.
+    fn random(self: &mut Self) -> Option<&mut Xoshiro256PlusPlus> = { None };
 }

@@ -24,11 +24,11 @@ impl Victims for Random {
         self.0.push(chip, block);
     }
 
-    fn choose(&mut self, need: Need, valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         self.0.fewest_of(1, need, valid)
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.0.remove(chip, block);
     }
 

@@ -74,12 +74,12 @@ impl Victims for WindowedGreedy {
         }
     }
 
-    fn choose(&mut self, need: Need, _valid: impl Fn(u32) -> u32, _erases: impl Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.chip);
         self.buckets.head(need.chip, least)
     }
 
-    fn remove(&mut self, chip: u32, block: u32, valid: impl Fn(u32) -> u32) {
+    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
         let younger = &mut self.younger[chip as usize];
         if !self.inside.get(block) {
             self.links.unlink(younger, block);

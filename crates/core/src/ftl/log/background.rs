@@ -128,7 +128,7 @@ impl Log {
         let mut gainless = self.background.as_ref().expect("the log collects in the background").gainless[at];
         let victim = self.choose_victim(chip, &mut gainless, pool);
         let blocks = &self.blocks;
-        self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
+        self.victims.remove(chip, victim, &|block| blocks[block as usize].valid);
         self.blocks[victim as usize].state = State::Begun;
         let background = self.background.as_mut().expect("the log collects in the background");
         (background.victims[at], background.gainless[at]) = (victim, gainless);

@@ -51,7 +51,7 @@ impl Log {
         let blocks = &self.blocks;
         let need = Need { chip, now: self.writes, gainless: *gainless };
         let valid = |block: u32| blocks[block as usize].valid;
-        let victim = self.victims.choose(need, valid, |block| pool.erase_count(block));
+        let victim = self.victims.choose(need, &valid, &|block| pool.erase_count(block));
         let gains = self.space.gainful(blocks[victim as usize].valid);
         *gainless = if gains { 0 } else { *gainless + 1 };
         victim
@@ -76,7 +76,7 @@ impl Log {
         let stated = self.trims.is_some() && self.state_trims(chip, victim, &mut here, pool, work);
         let blocks = &self.blocks;
         if blocks[victim as usize].state == State::Closed {
-            self.victims.remove(chip, victim, |block| blocks[block as usize].valid);
+            self.victims.remove(chip, victim, &|block| blocks[block as usize].valid);
         }
         let leaving = self.take_live(victim);
         self.name_sources(&leaving, work);

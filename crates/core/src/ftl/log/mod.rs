@@ -54,7 +54,7 @@ use super::gc::{Policy, Space};
 use super::slots::Slots;
 use crate::flash::{Cause, Work};
 use crate::ftl::settings::Settings;
-use crate::util::{Divider, NONE, memory};
+use crate::util::{Divider, NONE, memory, stream};
 
 /// What a block is to this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +201,12 @@ impl Log {
             slots: Slots::new(shape.owners, slots),
             blocks: vec![Block::new(State::Absent); blocks as usize],
             chips: vec![chip; groups as usize],
-            victims: Policy::new(shape.policy(settings), settings, space, shape.gc.name()),
+            victims: Policy::new(
+                shape.policy(settings),
+                &settings.ftl.victims,
+                space,
+                stream(settings.seed, shape.gc.name()),
+            ),
             space,
             writes: 0,
             by_cursor: shape.slots_per_page > 1 || shape.dynamic,

@@ -130,7 +130,7 @@ impl Log {
         assert!(*gainless <= self.chips[0].held, "collecting translation blocks gains nothing");
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
-        self.victims.remove(0, victim, |block| blocks[block as usize].valid);
+        self.victims.remove(0, victim, &|block| blocks[block as usize].valid);
         let mut slot = victim * self.slots_per_block;
         let end = slot + self.slots_per_block;
         let chip = self.slot_chip(slot);

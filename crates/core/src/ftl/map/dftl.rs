@@ -105,7 +105,7 @@ type Outside = Box<dyn Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync>;
 
 /// Lets `ftl.cache_policy` name what `make` makes, anew for each cache of so many entries (`None`: no bound).
 pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync + 'static) {
-    outside::add::<Outside>(KEY, name, Box::new(make));
+    outside::add::<Outside>(&[KEY], name, Box::new(make));
 }
 
 /// The mapping cache.

@@ -92,7 +92,7 @@ mod tests {
         asked: std::cell::RefCell<Vec<(u32, u32)>>,
     }
 
-    impl Around for &mut Figure {
+    impl Around for Figure {
         fn pages_of(&self, block: u32) -> Range<u32> {
             block * 5..block * 5 + 5
         }
@@ -138,7 +138,7 @@ mod tests {
             let Request { pages, mark, .. } = pool[id];
             (pages.first, pages.pages, mark.begin, mark.end)
         };
-        match sched.choose(pool, || around) {
+        match sched.choose(pool, around) {
             Decision::Nothing => vec![],
             Decision::One(id) => vec![show(id, pool)],
             Decision::Batch(mut queue) => {

@@ -12,7 +12,8 @@ mod halves;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::config::{outside, section};
+use crate::config::parts::{dispatch, registry};
+use crate::config::section;
 use crate::request::{Pool, Queue};
 use crate::workload::Op;
 
@@ -73,173 +74,11 @@ impl Needs {
     };
 }
 
-/// An I/O scheduler. Every request is admitted once and leaves once, by choice or by `remove`.
-pub trait Scheduler {
-    /// What it needs of the host.
-    const NEEDS: Needs;
-
-    /// The scheduler with these keys, for flash blocks of so many logical pages.
-    fn new(keys: &Keys, block_pages: u32) -> Self;
-
-    /// A request enters the pending queue.
-    fn admit(&mut self, id: u32, pool: &mut Pool);
-
-    /// A pending request has merged with one that came later: it had `before` pages, fewer than now. It
-    /// keeps its place and its class, which are those of its admission; whatever counts pages follows.
-    fn grown(&mut self, _id: u32, _before: u32, _pool: &mut Pool) {}
-
-    /// Takes out what is to be dispatched next.
-    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
-
-    /// Takes out a request that is dispatched by deadline; only called where [`Needs::deadline`] is set.
-    fn remove(&mut self, _id: u32, _pool: &mut Pool) {}
-
-    /// Batches created so far.
-    fn batches(&self) -> u64 {
-        0
-    }
-
-    /// Checks, for check mode, what it counts and orders against the requests themselves; how many it holds.
-    ///
-    /// # Errors
-    /// What does not hold.
-    fn verify(&self, pool: &Pool) -> Result<u32, String>;
-}
-
-/// Any scheduler, by its methods alone: each means what it means in [`Scheduler`].
-#[allow(missing_docs)]
-pub trait AnyScheduler: Debug + Send {
-    fn admit(&mut self, id: u32, pool: &mut Pool);
-    fn grown(&mut self, _id: u32, _before: u32, _pool: &mut Pool) {}
-    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
-    fn remove(&mut self, id: u32, pool: &mut Pool);
-    fn batches(&self) -> u64;
-    fn verify(&self, pool: &Pool) -> Result<u32, String>;
-}
-
-impl<S: Scheduler + Debug + Send> AnyScheduler for S {
-    fn admit(&mut self, id: u32, pool: &mut Pool) {
-        Scheduler::admit(self, id, pool);
-    }
-    fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
-        Scheduler::grown(self, id, before, pool);
-    }
-    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
-        Scheduler::choose(self, pool, around)
-    }
-    fn remove(&mut self, id: u32, pool: &mut Pool) {
-        Scheduler::remove(self, id, pool);
-    }
-    fn batches(&self) -> u64 {
-        Scheduler::batches(self)
-    }
-    fn verify(&self, pool: &Pool) -> Result<u32, String> {
-        Scheduler::verify(self, pool)
-    }
-}
-
-const KEY: &str = "host.scheduler";
-
-/// What makes a scheduler: see [`Scheduler::new`].
-type Make = dyn Fn(&Keys, u32) -> Box<dyn AnyScheduler> + Send + Sync;
-
-/// A scheduler from outside the registry.
-struct Outside {
-    needs: Needs,
-    make: Box<Make>,
-}
-
-/// Lets `host.scheduler` name the scheduler of this type.
-pub fn register<S: Scheduler + Debug + Send + 'static>(name: &str) {
-    register_made(name, S::NEEDS, |keys, block_pages| Box::new(S::new(keys, block_pages)));
-}
-
-/// Lets `host.scheduler` name what `make` makes, anew for each simulation: see [`Scheduler::new`].
-pub fn register_made(
-    name: &str,
-    needs: Needs,
-    make: impl Fn(&Keys, u32) -> Box<dyn AnyScheduler> + Send + Sync + 'static,
-) {
-    outside::add(KEY, name, Outside { needs, make: Box::new(make) });
-}
-
-/// Makes the enum, its dispatch and its lists from one line per scheduler: `Variant = module::Type;`.
-macro_rules! registry {
-    ($($variant:ident = $module:ident :: $type:ident;)*) => {
-        $(mod $module;)*
-
-        /// A registered scheduler.
-        #[derive(Debug)]
-        #[allow(missing_docs, private_interfaces)]
-        #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
-        pub enum Sched { $($variant($module::$type),)* Outside(Box<dyn AnyScheduler>) }
-
-        impl Sched {
-            /// The scheduler of this name: see [`Scheduler::new`].
-            ///
-            /// # Panics
-            /// If the name is not registered.
-            pub fn new(name: &str, keys: &Keys, block_pages: u32) -> Sched {
-                match name {
-                    $($module::NAME => Sched::$variant(Scheduler::new(keys, block_pages)),)*
-                    other => {
-                        Sched::Outside((outside::maker::<Outside>(KEY, other).make)(keys, block_pages))
-                    }
-                }
-            }
-
-            /// See [`Scheduler::admit`].
-            #[inline(always)] // for every request
-            pub fn admit(&mut self, id: u32, pool: &mut Pool) {
-                match self { $(Sched::$variant(s) => Scheduler::admit(s, id, pool),)* Sched::Outside(s) => s.admit(id, pool) }
-            }
-
-            /// See [`Scheduler::grown`].
-            pub fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
-                match self { $(Sched::$variant(s) => Scheduler::grown(s, id, before, pool),)* Sched::Outside(s) => s.grown(id, before, pool) }
-            }
-
-            /// See [`Scheduler::choose`]; `around` is made for those who look.
-            #[inline(always)] // for every request
-            pub fn choose<A: Around>(&mut self, pool: &mut Pool, around: impl FnOnce() -> A) -> Decision {
-                match self { $(Sched::$variant(s) => Scheduler::choose(s, pool, &mut around()),)* Sched::Outside(s) => s.choose(pool, &mut around()) }
-            }
-
-            /// See [`Scheduler::remove`].
-            pub fn remove(&mut self, id: u32, pool: &mut Pool) {
-                match self { $(Sched::$variant(s) => Scheduler::remove(s, id, pool),)* Sched::Outside(s) => s.remove(id, pool) }
-            }
-
-            /// See [`Scheduler::batches`].
-            pub fn batches(&self) -> u64 {
-                match self { $(Sched::$variant(s) => Scheduler::batches(s),)* Sched::Outside(s) => s.batches() }
-            }
-
-            /// See [`Scheduler::verify`].
-            ///
-            /// # Errors
-            /// What does not hold.
-            pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
-                match self { $(Sched::$variant(s) => Scheduler::verify(s, pool),)* Sched::Outside(s) => s.verify(pool) }
-            }
-        }
-
-        /// What the scheduler of this name needs of the host.
-        ///
-        /// # Panics
-        /// If the name is not registered.
-        pub fn needs(name: &str) -> Needs {
-            match name {
-                $($module::NAME => <$module::$type as Scheduler>::NEEDS,)*
-                other => outside::maker::<Outside>(KEY, other).needs,
-            }
-        }
-
-        $crate::registered! { "host.scheduler": $($module)* }
-    };
-}
-
 registry! {
+    /// A registered scheduler.
+    #[derive(Debug)]
+    pub enum Sched or AnyScheduler, for "host.scheduler";
+
     Noop = noop::Noop;
     Row = row::Row;
     Amphibian = amphibian::Amphibian;
@@ -250,6 +89,40 @@ registry! {
     Irbw = irbw::Irbw;
     Padding = padding::Padding;
     Coop = coop::Coop;
+}
+
+dispatch! {
+    /// An I/O scheduler. Every request is admitted once and leaves once, by choice or by `remove`.
+    pub trait Scheduler: [Debug + Send], NEEDS: Needs;
+    for Sched or AnyScheduler, which "host.scheduler" may name;
+
+    /// The scheduler with these keys, for flash blocks of so many logical pages.
+    fn new(keys: &Keys, block_pages: u32);
+    /// A request enters the pending queue.
+    #[inline(always)] // for every request
+    fn admit(self: &mut Self, id: u32, pool: &mut Pool);
+    /// A pending request has merged with one that came later: it had `before` pages, fewer than now. It
+    /// keeps its place and its class, which are those of its admission; whatever counts pages follows.
+    fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
+    /// Takes out what is to be dispatched next.
+    fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
+    /// Takes out a request that is dispatched by deadline; only called where [`Needs::deadline`] is set.
+    fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
+    /// Batches created so far.
+    fn batches(self: &Self) -> u64 = { 0 };
+    /// Checks, for check mode, what it counts and orders against the requests themselves; how many it holds.
+    ///
+    /// # Errors
+    /// What does not hold.
+    fn verify(self: &Self, pool: &Pool) -> Result<u32, String>;
+}
+
+impl Sched {
+    /// [`Scheduler::choose`]; `around` is made for those who look.
+    #[inline(always)] // for every request
+    pub fn choose_in<A: Around>(&mut self, pool: &mut Pool, around: impl FnOnce() -> A) -> Decision {
+        with_part!(self, part => Scheduler::choose(part, pool, &mut around()), else part.choose(pool, &mut around()))
+    }
 }
 
 section! {
