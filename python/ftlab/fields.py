@@ -144,6 +144,7 @@ class Trace(Section):
     footprint_bytes: int
     out_of_order: int
     dropped: Mapping[str, int]
+    notes: list[str] | None
 
 
 class Bins(Section):

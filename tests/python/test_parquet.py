@@ -281,21 +281,20 @@ def read(path: Path, rows: int) -> list[tuple[int, str, int, int]]:
 
 
 def expected(table: pa.Table) -> list[tuple[int, str, int, int]]:
-    """The requests that rows mean: stamps never go back, nothing of size 0 is there."""
+    """The requests that rows mean: in order of their stamps, nothing of size 0 among them."""
     found: list[tuple[int, str, int, int]] = []
-    last = 0
-    for row in table.to_pylist():
+    for row in sorted(table.to_pylist(), key=lambda row: row["ts_ns"]):
         flags = row["flags"] or 0
         op = LETTERS[row["op"]]
         if op != "F" and not row["size"]:
             continue
-        last = max(last, row["ts_ns"])
+        at = row["ts_ns"]
         if op == "F":
-            found.append((last, "F", 0, 0))
+            found.append((at, "F", 0, 0))
             continue
         if flags & 2:
-            found.append((last, "F", 0, 0))
-        found.append((last, "WF" if op == "W" and flags & 1 else op, row["offset"], row["size"]))
+            found.append((at, "F", 0, 0))
+        found.append((at, "WF" if op == "W" and flags & 1 else op, row["offset"], row["size"]))
     return found
 
 

@@ -83,7 +83,7 @@ pub fn trace_convert_csv(
 }
 
 fn summary_json(watched: &Watched) -> String {
-    let SourceSummary { dropped, out_of_order } = watched.summary();
+    let SourceSummary { dropped, out_of_order, .. } = watched.summary();
     let (requests, last_ns) = (watched.requests, watched.last_ns);
     json!({"requests": requests, "last_ns": last_ns, "dropped": dropped, "out_of_order": out_of_order})
         .to_string()

@@ -183,7 +183,7 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
     let ranged = reads + writes + trims;
     let share = |part: u64| (ranged > 0).then(|| part as f64 / ranged as f64);
     let span_ns = counts.last_ns - counts.first_ns.unwrap_or(0);
-    let mut notes = source.notes();
+    let mut notes = summary.notes;
     if counts.uncounted_sizes > 0 {
         notes.push(format!(
             "too many different sizes to count; {} requests are left out",

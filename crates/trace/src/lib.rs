@@ -8,8 +8,9 @@
 //! 2. a read, write or trim of size 0 is dropped (`zero_size`);
 //! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within
 //!    `dedup_ns` of the one last kept;
-//! 4. a stamp smaller than one before it is raised to it and counted (`out_of_order`); a trace
-//!    in whole seconds has the requests of a second spread evenly over it;
+//! 4. rows are put in order of their stamps, each among the 16,384 that are held; a stamp that is
+//!    still smaller than one before it is raised to it and counted (`out_of_order`); a trace in whole
+//!    seconds has the requests of a second spread evenly over it;
 //! 5. the first kept arrival becomes 0 (ftlab's own csv and parquet keep their stamps);
 //! 6. gaps between arrivals longer than `max_gap_ns` are shortened to it;
 //! 7. pass k of `repeat` starts k times (span + mean gap) later, so that the rate is kept;
@@ -20,9 +21,10 @@
 //! [`DEVICE_STRIDE`] bytes, in order of first appearance; a trace of one device keeps its
 //! addresses.
 //!
-//! A trace streams: memory is set by the duplicate window, by the requests of one second (whole
-//! second layouts) and, for `compact`, by the pages touched, never by the length of the file.
+//! A trace streams: memory is set by the rows held, by the duplicate window, by the requests of one second
+//! (whole second layouts) and, for `compact`, by the pages touched, never by the length of the file.
 
+mod actions;
 pub mod atomic;
 mod binary;
 mod chunks;
@@ -38,6 +40,7 @@ mod input;
 mod lines;
 mod number;
 mod options;
+mod order;
 mod parquet;
 mod pipeline;
 mod range;

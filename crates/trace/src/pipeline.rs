@@ -5,6 +5,7 @@ use crate::formats::Stamps;
 use crate::input::Input;
 use crate::lines::input_error;
 use crate::options::Options;
+use crate::order::Order;
 use crate::range::{Packer, Range};
 use crate::text::{Dropped, Rows};
 use crate::times::{Clock, Spread};
@@ -29,20 +30,43 @@ pub(crate) struct Pipeline {
     done: bool,
 }
 
-/// Rows of one pass that are left after the first two reasons to drop one.
+/// Requests of one pass, in order.
 struct Kept {
-    rows: Box<dyn Rows>,
-    dedup: Option<Dedup>,
+    wanted: Wanted,
+    order: Order,
     /// The request whose flush before it has been handed out.
     flushed: Option<Record>,
+}
+
+/// Rows of one pass that are left after the first two reasons to drop one.
+struct Wanted {
+    rows: Box<dyn Rows>,
+    dedup: Option<Dedup>,
     zero_size: u64,
     duplicates: u64,
+}
+
+impl Wanted {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            let Some(record) = self.rows.next()? else { return Ok(None) };
+            if record.size == 0 && record.op != Op::Flush {
+                self.zero_size += 1;
+            } else if self.dedup.as_mut().is_some_and(|dedup| dedup.is_repeat(&record)) {
+                self.duplicates += 1;
+            } else {
+                return Ok(Some(record));
+            }
+        }
+    }
 }
 
 impl Kept {
     fn new(rows: Box<dyn Rows>, options: &Options) -> Kept {
         let dedup = (options.dedup_ns > 0).then(|| Dedup::new(options.dedup_ns));
-        Kept { rows, dedup, flushed: None, zero_size: 0, duplicates: 0 }
+        let wanted = Wanted { rows, dedup, zero_size: 0, duplicates: 0 };
+        Kept { wanted, order: Order::default(), flushed: None }
     }
 
     #[inline]
@@ -50,27 +74,21 @@ impl Kept {
         if let Some(record) = self.flushed.take() {
             return Ok(Some(record));
         }
-        loop {
-            let Some(record) = self.rows.next()? else { return Ok(None) };
-            if record.size == 0 && record.op != Op::Flush {
-                self.zero_size += 1;
-            } else if self.dedup.as_mut().is_some_and(|dedup| dedup.is_repeat(&record)) {
-                self.duplicates += 1;
-            } else if record.flags & Record::PREFLUSH != 0 {
-                let flags = record.flags & !Record::PREFLUSH;
-                self.flushed = Some(Record { flags, ..record });
-                return Ok(Some(Record { op: Op::Flush, offset: 0, size: 0, flags: 0, ..record }));
-            } else {
-                return Ok(Some(record));
-            }
+        let Some(record) = self.order.next(|| self.wanted.next())? else { return Ok(None) };
+        if record.flags & Record::PREFLUSH == 0 {
+            return Ok(Some(record));
         }
+        let flags = record.flags & !Record::PREFLUSH;
+        self.flushed = Some(Record { flags, ..record });
+        Ok(Some(Record { op: Op::Flush, offset: 0, size: 0, flags: 0, ..record }))
     }
 
     fn add_dropped(&self, sum: &mut Dropped) {
-        for (&reason, &count) in self.rows.dropped() {
+        let Wanted { rows, zero_size, duplicates, .. } = &self.wanted;
+        for (&reason, &count) in rows.dropped() {
             *sum.entry(reason).or_default() += count;
         }
-        for (reason, count) in [("zero_size", self.zero_size), ("duplicate", self.duplicates)] {
+        for (reason, &count) in [("zero_size", zero_size), ("duplicate", duplicates)] {
             if count > 0 {
                 *sum.entry(reason).or_default() += count;
             }
@@ -108,8 +126,15 @@ impl Pipeline {
     }
 
     /// What a reader of the figures should know.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = self.kept.rows.notes();
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.kept.wanted.rows.notes();
+        let Order { moved, back_ns, .. } = &self.kept.order;
+        if *moved > 0 {
+            notes.push(format!(
+                "rows are put in order of their stamps: {moved} stood behind later ones, by up to {:.6} ms",
+                *back_ns as f64 / 1e6
+            ));
+        }
         if self.spread.is_some() {
             notes.push(
                 "recorded in whole seconds: the requests of a second are spread evenly over it".to_owned(),
@@ -190,7 +215,11 @@ impl Source for Pipeline {
         let mut dropped = self.dropped.clone();
         self.kept.add_dropped(&mut dropped);
         let spread = self.spread.as_ref().map_or(0, |spread| spread.out_of_order);
-        SourceSummary { dropped, out_of_order: self.clock.out_of_order + self.spread_out_of_order + spread }
+        SourceSummary {
+            dropped,
+            out_of_order: self.clock.out_of_order + self.spread_out_of_order + spread,
+            notes: self.notes(),
+        }
     }
 
     fn locate(&self, record: &Record) -> String {

@@ -95,6 +95,9 @@ pub struct Trace {
     pub out_of_order: u64,
     /// Records dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
+    /// What a reader of the figures should know of how the trace was read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// `mapping`.
@@ -339,6 +342,7 @@ impl Report {
                 footprint_bytes: recorder.touched.count() * u64::from(settings.ftl.logical_page_bytes),
                 out_of_order: sources.source.out_of_order,
                 dropped: sources.source.dropped.clone(),
+                notes: sources.source.notes.clone(),
             },
             latency: Parts::new(latency, sources.histograms),
             wait: Parts::new(wait, sources.histograms),

@@ -77,6 +77,8 @@ pub struct SourceSummary {
     pub dropped: std::collections::BTreeMap<&'static str, u64>,
     /// Stamps smaller than one before them; they were raised to it.
     pub out_of_order: u64,
+    /// What a reader of the figures should know.
+    pub notes: Vec<String>,
 }
 
 /// A stream of requests in arrival order. Streams: memory does not grow with its length.

@@ -1,8 +1,9 @@
 //! blkparse's text: `maj,min cpu seq sec.nsec pid action rwbs sector + n [process]`.
 //!
-//! The same I/O appears as Q (queued), G, I, D (issued), C (completed) and more; one of Q, D and
-//! C is counted: Q where the file's beginning has any, else D, else C. A summary ends the trace.
+//! The same I/O appears as Q (queued), G, I (inserted), D (issued), C (completed) and more, one of which is counted
+//! ([`Counted`]). A summary ends the trace.
 
+use crate::actions::Counted;
 use crate::devices::Devices;
 use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
@@ -13,7 +14,7 @@ use ftlab_core::workload::Op;
 
 /// The parser.
 pub(crate) struct Blkparse {
-    action: u8,
+    counted: Counted,
     flagged: Flagged,
     devices: Devices,
 }
@@ -34,28 +35,19 @@ fn is_summary(line: &[u8]) -> bool {
         || line.starts_with(b"Events (")
 }
 
-impl Blkparse {
-    /// Whether the row is of the action that is counted.
-    fn counts(&self, action: &[u8]) -> bool {
-        *action == [self.action]
-    }
-}
-
 impl Parser for Blkparse {
     const SAMPLE: &'static str = "  8,16   1  1  0.000000000   697  Q   W 223490 + 8 [k]\n  8,16 0 3 0.000012 697  D  FN [kworker]\nCPU0 (8,16):\n";
 
     fn new(_: &Options) -> Blkparse {
-        Blkparse { action: b'Q', flagged: Flagged::default(), devices: Devices::default() }
+        Blkparse { counted: Counted::of(std::iter::empty()), flagged: Flagged::default(), devices: Devices::default() }
     }
 
     fn prepare(&mut self, head: &[u8]) {
-        let has = |action: u8| {
-            head.split(|byte| *byte == b'\n').any(|line| {
-                let mut words = Words::of(line);
-                words.next().is_some_and(is_device) && words.nth(4) == Some(&[action])
-            })
-        };
-        self.action = [b'Q', b'D', b'C'].into_iter().find(|&action| has(action)).unwrap_or(b'Q');
+        self.counted = Counted::of(head.split(|byte| *byte == b'\n').filter_map(|line| {
+            let mut words = Words::of(line);
+            words.next().filter(|device| is_device(device))?;
+            words.nth(4).filter(|action| action.len() == 1).map(|action| action[0])
+        }));
     }
 
     fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
@@ -72,7 +64,8 @@ impl Parser for Blkparse {
         let stamp = fields.need("time")?;
         let time_ns = time(stamp, "time", unit::S)?;
         whole(fields.need("pid")?, "pid")?;
-        if !self.counts(fields.need("action")?) {
+        let action = fields.need("action")?;
+        if !(action.len() == 1 && self.counted.counts(action[0])) {
             return Ok(Row::Drop("not_issue"));
         }
         let flags = fields.need("rwbs")?;
@@ -100,7 +93,7 @@ impl Parser for Blkparse {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = vec![format!("counted the rows of action {}", char::from(self.action))];
+        let mut notes = vec![self.counted.note()];
         notes.extend(self.flagged.notes());
         notes.extend(self.devices.notes());
         notes

@@ -1,9 +1,10 @@
 //! blktrace's binary output (`struct blk_io_trace` of Linux's blktrace_api.h, version 7): a file for each CPU, or all
 //! of them as one stream.
 //!
-//! As of blkparse's text, one of Q, D and C is counted: Q where the file's beginning has any, else D, else C.
+//! As of blkparse's text, one action is counted ([`Counted`]).
 
 use super::Stamps;
+use crate::actions::Counted;
 use crate::binary::Reader;
 use crate::devices::Devices;
 use crate::rwbs::{Flagged, Rwbs};
@@ -13,9 +14,8 @@ use ftlab_core::workload::Op;
 const RECORD: usize = 48;
 const SECTOR: u64 = 512;
 
-const QUEUE: u8 = 1;
-const ISSUE: u8 = 7;
-const COMPLETE: u8 = 8;
+/// Actions, and blkparse's letters for them.
+const LETTERS: [(u8, u8); 4] = [(1, b'Q'), (7, b'D'), (8, b'C'), (12, b'I')];
 
 /// Categories, the upper half of an action.
 const WRITE: u32 = 1 << 1;
@@ -28,7 +28,7 @@ const FUA: u32 = 1 << 15;
 /// The reader.
 pub(crate) struct Blktrace {
     big_endian: bool,
-    counted: u8,
+    counted: Counted,
     flagged: Flagged,
     devices: Devices,
     /// Others of the same trace, by their names.
@@ -57,9 +57,10 @@ impl Fields<'_> {
         if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
-    /// What happened: the lower half, without the flag of control groups.
+    /// What happened, as blkparse's letter, 0 for others: the lower half, without the flag of control groups.
     fn action(&self) -> u8 {
-        self.u32(28) as u8
+        let action = self.u32(28) as u8;
+        LETTERS.iter().find(|(number, _)| *number == action).map_or(0, |&(_, letter)| letter)
     }
 
     fn categories(&self) -> u32 {
@@ -100,13 +101,11 @@ impl Reader for Blktrace {
 
     fn new(path: &str, head: &[u8]) -> Blktrace {
         let big_endian = magic(head) == Some(true);
-        let has = |wanted: u8| actions(head, big_endian).any(|action| action == wanted);
-        let counted = [QUEUE, ISSUE, COMPLETE].into_iter().find(|&action| has(action)).unwrap_or(QUEUE);
         let number = path.rsplit_once(".blktrace.").map(|(_, number)| number);
         let one_of_several = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         Blktrace {
             big_endian,
-            counted,
+            counted: Counted::of(actions(head, big_endian)),
             flagged: Flagged::default(),
             devices: Devices::default(),
             one_of_several,
@@ -128,7 +127,7 @@ impl Reader for Blktrace {
         if categories & NOTIFY != 0 {
             return Ok((Row::Nothing, extra));
         }
-        if fields.action() != self.counted {
+        if !self.counted.counts(fields.action()) {
             return Ok((Row::Drop("not_issue"), extra));
         }
         let (time_ns, sector, size) = (fields.u64(8), fields.u64(16), u64::from(fields.u32(24)));
@@ -153,12 +152,7 @@ impl Reader for Blktrace {
     }
 
     fn notes(&self) -> Vec<String> {
-        let action = match self.counted {
-            ISSUE => 'D',
-            COMPLETE => 'C',
-            _ => 'Q',
-        };
-        let mut notes = vec![format!("counted the records of action {action}")];
+        let mut notes = vec![self.counted.note()];
         if self.one_of_several {
             notes.push(
                 "blktrace writes a file for each CPU; for all as one: blkparse -i NAME -d all.bin -O"

@@ -1,0 +1,52 @@
+//! Which of the actions that blktrace records of one I/O is taken for its arrival.
+
+/// The action whose rows are requests, by blkparse's letter, and what is known of it.
+pub(crate) struct Counted {
+    action: u8,
+    inserts: u64,
+    issues: u64,
+}
+
+impl Counted {
+    /// Chooses by the actions at the beginning of a file: Q (queued); else I (inserted), unless fewer are there
+    /// than were issued or completed; else D (issued); else C (completed).
+    pub(crate) fn of(actions: impl Iterator<Item = u8>) -> Counted {
+        let mut rows = [0; 4];
+        for action in actions {
+            match action {
+                b'Q' => rows[0] += 1,
+                b'I' => rows[1] += 1,
+                b'D' => rows[2] += 1,
+                b'C' => rows[3] += 1,
+                _ => {}
+            }
+        }
+        let action = match rows {
+            [0, inserts, issues, completions] if inserts > 0 && inserts >= issues.max(completions) => b'I',
+            [0, _, issues, _] if issues > 0 => b'D',
+            [0, _, _, completions] if completions > 0 => b'C',
+            _ => b'Q',
+        };
+        Counted { action, inserts: 0, issues: 0 }
+    }
+
+    /// Whether the rows of `action` are requests.
+    #[inline]
+    pub(crate) fn counts(&mut self, action: u8) -> bool {
+        self.inserts += u64::from(action == b'I');
+        self.issues += u64::from(action == b'D');
+        action == self.action
+    }
+
+    /// What a reader of the figures should know.
+    pub(crate) fn note(&self) -> String {
+        let missing = match self.action {
+            b'I' if self.issues > self.inserts => {
+                format!("; {} more were issued (D), which are left out", self.issues - self.inserts)
+            }
+            b'D' if self.inserts > 0 => format!("; those of action I are fewer ({})", self.inserts),
+            _ => String::new(),
+        };
+        format!("counted the rows of action {}{missing}", char::from(self.action))
+    }
+}

@@ -1,0 +1,155 @@
+//! Rows put in order of their stamps: a recorder with a buffer for each CPU writes them out of it.
+
+use ftlab_core::workload::{Record, SourceError};
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Rows held, among which an early one finds its place: memory is bounded by them.
+pub(crate) const WINDOW: usize = 1 << 14;
+
+/// Puts rows in order of their stamps, and those of one stamp as the file has them.
+#[derive(Default)]
+pub(crate) struct Order {
+    /// Rows none of which is earlier than the one before it.
+    run: VecDeque<Record>,
+    /// The others.
+    late: BinaryHeap<Late>,
+    /// Stamp of the row last returned.
+    out_ns: u64,
+    /// What comes after the rows that are held, once it is known: the end, or an error.
+    end: Option<Result<(), SourceError>>,
+    /// Rows moved forward to their place.
+    pub(crate) moved: u64,
+    /// How far the stamp of one of them went back at most, ns.
+    pub(crate) back_ns: u64,
+}
+
+/// A row that is earlier than one before it; the earliest is the greatest.
+struct Late(Record);
+
+impl Ord for Late {
+    fn cmp(&self, other: &Late) -> Ordering {
+        (other.0.time_ns, other.0.line).cmp(&(self.0.time_ns, self.0.line))
+    }
+}
+
+impl PartialOrd for Late {
+    fn partial_cmp(&self, other: &Late) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Late {
+    fn eq(&self, other: &Late) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Late {}
+
+impl Order {
+    /// Returns the next row; `rows` gives them as the file has them. An error of theirs comes after the rows before
+    /// it, an interruption at once.
+    #[inline]
+    pub(crate) fn next(
+        &mut self,
+        mut rows: impl FnMut() -> Result<Option<Record>, SourceError>,
+    ) -> Result<Option<Record>, SourceError> {
+        while self.end.is_none() && self.run.len() + self.late.len() < WINDOW {
+            match rows() {
+                Ok(Some(record)) => self.hold(record),
+                Ok(None) => self.end = Some(Ok(())),
+                Err(SourceError::Interrupted) => return Err(SourceError::Interrupted),
+                Err(error) => self.end = Some(Err(error)),
+            }
+        }
+        let next = self.earliest();
+        match &next {
+            Some(record) => self.out_ns = record.time_ns,
+            None => self.end.replace(Ok(())).unwrap_or(Ok(()))?,
+        }
+        Ok(next)
+    }
+
+    #[inline]
+    fn hold(&mut self, record: Record) {
+        match self.run.back() {
+            Some(last) if record.time_ns < last.time_ns => {
+                // One that is earlier than what is gone has no place any more.
+                if record.time_ns >= self.out_ns {
+                    self.moved += 1;
+                    self.back_ns = self.back_ns.max(last.time_ns - record.time_ns);
+                }
+                self.late.push(Late(record));
+            }
+            _ => self.run.push_back(record),
+        }
+    }
+
+    #[inline]
+    fn earliest(&mut self) -> Option<Record> {
+        match (self.run.front(), self.late.peek()) {
+            (Some(first), Some(late)) if first.time_ns <= late.0.time_ns => self.run.pop_front(),
+            (_, Some(_)) => self.late.pop().map(|late| late.0),
+            (_, None) => self.run.pop_front(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ftlab_core::workload::Op;
+
+    /// Stamps and lines as they come out, and the rows moved and how far.
+    fn sorted(stamps: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, u64, u64) {
+        let mut rows = (1..).zip(stamps).map(|(line, time_ns)| Record {
+            time_ns,
+            op: Op::Read,
+            offset: 0,
+            size: 1,
+            line,
+            flags: 0,
+        });
+        let mut order = Order::default();
+        let next = || order.next(|| Ok(rows.next())).unwrap().map(|record| (record.time_ns, record.line));
+        let found = std::iter::from_fn(next).collect();
+        (found, order.moved, order.back_ns)
+    }
+
+    #[test]
+    fn rows_find_their_places() {
+        let (found, moved, back_ns) = sorted([5, 9, 5, 7, 9, 4, 9]);
+        assert_eq!(found, [(4, 6), (5, 1), (5, 3), (7, 4), (9, 2), (9, 5), (9, 7)]);
+        assert_eq!((moved, back_ns), (3, 5));
+        assert_eq!(sorted([1, 2, 2, 3]), (vec![(1, 1), (2, 2), (2, 3), (3, 4)], 0, 0));
+    }
+
+    /// What comes later than the window reaches stays where it is.
+    #[test]
+    fn the_window_is_bounded() {
+        let most = WINDOW as u64;
+        let with_early = |at: u64| (2..2 * most).chain([1]).chain(2 * most..2 * most + at);
+        let (found, moved, _) = sorted(with_early(5));
+        assert_eq!((found[0].0, moved), (2, 0));
+        let (found, moved, back_ns) = sorted((2..most + 1).chain([1]).chain(most + 1..most + 5));
+        assert_eq!((found[0].0, moved, back_ns), (1, 1, most - 1));
+    }
+
+    #[test]
+    fn an_error_comes_after_the_rows_before_it() {
+        let mut rows = [Some(7), Some(3), None].into_iter().chain(std::iter::repeat(None));
+        let mut order = Order::default();
+        let mut next = || {
+            order.next(|| match rows.next().flatten() {
+                Some(time_ns) => {
+                    Ok(Some(Record { time_ns, op: Op::Read, offset: 0, size: 1, line: 0, flags: 0 }))
+                }
+                None => Err(SourceError::Input("at fault".into())),
+            })
+        };
+        assert_eq!([3, 7], [(); 2].map(|()| next().unwrap().unwrap().time_ns));
+        assert!(next().is_err());
+        assert!(next().unwrap().is_none());
+    }
+}
