@@ -188,6 +188,7 @@ impl Log {
         };
         let spread = settings.spread();
         let cycle = if spread.in_turn() { Vec::new() } else { spread.cycle() };
+        let rng = stream(settings.seed, shape.gc.name());
         let mut log = Log {
             shape,
             slots_per_block,
@@ -201,12 +202,7 @@ impl Log {
             slots: Slots::new(shape.owners, slots),
             blocks: vec![Block::new(State::Absent); blocks as usize],
             chips: vec![chip; groups as usize],
-            victims: Policy::new(
-                shape.policy(settings),
-                &settings.ftl.victims,
-                space,
-                stream(settings.seed, shape.gc.name()),
-            ),
+            victims: Policy::new(shape.policy(settings), &settings.ftl.victims, space, rng),
             space,
             writes: 0,
             by_cursor: shape.slots_per_page > 1 || shape.dynamic,
