@@ -22,22 +22,25 @@ pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
 
 impl<F: Serve + Idle + Locate + LookUp + Cooperate> Running for F {}
 
-/// Declares the traits, and implements them for [`Ftl`].
+/// Declares the traits, and implements them for [`Ftl`]. What an FTL need not say has the body for
+/// one whose whole map is in RAM, each page in its place.
 macro_rules! faces {
     ($(
         $(#[$about:meta])*
         trait $face:ident {
             $(
                 $(#[$doc:meta])*
-                fn $name:ident($this:ident: $receiver:ty $(, $argument:ident: $kind:ty)*) $(-> $result:ty)?;
+                fn $name:ident($this:ident: $receiver:ty $(, $argument:ident: $kind:ty)*) $(-> $result:ty)? $(= $default:block)?;
             )*
         }
     )*) => {
         $(
             $(#[$about])*
-            #[allow(clippy::needless_arbitrary_self_type)]
+            #[allow(unused_variables, clippy::needless_arbitrary_self_type)]
             pub trait $face {
-                $($(#[$doc])* fn $name($this: $receiver $(, $argument: $kind)*) $(-> $result)?;)*
+                $(crate::config::parts::method! {
+                    { $(#[$doc])* fn $name($this: $receiver $(, $argument: $kind)*) $(-> $result)? } $($default)?
+                })*
             }
 
             #[allow(clippy::needless_arbitrary_self_type)]
@@ -58,11 +61,17 @@ faces! {
     /// when the steps run, in this order on each chip.
     trait Serve {
         /// Reads; returns the mapping-cache misses.
-        fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32;
+        fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
+            self.read_marked(request, Mark::default(), work)
+        };
         /// Writes; returns the mapping-cache misses.
-        fn write(self: &mut Self, request: Pages, work: &mut Work) -> u32;
+        fn write(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
+            self.write_marked(request, Mark::default(), work)
+        };
         /// Writes one page of a request, the `at`-th, as marked; returns the mapping-cache misses.
-        fn write_page(self: &mut Self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32;
+        fn write_page(self: &mut Self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32 = {
+            self.write_marked(request.part(at, 1), mark, work)
+        };
         /// Reads as marked.
         fn read_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
         /// Writes as marked.
@@ -72,38 +81,38 @@ faces! {
         /// Makes everything written and trimmed before durable: a power cut after it takes nothing back.
         fn flush(self: &mut Self, work: &mut Work);
         /// Brings in the mappings of one translation page that these requests miss.
-        fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work);
+        fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) = {};
         /// Whether the device has turned read-only: it reads, and refuses writes, trims and flushes.
-        fn is_read_only(self: &Self) -> bool;
+        fn is_read_only(self: &Self) -> bool = { false };
         /// Writes, trims and flushes refused so far, of which some pages may have been served.
-        fn refused(self: &Self) -> u64;
+        fn refused(self: &Self) -> u64 = { 0 };
     }
 
     /// The device while it is idle.
     trait Idle {
         /// Writes one translation page back in the background; false if there is nothing to write.
-        fn write_back(self: &mut Self, work: &mut Work) -> bool;
+        fn write_back(self: &mut Self, work: &mut Work) -> bool = { false };
         /// One step of collecting an idle chip in the background; false if it has erased blocks enough, or
         /// nothing to gain.
-        fn background_step(self: &mut Self, chip: u32, work: &mut Work) -> bool;
+        fn background_step(self: &mut Self, chip: u32, work: &mut Work) -> bool = { false };
     }
 
     /// The device's scheduler: where data lies.
     trait Locate {
         /// Chip a read of this LPN goes to.
-        fn read_chip(self: &Self, lpn: u32) -> u32;
+        fn read_chip(self: &Self, lpn: u32) -> u32 = { self.home_chip(lpn) };
         /// Chip a write goes to, of the `page`-th page of a request that begins at LPN `first`.
-        fn write_chip(self: &Self, first: u32, page: u32) -> u32;
+        fn write_chip(self: &Self, first: u32, page: u32) -> u32 = { self.home_chip(first + page) };
         /// Under dynamic allocation, whether the next page written would go to a chip that is not busy, or into
         /// a page buffer that was begun on one.
-        fn finds_room(self: &Self, busy: &Bits) -> bool;
+        fn finds_room(self: &Self, busy: &Bits) -> bool = { true };
         /// Chip where static allocation puts an LPN.
         fn home_chip(self: &Self, lpn: u32) -> u32;
         /// Slot of the user data that an LPN resolves to, `u32::MAX` without data: slots are numbered through
         /// chips, blocks and pages.
         fn slot(self: &Self, lpn: u32) -> u32;
         /// A request with this LPN is in the queue: begins to load what a write of it will invalidate.
-        fn approach(self: &Self, lpn: u32);
+        fn approach(self: &Self, lpn: u32) = {};
     }
 
     /// The host, where it knows the mapping.
@@ -111,32 +120,32 @@ faces! {
         /// LPNs the user may address.
         fn logical_pages(self: &Self) -> u32;
         /// A request with this LPN is on its way: begins to load its mapping.
-        fn expect(self: &Self, lpn: u32);
+        fn expect(self: &Self, lpn: u32) = {};
         /// Whether an LPN's mapping is cached.
-        fn cached(self: &Self, lpn: u32) -> bool;
+        fn cached(self: &Self, lpn: u32) -> bool = { true };
         /// Calls back with every LPN whose mapping is cached.
-        fn each_cached(self: &Self, visit: &mut dyn FnMut(u32));
+        fn each_cached(self: &Self, visit: &mut dyn FnMut(u32)) = { (0..self.logical_pages()).for_each(visit) };
         /// Mappings the cache can hold; `None`: no bound.
-        fn cache_capacity(self: &Self) -> Option<u32>;
+        fn cache_capacity(self: &Self) -> Option<u32> = { None };
         /// Whether the map is in RAM whole.
-        fn map_complete(self: &Self) -> bool;
+        fn map_complete(self: &Self) -> bool = { true };
         /// Translation page of an LPN, or where pages hold smaller units, its unit: what one read can bring in.
         fn translation_page(self: &Self, lpn: u32) -> u32;
         /// Whether an entry is updated without being fetched first, so that no write misses.
-        fn updates_free(self: &Self) -> bool;
+        fn updates_free(self: &Self) -> bool = { true };
     }
 
     /// The host and the device under cooperation (Shim et al., TC 2014, Table 1).
     trait Cooperate {
         /// COOP_Query: the logical blocks that a block issue of so many pages from an LPN on has merged, fully or
         /// partially; `set` holds them afterwards, ascending.
-        fn coop_query(self: &Self, first: u32, pages: u32, set: &mut Vec<u32>);
+        fn coop_query(self: &Self, first: u32, pages: u32, set: &mut Vec<u32>) = { set.clear() };
         /// COOP_Issue: a preferential block issue of this logical block begins.
-        fn coop_issue(self: &mut Self, block: u32, work: &mut Work);
+        fn coop_issue(self: &mut Self, block: u32, work: &mut Work) = {};
         /// COOP_Complete: it ends.
-        fn coop_complete(self: &mut Self, block: u32, work: &mut Work);
+        fn coop_complete(self: &mut Self, block: u32, work: &mut Work) = {};
         /// COOP_GetSize; `None` if data is not mapped by blocks.
-        fn block_size(self: &Self) -> Option<BlockSize>;
+        fn block_size(self: &Self) -> Option<BlockSize> = { None };
     }
 
     /// The report: counters, and the wear of the blocks.
@@ -144,13 +153,13 @@ faces! {
         /// Counters of the mapping.
         fn map_stats(self: &Self) -> MapStats;
         /// The translation units; all zero where the map is in RAM whole.
-        fn units(self: &Self) -> UnitSpace;
+        fn units(self: &Self) -> UnitSpace = { UnitSpace::default() };
         /// Merges so far.
-        fn merges(self: &Self) -> MergeStats;
+        fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
         /// Logical pages the host wrote.
         fn host_slots(self: &Self) -> u64;
         /// Logical pages in a NAND page.
-        fn slots_per_page(self: &Self) -> u32;
+        fn slots_per_page(self: &Self) -> u32 = { 1 };
         /// Wear of the blocks.
         fn life(self: &Self) -> endurance::Life;
         /// Calls back with every block's erase count.
@@ -164,14 +173,14 @@ faces! {
         fn lay(self: &mut Self, lpns: &[u32], work: &mut Work);
         /// Blocks of user data that were never written count from here on as closed and empty, if
         /// `ftl.free_blocks` says so.
-        fn close_unwritten(self: &mut Self);
+        fn close_unwritten(self: &mut Self) = {};
         /// Begins the run: counters start at 0.
         fn start(self: &mut Self);
         /// Lets the host's writes choose their block by speed. Only in a run: what lies where at
         /// time 0, and so a saved state, is the same under every scheduler.
-        fn choose_by_speed(self: &mut Self, unhurried: Unhurried, cells: &Cells);
+        fn choose_by_speed(self: &mut Self, unhurried: Unhurried, cells: &Cells) = {};
         /// Lets [`Idle::background_step`] collect. Only in a run, for the same reason.
-        fn collect_in_background(self: &mut Self, how: GcBackground);
+        fn collect_in_background(self: &mut Self, how: GcBackground) = {};
         /// Writes the whole state but for check mode's.
         ///
         /// # Errors
@@ -182,7 +191,9 @@ faces! {
     /// Whoever keeps the bytes of user data.
     trait Follow {
         /// Notes from now on what happens to user data; its flash is policed then, as in check mode.
-        fn follow(self: &mut Self, moves: &Moves);
+        fn follow(self: &mut Self, moves: &Moves) = {
+            panic!("this FTL does not say where data lies, so none can be kept with it")
+        };
     }
 
     /// Power cuts.
@@ -209,7 +220,7 @@ faces! {
         ///
         /// # Errors
         /// The first broken one, in words.
-        fn verify_request(self: &Self, request: Pages) -> Result<(), String>;
+        fn verify_request(self: &Self, request: Pages) -> Result<(), String> = { self.verify() };
         /// All invariants.
         ///
         /// # Errors

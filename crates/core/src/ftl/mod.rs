@@ -34,9 +34,9 @@ pub trait FlashTranslation:
     Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
-    const MAPS_ON_FLASH: bool;
+    const MAPS_ON_FLASH: bool = false;
     /// Whether it maps blocks, which lie on the LUNs in turn whatever `ftl.allocation` says.
-    const IS_HYBRID: bool;
+    const IS_HYBRID: bool = false;
 
     /// The FTL of checked settings, its flash empty.
     fn new(settings: &Settings, check: bool, work: &mut Work) -> Self;

@@ -30,9 +30,7 @@ use super::merges::{MergeKind, MergeStats, merge_ns};
 use super::store::{Role, Store};
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
-use crate::flash::{Cause, Cells, Work};
-use crate::ftl::background::GcBackground;
-use crate::ftl::blocks::by_speed::Unhurried;
+use crate::flash::{Cause, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::settings::PartialWrite;
 use crate::ftl::settings::Settings;
@@ -140,7 +138,6 @@ fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work)
 }
 
 impl<L: Logs> FlashTranslation for Hybrid<L> {
-    const MAPS_ON_FLASH: bool = false;
     const IS_HYBRID: bool = true;
 
     fn new(settings: &Settings, check: bool, work: &mut Work) -> Hybrid<L> {
@@ -170,18 +167,6 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
 }
 
 impl<L: Logs> Serve for Hybrid<L> {
-    fn read(&mut self, request: Pages, work: &mut Work) -> u32 {
-        self.read_marked(request, Mark::default(), work)
-    }
-
-    fn write(&mut self, request: Pages, work: &mut Work) -> u32 {
-        self.write_marked(request, Mark::default(), work)
-    }
-
-    fn write_page(&mut self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32 {
-        self.write_marked(request.part(at, 1), mark, work)
-    }
-
     fn read_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
         let since_ns = work.counts().busy_ns[Cause::Pad as usize];
@@ -234,8 +219,6 @@ impl<L: Logs> Serve for Hybrid<L> {
     fn flush(&mut self, _work: &mut Work) {
         self.refused += u64::from(self.is_read_only());
     }
-
-    fn prefetch(&mut self, _page: u32, _needs: &mut dyn Iterator<Item = Pages>, _work: &mut Work) {}
 
     #[inline]
     fn is_read_only(&self) -> bool {
@@ -292,20 +275,11 @@ impl<L: Logs> Prepare for Hybrid<L> {
         }
     }
 
-    /// Blocks are the user's by their numbers.
-    fn close_unwritten(&mut self) {}
-
     fn start(&mut self) {
         self.store.host_pages = 0;
         self.store.merges = MergeStats::default();
         self.stats = MapStats::default();
     }
-
-    /// Where data lies is not free to choose: blocks are taken in the order of erasure.
-    fn choose_by_speed(&mut self, _unhurried: Unhurried, _cells: &Cells) {}
-
-    /// Garbage collection is the page-mapped FTLs'.
-    fn collect_in_background(&mut self, _how: GcBackground) {}
 
     fn save(&self, out: &mut Encoder) -> io::Result<()> {
         self.store.save(&self.logs, out)

@@ -2,42 +2,17 @@
 
 use super::frame::Hybrid;
 use super::logs::Logs;
-use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
 use crate::ftl::blocks::endurance::Life;
 use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
-use crate::ftl::{Follow, Idle, Inspect, Locate, LookUp, Police, Survive, UnitSpace};
+use crate::ftl::{Follow, Idle, Inspect, Locate, LookUp, Police, Survive};
 use crate::request::Pages;
-use crate::util::Bits;
 
-impl<L: Logs> Idle for Hybrid<L> {
-    fn write_back(&mut self, _work: &mut Work) -> bool {
-        false
-    }
-
-    fn background_step(&mut self, _chip: u32, _work: &mut Work) -> bool {
-        false
-    }
-}
+impl<L: Logs> Idle for Hybrid<L> {}
 
 impl<L: Logs> Locate for Hybrid<L> {
-    #[inline]
-    fn read_chip(&self, lpn: u32) -> u32 {
-        self.home_chip(lpn)
-    }
-
-    #[inline]
-    fn write_chip(&self, first: u32, page: u32) -> u32 {
-        self.home_chip(first + page)
-    }
-
-    /// No allocation is dynamic: every page has its place.
-    fn finds_room(&self, _busy: &Bits) -> bool {
-        true
-    }
-
     #[inline]
     fn home_chip(&self, lpn: u32) -> u32 {
         self.store.chip(self.store.block_of(lpn))
@@ -46,8 +21,6 @@ impl<L: Logs> Locate for Hybrid<L> {
     fn slot(&self, lpn: u32) -> u32 {
         self.store.page(lpn)
     }
-
-    fn approach(&self, _lpn: u32) {}
 }
 
 impl<L: Logs> LookUp for Hybrid<L> {
@@ -55,32 +28,9 @@ impl<L: Logs> LookUp for Hybrid<L> {
         self.store.shape.lpns
     }
 
-    fn expect(&self, _lpn: u32) {}
-
-    #[inline]
-    fn cached(&self, _lpn: u32) -> bool {
-        true
-    }
-
-    fn each_cached(&self, visit: &mut dyn FnMut(u32)) {
-        (0..self.store.shape.lpns).for_each(visit);
-    }
-
-    fn cache_capacity(&self) -> Option<u32> {
-        None
-    }
-
-    fn map_complete(&self) -> bool {
-        true
-    }
-
     #[inline]
     fn translation_page(&self, lpn: u32) -> u32 {
         self.by_entries.div(lpn)
-    }
-
-    fn updates_free(&self) -> bool {
-        true
     }
 }
 
@@ -89,20 +39,12 @@ impl<L: Logs> Inspect for Hybrid<L> {
         self.stats
     }
 
-    fn units(&self) -> UnitSpace {
-        UnitSpace::default()
-    }
-
     fn merges(&self) -> MergeStats {
         self.store.merges
     }
 
     fn host_slots(&self) -> u64 {
         self.store.host_pages
-    }
-
-    fn slots_per_page(&self) -> u32 {
-        1
     }
 
     fn life(&self) -> Life {

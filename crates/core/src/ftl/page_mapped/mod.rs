@@ -180,7 +180,6 @@ impl<T: Translation> PageMapped<T> {
 
 impl<T: Translation> FlashTranslation for PageMapped<T> {
     const MAPS_ON_FLASH: bool = T::ON_FLASH;
-    const IS_HYBRID: bool = false;
 
     fn new(settings: &Settings, check: bool, work: &mut Work) -> PageMapped<T> {
         let (layout, [data, map]) = shapes(settings, T::ON_FLASH);

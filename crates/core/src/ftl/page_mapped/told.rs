@@ -1,15 +1,13 @@
 //! What a page-mapped FTL tells others: where data lies, what is cached, what it has counted.
 
 use super::PageMapped;
-use crate::flash::Work;
 use crate::flash::moves::Moves;
 use crate::ftl::blocks::endurance;
-use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
 use crate::ftl::{Cooperate, Follow, Inspect, Locate, LookUp, Police};
-use crate::request::{BlockSize, Pages};
+use crate::request::Pages;
 use crate::util::{Bits, NONE};
 
 impl<T: Translation> Locate for PageMapped<T> {
@@ -86,19 +84,7 @@ impl<T: Translation> LookUp for PageMapped<T> {
     }
 }
 
-impl<T: Translation> Cooperate for PageMapped<T> {
-    fn coop_query(&self, _first: u32, _pages: u32, set: &mut Vec<u32>) {
-        set.clear();
-    }
-
-    fn coop_issue(&mut self, _block: u32, _work: &mut Work) {}
-
-    fn coop_complete(&mut self, _block: u32, _work: &mut Work) {}
-
-    fn block_size(&self) -> Option<BlockSize> {
-        None
-    }
-}
+impl<T: Translation> Cooperate for PageMapped<T> {}
 
 impl<T: Translation> Inspect for PageMapped<T> {
     fn map_stats(&self) -> MapStats {
@@ -107,10 +93,6 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
     fn units(&self) -> UnitSpace {
         self.space
-    }
-
-    fn merges(&self) -> MergeStats {
-        MergeStats::default()
     }
 
     fn host_slots(&self) -> u64 {
