@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,25 @@ from typing import Any
 import pytest
 
 import ftlab
+import programs
 from browser import CHROMIUM
 from front import TRACE, Cli, make_result
 from ftlab import html
 from reports import MEASURED, WORKLOAD, Runs
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals() -> None:
+    """Programs have the default signals, whatever is ignored where the tests were started."""
+    programs.give_signals_back()
+
+
+@pytest.fixture(autouse=True)
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Programs do not outlive the test that started them."""
+    monkeypatch.setattr(subprocess, "Popen", programs.Program)
+    yield
+    programs.clean_up(tmp_path)
 
 
 @pytest.fixture

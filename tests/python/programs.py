@@ -1,0 +1,61 @@
+"""Programs that tests start: with the signals that a terminal gives them, and gone when the test is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+
+
+def take_no_notice(_number: int, _frame: object) -> None:
+    """Does nothing, as if the signal were ignored."""
+
+
+def give_signals_back() -> None:
+    """Lets programs have the default signals where these are ignored here: under nohup, in the background.
+
+    What a process ignores is ignored in all that it starts; what it takes, is not.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, take_no_notice)
+
+
+class Program(subprocess.Popen[Any]):
+    """A program; those that run are in `running`."""
+
+    running: list[Program] = []  # noqa: RUF012
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.running.append(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        # A test that fails waits for nothing.
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, error, where)
+
+
+def clean_up(folder: Path) -> None:
+    """Ends what still runs, and unmounts what it mounted in a folder."""
+    while Program.running:
+        program = Program.running.pop()
+        program.kill()
+        for pipe in (program.stdin, program.stdout, program.stderr):
+            if pipe is not None:
+                pipe.close()
+        program.wait()
+    within = f"{folder}/".encode()
+    for line in Path("/proc/mounts").read_bytes().splitlines():
+        # Blanks are escaped.
+        at = line.split()[1].decode("unicode_escape").encode("latin-1")
+        if at.startswith(within):
+            subprocess.run(["umount", "--lazy", os.fsdecode(at)], check=False)
