@@ -13,7 +13,8 @@ measured and compared::
     print(comparison)
 """
 
-from typing import TYPE_CHECKING, Any
+# True for those who check types; `typing` would take longer to load than all else here.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from ftlab._core import InternalError, UserError, __version__
@@ -68,7 +69,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 if not TYPE_CHECKING:
     # A checker knows the names from above, and no others.
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         """Loads a name's module."""
         from importlib import import_module
 

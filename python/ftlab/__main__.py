@@ -1,20 +1,23 @@
 """``ftlab``, and ``python -m ftlab``: the command line."""
 
 import sys
-from contextlib import suppress
-from typing import NoReturn
+
+from ftlab import process
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Runs the command line and exits; what asks for the version alone loads nothing else."""
+    process.begin()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from ftlab._core import __version__
 
-        # Where it cannot be written, the command line knows what to say.
-        with suppress(OSError):
+        try:
             sys.stdout.write(f"ftlab {__version__}\n")
             sys.stdout.flush()
             sys.exit(0)
+        except OSError:
+            # The command line knows what to say.
+            pass
     from ftlab.cli import main as run
 
     run()

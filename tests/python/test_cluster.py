@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,20 +37,43 @@ def started(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @contextmanager
-def workers(folder: Path, count: int, *more: str) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler's address, and its worker processes."""
+def scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A scheduler's address, and its process."""
     said = folder / "scheduler.json"
-    with ExitStack() as stack:
-        scheduler = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(said))
-        stack.enter_context(started("dask_scheduler", *scheduler, folder=folder))
+    arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(said))
+    with started("dask_scheduler", *arguments, folder=folder) as process:
         for _ in range(600):
             if said.exists() and said.read_text().strip():
                 break
             time.sleep(0.05)
-        address = json.loads(said.read_text())["address"]
-        one = (address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", *more)
-        running = [stack.enter_context(started("dask_worker", *one, folder=folder)) for _ in range(count)]
-        yield address, running
+        yield json.loads(said.read_text())["address"], process
+
+
+def worker_of(address: str, folder: Path, *more: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """A worker, in a process of one thread."""
+    one = (address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", *more)
+    return started("dask_worker", *one, folder=folder)
+
+
+@contextmanager
+def workers(folder: Path, count: int, *more: str) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler's address, and its worker processes."""
+    with ExitStack() as stack:
+        address, _ = stack.enter_context(scheduler(folder))
+        yield address, [stack.enter_context(worker_of(address, folder, *more)) for _ in range(count)]
+
+
+@contextmanager
+def client_at_work(cli: Cli, *where: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
+    """A slow study that has some results, in `out`."""
+    (cli.directory / "study.toml").write_text(SLOW)
+    command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", "--dask", *where]
+    with subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True, **how) as client:
+        folder = cli.directory / "out" / "json"
+        while client.poll() is None and len(list(folder.glob("*.json"))) < 3:
+            time.sleep(0.01)
+        assert client.poll() is None
+        yield client
 
 
 def test_the_same_rows_on_processes_here(cli: Cli) -> None:
@@ -76,6 +101,75 @@ def test_a_worker_killed_in_the_middle(cli: Cli) -> None:
             _, errors = client.communicate(timeout=100)
             assert client.returncode == 0, errors
     assert same(table(cli.directory / "dask")) == same(table(cli.directory / "threads"))
+
+
+def lines(said: str) -> list[str]:
+    """What a client says, without how far it is."""
+    return [line for line in said.splitlines() if not line.startswith("ftlab: ")]
+
+
+def test_no_worker_is_left(cli: Cli) -> None:
+    """Regression: the client waited in silence, for ever."""
+    with workers(cli.directory, 1) as (address, running):
+        with client_at_work(cli, address, "--dask-wait", "2") as client:
+            running[0].kill()
+            _, said = client.communicate(timeout=60)
+        assert (client.returncode, lines(said)) == (
+            2,
+            [
+                f"note: --dask {address}: no worker; waiting 2 s for one (--dask-wait)",
+                f"error: --dask {address}: no worker for 2 s (--dask-wait); what is done is kept",
+            ],
+        )
+        # None came at all.
+        done = cli("sweep", "study.toml", "--out", "out", "--dask", address, "--dask-wait", "0")
+        assert (done.returncode, len(lines(done.stderr))) == (2, 1), done.stderr
+    kept = len(list((cli.directory / "out" / "json").glob("*.json")))
+    assert f" runs, {kept} more were there" in cli.ok("sweep", "study.toml", "--out", "out")
+
+
+def test_a_worker_comes_back(cli: Cli) -> None:
+    with workers(cli.directory, 1) as (address, running), client_at_work(cli, address) as client:
+        running[0].kill()
+        assert client.stderr and "no worker; waiting 60 s" in client.stderr.readline()
+        with worker_of(address, cli.directory):
+            _, said = client.communicate(timeout=300)
+        assert (client.returncode, lines(said)) == (0, [f"note: --dask {address}: a worker is there"])
+
+
+def test_a_scheduler_is_killed(cli: Cli) -> None:
+    """Regression: before the error came the tracebacks of asyncio, and now and then a fault of ftlab."""
+    with (
+        scheduler(cli.directory) as (address, process),
+        worker_of(address, cli.directory),
+        client_at_work(cli, address) as client,
+    ):
+        process.kill()
+        _, said = client.communicate(timeout=60)
+    assert (client.returncode, lines(said)) == (2, [f"error: --dask {address}: the scheduler is gone"])
+
+
+@pytest.mark.parametrize("moment", ["starting", "working"])
+def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str) -> None:
+    """Regression: it goes to all processes of the command, and the workers printed theirs."""
+    if moment == "working":
+        with client_at_work(cli, "local", "--jobs", "2", start_new_session=True) as client:
+            os.killpg(client.pid, signal.SIGINT)
+            _, said = client.communicate(timeout=60)
+            assert (client.returncode, said) == (130, "interrupted\n")
+        return
+    (cli.directory / "study.toml").write_text(SLOW)
+    command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", "--dask", "local"]
+    with subprocess.Popen(
+        command, cwd=cli.directory, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as client:
+        # Itself, who tracks its locks, and a worker that is loading what it needs.
+        while client.poll() is None and len(of_session(client.pid)) < 3:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.killpg(client.pid, signal.SIGINT)
+        _, said = client.communicate(timeout=60)
+        assert (client.returncode, said) == (130, "interrupted\n")
 
 
 def test_traces_that_a_worker_cannot_read_and_runs_that_fail(

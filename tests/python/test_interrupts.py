@@ -43,6 +43,28 @@ def test_nothing_completes_for_long(cli: Cli, arguments: tuple[str, ...]) -> Non
     assert stopped(cli, *arguments) < 10
 
 
+IMPORTED = """
+import os, signal, sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupted())
+sys.argv[1:] = ["trace", "generate", "out.parquet", "--requests", "10"]
+from ftlab.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["ftlab._core", "ftlab.cli", "click", "ftlab.traces", "polars"])
+def test_an_import_is_interrupted(tmp_path: Path, module: str) -> None:
+    """Regression: until the command line was loaded, an interrupt was a traceback."""
+    command = [sys.executable, "-c", IMPORTED.format(module=module)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    assert not list(tmp_path.iterdir())
+
+
 def repeated(path: Path, line: bytes) -> None:
     """Ten gigabytes of one line, in sixty megabytes."""
     member = gzip.compress(line * ((64 << 20) // len(line)), 1)

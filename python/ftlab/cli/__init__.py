@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -13,16 +14,19 @@ from typing import NoReturn
 import click
 
 from ftlab._core import InternalError, UserError, __version__
+from ftlab.process import STDOUT
 
 MOST_LINES = 12
 """Lines of the longest message to a user."""
 
-ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
-"""Signals that end a command, with what it says; the exit status is 128 and the signal's number."""
+REFUSALS = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE),
+    *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+}
+"""Errors of the system that are nobody's fault here: what it has no more of, and what it forbids."""
 
 _COMPLETION = "_FTLAB_COMPLETE"
 _INTERRUPTED = 128 + signal.SIGINT
-_SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
 
 COMMANDS = {
@@ -83,35 +87,14 @@ cli.commands = {name: click.Command(name) for name in COMMANDS}
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits."""
-    for number in ENDED:
-        # What whoever started it has ignored stays so, as under nohup.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _end)
     status = call(arguments)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_stdout()
     except OSError as error:
-        _discard_stdout()
-        status = status or _fail(f"standard output: {error.strerror}")
+        status = status or _refused(error)
     sys.exit(status)
-
-
-def _end(number: int, _frame: object) -> NoReturn:
-    """Ends the process at once, whatever it is doing, and leaves no unfinished file.
-
-    An exception would not do: libraries take it for their own failure and say so, callbacks of the
-    interpreter print and drop it, and a second signal meets the cleaning up after the first.
-    """
-    # Where this was never loaded, or is being loaded, nothing is being written.
-    if discard := getattr(sys.modules.get("ftlab.outputs"), "discard_unfinished", None):
-        discard()
-    # A live display hides the cursor.
-    shown = (_SHOW_CURSOR if os.isatty(2) else "") + ENDED[signal.Signals(number)] + "\n"
-    with suppress(OSError):
-        os.write(2, shown.encode())
-    os._exit(128 + number)
 
 
 def call(arguments: Sequence[str] | None = None) -> int:
@@ -142,11 +125,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         _discard_stdout()
         return 0
     except OSError as error:
-        # Files name themselves; what has no name is standard output.
-        if error.filename is not None:
-            return _fault(error)
-        _discard_stdout()
-        return _fail(f"standard output: {error.strerror}")
+        return _refused(error)
     except Exception as error:
         return _fault(error)
 
@@ -167,8 +146,19 @@ def _fail(text: str) -> int:
     lines = text.rstrip("\n").split("\n")
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], "..."]
-    click.echo("error: " + "\n".join(lines), err=True)
+    # Standard error may be full too.
+    with suppress(OSError):
+        click.echo("error: " + "\n".join(lines), err=True)
     return 2
+
+
+def _refused(error: OSError) -> int:
+    """Says what the system refuses, a full disk say; any other error of the system is a fault of ftlab."""
+    if error.filename == STDOUT:
+        _discard_stdout()
+    elif error.errno not in REFUSALS:
+        return _fault(error)
+    return _fail(": ".join(str(part) for part in (error.filename, error.strerror) if part is not None))
 
 
 def _usage(error: click.ClickException) -> int:

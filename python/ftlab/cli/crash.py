@@ -15,10 +15,11 @@ import click
 
 from ftlab import _core, live_cuts
 from ftlab._core import UserError
-from ftlab.cli import ENDED, completing, options
+from ftlab.cli import completing, options
 from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
 from ftlab.outputs import check_distinct, write_stdout
+from ftlab.process import ENDED
 from ftlab.units import count, duration
 
 FAULT = 1

@@ -205,8 +205,16 @@ def check_option(command: Decorated) -> Decorated:
     )(command)
 
 
-def dask_option(command: Decorated) -> Decorated:
-    """``--dask ADDRESS|local``."""
+def dask_options(command: Decorated) -> Decorated:
+    """``--dask ADDRESS|local`` and ``--dask-wait SECONDS``."""
+    command = click.option(
+        "--dask-wait",
+        type=click.FloatRange(min=0),
+        default=60,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long to wait where the scheduler has no worker, or has none any more.",
+    )(command)
     return click.option(
         "--dask",
         metavar="ADDRESS|local",
@@ -215,7 +223,7 @@ def dask_option(command: Decorated) -> Decorated:
 
 
 @contextmanager
-def executor(dask: str | None, jobs: int | None) -> Iterator[Executor]:
+def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[Executor]:
     """Where runs are done: threads of this process, or what ``--dask`` names.
 
     Raises:
@@ -228,7 +236,10 @@ def executor(dask: str | None, jobs: int | None) -> Iterator[Executor]:
         return
     from ftlab.studies.cluster import Cluster
 
-    with Cluster(dask, jobs) as cluster:
+    def say(text: str) -> None:
+        click.echo(f"note: {text}", err=True)
+
+    with Cluster(dask, jobs, wait_s=dask_wait, say=say) as cluster:
         yield cluster
 
 

@@ -18,11 +18,18 @@ MOST_ROWS = 40
 @click.option("--out", required=True, metavar="DIR", help="Directory that takes tables, results and page.")
 @click.option("--fresh", is_flag=True, help="Run everything anew, whatever is there.")
 @click.option("--dry-run", is_flag=True, help="Say how many runs there are and what they take; run none.")
-@options.dask_option
+@options.dask_options
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
 @options.strict_option
 def sweep(
-    study: str, out: str, fresh: bool, dry_run: bool, dask: str | None, jobs: int | None, strict: bool
+    study: str,
+    out: str,
+    fresh: bool,
+    dry_run: bool,
+    dask: str | None,
+    dask_wait: float,
+    jobs: int | None,
+    strict: bool,
 ) -> None:
     """Run a study: every combination of its axes.
 
@@ -52,7 +59,7 @@ def sweep(
         return
     unread = missing(planned, Path(out), fresh=fresh)
     options.check_traces(((each.name, each.config) for each in unread), strict, go_on=True)
-    with options.executor(dask, jobs) as executor, Reporter(runs=True) as reporter:
+    with options.executor(dask, dask_wait, jobs) as executor, Reporter(runs=True) as reporter:
         said = options.command_line()
         outcome = run(planned, Path(out), reporter, executor, fresh=fresh, command=said)
     text = replications.render(planned.figure, outcome.lines, MOST_ROWS)

@@ -14,10 +14,10 @@ from ftlab.outputs import Output, write_stdout
 @click.command()
 @click.argument("file")
 @click.option("--out", required=True, metavar="DIR", help="Directory that takes results and what was found.")
-@options.dask_option
+@options.dask_options
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
 @options.strict_option
-def tune(file: str, out: str, dask: str | None, jobs: int | None, strict: bool) -> None:
+def tune(file: str, out: str, dask: str | None, dask_wait: float, jobs: int | None, strict: bool) -> None:
     """Search for the best configuration.
 
     FILE is a TOML file with what is sought and what may be changed (docs: "Find the best configuration").
@@ -41,7 +41,7 @@ def tune(file: str, out: str, dask: str | None, jobs: int | None, strict: bool) 
     tuning = load_tuning(Path(file))
     folder = Path(out)
     options.check_traces(traced(tuning), strict)
-    with alone(folder), options.executor(dask, jobs) as executor, Reporter(runs=True) as reporter:
+    with alone(folder), options.executor(dask, dask_wait, jobs) as executor, Reporter(runs=True) as reporter:
         tuned = Tuner(tuning, folder, executor, reporter).search(executor.jobs)
     Output("--out", folder / "trials.csv").write(to_csv(tuned, tuned.trials).encode())
     Output("--out", folder / "front.csv").write(to_csv(tuned, tuned.front).encode())

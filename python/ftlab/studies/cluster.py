@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
+import signal
+import sys
+import threading
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ftlab import policies
 from ftlab._core import Config, InternalError, UserError
@@ -37,15 +43,31 @@ PIECE = 4 << 20
 MOST_LOST = 20
 """Traces that did not arrive, before that is an error."""
 
-WAIT_S = 30
-"""For a first worker."""
+SAID_AFTER_S = 5.0
+"""Without a worker, before that is said."""
+
+LOOK_S = 1.0
+"""Between two looks at whether there is one, while nothing ends."""
+
+
+UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]
+"""Of the key of each task its run, the trace and Dask's future."""
 
 
 class Cluster:
     """Workers of a Dask scheduler; a context manager."""
 
-    def __init__(self, address: str, jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        jobs: int | None = None,
+        *,
+        wait_s: float = 60.0,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
         """``address`` is a scheduler's, or `LOCAL`: ``jobs`` processes (default: as many as there are cores).
+
+        ``wait_s`` is how long it waits where there is no worker; ``say`` takes notes for the user.
 
         Raises:
             UserError: Dask is not installed, or nobody answers there.
@@ -55,7 +77,12 @@ class Cluster:
         except ImportError:
             raise UserError("--dask needs Dask.distributed: pip install 'ftlab[dask]'") from None
         self._address = address
+        self._wait_s = wait_s
         self._distributed: Any = distributed
+        # What they log of a scheduler that is gone comes as an error anyway.
+        for name in [*logging.root.manager.loggerDict, "asyncio", "tornado.application"]:
+            if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._cluster: Any = None
         if address == LOCAL:
             self._cluster = _local(jobs or cores())
@@ -63,13 +90,14 @@ class Cluster:
             self._client: Any = self._distributed.Client(
                 self._cluster or address, timeout="10s", set_as_default=False
             )
-            self._client.wait_for_workers(1, timeout=WAIT_S)
+            self._until_one(say, threading.Event())
         except TimeoutError as error:
             raise self._wrong(str(error) or "no answer") from None
         except (OSError, ValueError) as error:
             raise self._wrong(str(error)) from None
         self._sent: set[tuple[str, str]] = set()
         self._lost = 0
+        self._given_up: UserError | None = None
 
     def __enter__(self) -> Cluster:
         """The cluster itself."""
@@ -84,7 +112,62 @@ class Cluster:
     @property
     def jobs(self) -> int:
         """Runs at a time, now."""
+        with self._answering():
+            return max(self._threads(), 1)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """A scheduler that is gone in the block is the user's error."""
+        try:
+            yield
+        except (self._distributed.comm.CommClosedError, CancelledError, TimeoutError):
+            raise self._given_up or self._wrong("the scheduler is gone") from None
+
+    def _threads(self) -> int:
+        """Threads of all workers that are there."""
         return sum(self._client.nthreads().values())
+
+    def _until_one(self, say: Callable[[str], None], over: threading.Event) -> None:
+        """Waits for a worker, unless all is ``over``.
+
+        Raises:
+            UserError: none came in time.
+        """
+        since, said = time.monotonic(), False
+        while not self._threads():
+            waited = time.monotonic() - since
+            if waited > self._wait_s:
+                raise self._wrong(f"no worker for {self._wait_s:g} s (--dask-wait); what is done is kept")
+            if waited > min(SAID_AFTER_S, self._wait_s / 2) and not said:
+                say(f"--dask {self._address}: no worker; waiting {self._wait_s:g} s for one (--dask-wait)")
+                said = True
+            if over.wait(min(LOOK_S, self._wait_s / 10)):
+                return
+        if said:
+            say(f"--dask {self._address}: a worker is there")
+
+    @contextmanager
+    def _watched(self, under_way: UnderWay, reporter: Reporter) -> Iterator[None]:
+        """Ends what is under way where there is no worker for too long, for the block."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(LOOK_S):
+                try:
+                    self._until_one(reporter.note, over)
+                except UserError as error:
+                    self._given_up = error
+                    self._client.cancel([future for *_, future in list(under_way.values())], force=True)
+                    return
+                except Exception:
+                    # A scheduler that is gone; then what was under way ends by itself.
+                    continue
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
 
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
         """As `ftlab.studies.executor.Executor.execute`; devices are not shared among runs."""
@@ -93,15 +176,15 @@ class Cluster:
         self._check_engines()
         waiting = iter([run for group in groups for run in group])
         done = self._distributed.as_completed(loop=self._client.loop)
-        under_way: dict[str, tuple[Run, Trace | None]] = {}
-        with self._at_most_killed():
+        under_way: UnderWay = {}
+        with self._answering(), self._at_most_killed(), self._watched(under_way, reporter):
             self._submit(itertools.islice(waiting, IN_FLIGHT), done, under_way)
             for batch in done.batches():
                 # Workers go on with these while what came back is looked at.
                 self._submit(itertools.islice(waiting, len(batch)), done, under_way)
                 again = []
                 for future, answer in zip(batch, self._answers(batch), strict=True):
-                    run, trace = under_way.pop(future.key)
+                    run, trace, _ = under_way.pop(future.key)
                     finished = self._finished(answer, trace)
                     future.release()
                     if finished is None:
@@ -113,17 +196,21 @@ class Cluster:
                     told(run, finished)
                 self._submit(again, done, under_way)
 
-    def _submit(self, runs: Iterable[Run], done: Any, under_way: dict[str, tuple[Run, Trace | None]]) -> None:
-        keys, tasks = [], []
+    def _submit(self, runs: Iterable[Run], done: Any, under_way: UnderWay) -> None:
+        keys, tasks, known = [], [], []
         for run in runs:
             trace = _trace(run.config)
             keys.append(f"ftlab-{run.key[:16]}-{uuid.uuid4().hex}")
             toml = run.config.toml()
             own = policies.content_of(toml)
             tasks.append(Task(run.figure.measure, toml, trace, engine(), own, run.collect))
-            under_way[keys[-1]] = (run, trace)
+            known.append((run, trace))
         if tasks:
-            done.update(self._client.map(work, tasks, key=keys, pure=False))
+            futures = self._client.map(work, tasks, key=keys, pure=False)
+            under_way |= {
+                key: (*each, future) for key, each, future in zip(keys, known, futures, strict=True)
+            }
+            done.update(futures)
 
     def _answers(self, batch: Sequence[Any]) -> list[Answer]:
         """What workers say of tasks that ended, asked for at once."""
@@ -136,7 +223,7 @@ class Cluster:
 
     def _answer(self, future: Any) -> Answer:
         if future.status == "cancelled":
-            raise self._wrong("the scheduler is gone")
+            raise CancelledError
         error = future.exception()
         if isinstance(error, self._distributed.scheduler.KilledWorker):
             return "internal", f"{MOST_KILLED} workers died while they ran it"
@@ -214,20 +301,42 @@ class Cluster:
 
 
 def _local(jobs: int) -> Any:
-    import logging
-
     import dask
     from distributed import LocalCluster
 
     dask.config.set({"distributed.scheduler.worker-saturation": 1.0})
-    return LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=jobs,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        silence_logs=logging.CRITICAL,
-    )
+
+    def start() -> Any:
+        return LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=jobs,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+
+    # A terminal interrupts all of its processes; workers end with this one. What a thread blocks is blocked
+    # in the threads and processes that it starts, too.
+    blocked = (signal.SIG_BLOCK, {signal.SIGINT})
+    with (
+        _silent_tracker(),
+        ThreadPoolExecutor(1, initializer=signal.pthread_sigmask, initargs=blocked) as pool,
+    ):
+        return pool.submit(start).result()
+
+
+@contextmanager
+def _silent_tracker() -> Iterator[None]:
+    """The process that clears away the locks of a command that was interrupted does so without a word."""
+    from multiprocessing import resource_tracker
+
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
+    try:
+        resource_tracker.ensure_running()
+        yield
+    finally:
+        sys.warnoptions.pop()
 
 
 def _allow(failures: int, dask_scheduler: Any = None) -> int:

@@ -1,0 +1,75 @@
+"""The process as a command: its signals and its standard streams, in order before anything else is loaded."""
+
+import io
+import os
+import signal
+import sys
+
+ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+"""Signals that end a command, with what it says; the exit status is 128 and the signal's number."""
+
+STDOUT = "standard output"
+"""In place of a file's name, in errors of that stream."""
+
+_SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
+
+
+def begin() -> None:
+    """Takes the signals that end a command, and standard streams that are closed."""
+    for number in ENDED:
+        # What whoever started it has ignored stays so, as under nohup.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _end)
+    # A file that is opened later must not become one of them. Writing to a closed output is an error.
+    for opened, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(opened)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, mode), True)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    stream = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    if isinstance(stream, io.TextIOWrapper):
+        settings = {name: getattr(stream, name) for name in _SETTINGS}
+        # Whoever asks for the terminal's width asks the second one.
+        sys.stdout = sys.__stdout__ = _Stdout(stream.detach(), **settings)  # type: ignore[misc]
+
+
+_SETTINGS = ("encoding", "errors", "line_buffering", "write_through")
+"""Of a stream of text."""
+
+
+class _Stdout(io.TextIOWrapper):
+    """Standard output; its errors name it."""
+
+    def write(self, text: str) -> int:
+        """As any stream."""
+        try:
+            return super().write(text)
+        except OSError as error:
+            error.filename = STDOUT
+            raise
+
+    def flush(self) -> None:
+        """As any stream."""
+        try:
+            super().flush()
+        except OSError as error:
+            error.filename = STDOUT
+            raise
+
+
+def _end(number: int, _frame: object) -> None:
+    """Ends the process at once, whatever it is doing, and leaves no unfinished file.
+
+    An exception would not do: libraries take it for their own failure and say so, callbacks of the
+    interpreter print and drop it, and a second signal meets the cleaning up after the first.
+    """
+    # Where this was never loaded, or is being loaded, nothing is being written.
+    if discard := getattr(sys.modules.get("ftlab.outputs"), "discard_unfinished", None):
+        discard()
+    # A live display hides the cursor.
+    shown = (_SHOW_CURSOR if os.isatty(2) else "") + ENDED[signal.Signals(number)] + "\n"
+    try:
+        os.write(2, shown.encode())
+    finally:
+        os._exit(128 + number)
