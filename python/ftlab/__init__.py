@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ftlab.api import compare, components, presets, reference, run, schema
     from ftlab.comparison import Comparison, Variant
     from ftlab.histogram import Histogram
-    from ftlab.policies import Candidates, HostScheduler, Replacement, VictimPolicy
+    from ftlab.policies import Candidates, HostScheduler, Replacement, Stat, VictimPolicy
     from ftlab.result import Result, Section
     from ftlab.simulation import Simulation
     from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
@@ -36,6 +36,7 @@ __all__ = [
     "Result",
     "Section",
     "Simulation",
+    "Stat",
     "UserError",
     "Variant",
     "VictimPolicy",
@@ -58,7 +59,7 @@ _HOMES = {
     "api": ("compare", "components", "presets", "reference", "run", "schema"),
     "comparison": ("Comparison", "Variant"),
     "histogram": ("Histogram",),
-    "policies": ("Candidates", "HostScheduler", "Replacement", "VictimPolicy"),
+    "policies": ("Candidates", "HostScheduler", "Replacement", "Stat", "VictimPolicy"),
     "result": ("Result", "Section"),
     "simulation": ("Simulation",),
     "traces": ("convert_trace", "generate_trace", "read_trace", "trace_info"),

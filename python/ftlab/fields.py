@@ -536,3 +536,7 @@ class Fields(Section):
     """Where there is one."""
     file_system: FileSystem | None
     """Where there is one."""
+    own: Mapping[str, Mapping[str, float | None]] | None
+    """Where parts report figures of their own: by part and name."""
+    own_legend: list[dict[str, str]] | None
+    """What each of these is: its part, name, unit and a line."""

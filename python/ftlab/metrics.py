@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ class Metric:
     """Name in the row."""
     short: str
     """Heading of a column where variants are rows: one word a line."""
-    kind: Literal["time", "share", "count", "factor", "iops", "bandwidth"]
+    kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "own"]
     """How it is printed."""
     better: Literal["low", "high"] | None
     """Which way is better; None: neither, so nothing is marked."""
@@ -110,6 +110,23 @@ METRICS = (
     ),
 )
 """Rows of the table, in order."""
+
+
+def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
+    """The figures that parts of these results report of their own, in their order."""
+    found = {
+        (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
+    }
+    return [_own(part, name, line["unit"]) for (part, name), line in found.items()]
+
+
+def _own(part: str, name: str, unit: str) -> Metric:
+    def get(result: dict[str, Any]) -> Number:
+        value: Number = result.get("own", {}).get(part, {}).get(name)
+        return value
+
+    title = f"{part} {name}"
+    return Metric("own", f"{title}, {unit}" if unit else title, title, "own", None, f"own.{part}.{name}", get)
 
 
 def best(metric: Metric, values: list[Number]) -> set[int]:

@@ -27,7 +27,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ftlab import _core
 from ftlab._core import UserError
@@ -44,7 +44,28 @@ PREFIX = "python:"
 _NAMED = re.compile(r"""(["'])(python:.+?)\1""")
 
 
-class HostScheduler:
+class Stat(NamedTuple):
+    """A figure of a policy's own: ``own.PART.NAME`` of the result."""
+
+    name: str
+    """Small letters, digits and underscores."""
+    value: float
+    """A number."""
+    unit: str
+    """In the plural (``requests``, ``ns``); empty for a ratio."""
+    doc: str
+    """What it is, one line."""
+
+
+class _Policy:
+    """What every policy may do."""
+
+    def stats(self) -> Iterable[Stat]:
+        """Figures of its own, which reports, tables and metrics show; asked for when a result is drawn up."""
+        return ()
+
+
+class HostScheduler(_Policy):
     """Which pending request goes next: the value of ``host.scheduler``.
 
     Every request is admitted once and leaves once: it is chosen, or it has waited for ``host.deadline``
@@ -102,7 +123,7 @@ class Candidates:
         return len(self.block)
 
 
-class VictimPolicy:
+class VictimPolicy(_Policy):
     """Which block garbage collection takes next: the value of ``ftl.gc`` or ``ftl.translation_gc``."""
 
     def choose(self, candidates: Candidates) -> int:
@@ -114,7 +135,7 @@ class VictimPolicy:
         raise NotImplementedError
 
 
-class Replacement:
+class Replacement(_Policy):
     """Which entry leaves a full mapping cache: the value of ``ftl.cache_policy`` of dftl. Keys are LPNs."""
 
     def hit(self, key: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ftlab.labels import parts
 from ftlab.result import Result
-from ftlab.units import Unit, bandwidth, count, duration, iops, percent, significant, size, time_unit
+from ftlab.units import Unit, amount, bandwidth, count, duration, iops, percent, significant, size, time_unit
 
 PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 """Of the result's percentiles, those the report shows."""
@@ -25,6 +25,7 @@ def render(result: Result) -> str:
     lines += _merges(data["merges"])
     lines += _page_cache(data)
     lines += _totals(data)
+    lines += _own(data)
     lines += _health(data["health"])
     lines += _engine(data, result.prepare_s)
     lines += _where_time_went(data)
@@ -204,6 +205,16 @@ def _totals(data: dict[str, Any]) -> list[str]:
             f" max={count(wear['max'])}, stddev={significant(wear['stddev'])}"
         )
     return [*lines, f"simulated: {duration(data['elapsed_ns'])}"]
+
+
+def _own(data: dict[str, Any]) -> list[str]:
+    """What parts report beside what every result holds."""
+    figures = [
+        f"    {line['part']} {line['name']}: {amount(data['own'][line['part']][line['name']])}"
+        f"{line['unit'] and ' ' + line['unit']} ({line['doc']})"
+        for line in data.get("own_legend", ())
+    ]
+    return ["figures of the parts' own:", *figures] if figures else []
 
 
 def _health(health: dict[str, Any]) -> list[str]:

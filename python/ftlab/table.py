@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from ftlab.labels import FILES, Labels, cut_left, heading
-from ftlab.metrics import METRICS, Metric, Number, best, ratio
+from ftlab.metrics import METRICS, Metric, Number, best, own_metrics, ratio
 from ftlab.outputs import folded
-from ftlab.units import Unit, fio, significant, time_unit
+from ftlab.units import Unit, amount, fio, significant, time_unit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -139,9 +139,11 @@ def render_as(comparison: Comparison, layout: str) -> str:
 
 def records(comparison: Comparison) -> list[dict[str, str | Number]]:
     """The varied values and all metrics of each variant, as measured."""
+    results = [variant.result.to_dict() for variant in comparison.variants]
+    metrics = (*METRICS, *own_metrics(results))
     return [
-        {**variant.set, **{metric.column: metric.get(variant.result.to_dict()) for metric in METRICS}}
-        for variant in comparison.variants
+        {**variant.set, **{metric.column: metric.get(result) for metric in metrics}}
+        for variant, result in zip(comparison.variants, results, strict=True)
     ]
 
 
@@ -202,7 +204,9 @@ def _shown(comparison: Comparison, labels: Labels) -> _Shown:
     places = {position: place for place, position in enumerate(order)}
     groups = [[places[position] for position in group.members] for group in labels.groups]
     results = [comparison.variants[position].result.to_dict() for position in order]
-    table = [(metric, [metric.get(result) for result in results]) for metric in METRICS]
+    table = [
+        (metric, [metric.get(result) for result in results]) for metric in (*METRICS, *own_metrics(results))
+    ]
     units = {group: _unit(table, group, groups) for group in {metric.group for metric, _ in table}}
     lines = [
         _line(metric, values, units[metric.group] or _time_unit(values, groups), groups)
@@ -266,6 +270,8 @@ def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str],
             return ["-" if value is None else fio(value) for value in values], ""
         case "factor":
             return ["-" if value is None else f"{value:.3f}" for value in values], ""
+        case "own":
+            return ["-" if value is None else amount(value) for value in values], ""
         case "count":
             return ["-" if value is None else f"{value:,}" for value in values], ""
 

@@ -44,6 +44,11 @@ def significant(value: float | None, digits: int = 4) -> str:
     return f"{value:,.{max(decimals, 0)}f}"
 
 
+def amount(value: float | None) -> str:
+    """A number of anything: whole ones as they are, others with four digits; a dash for none."""
+    return significant(value) if value is None or value % 1 else f"{value:,.0f}"
+
+
 def duration(ns: float | None) -> str:
     """A time in the unit that suits it: 35.00 us."""
     if ns is None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,101 @@ def test_the_idea_of_the_docs_lies_between_noop_and_map_plus() -> None:
     assert means == [16.57, 14.56, 13.61]
     page = (EXAMPLES.parents[1] / "docs/try-an-idea.md").read_text()
     assert all(f"{mean} ms" in page for mean in means)
+    passed = variants[1].result.to_dict()["own"]["scheduler"]["passed"]
+    assert f"{passed:,.0f} requests passed an older one" in page
+
+
+class Counting(Oldest):
+    """Reports how many it chose."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen = 0
+
+    def choose(self) -> int | None:
+        self.chosen += 1
+        return super().choose()
+
+    def stats(self) -> Iterator[ftlab.Stat]:
+        yield ftlab.Stat("chosen", self.chosen, "requests", "taken out by choice")
+        yield ftlab.Stat("per_page", 0.25, "", "a ratio")
+
+
+class Turning(ftlab.VictimPolicy):
+    """Reports how many victims it named."""
+
+    def __init__(self) -> None:
+        self.named = 0
+
+    def choose(self, candidates: ftlab.Candidates) -> int:
+        self.named += 1
+        return int(candidates.valid.argmin())
+
+    def stats(self) -> list[ftlab.Stat]:
+        return [ftlab.Stat("named", self.named, "blocks", "victims")]
+
+
+def test_figures_of_ones_own_are_in_the_result_and_all_that_shows_it(trace: Path, tmp_path: Path) -> None:
+    comparison = ftlab.compare(
+        "map-plus", {"host.scheduler": ["noop", Counting]}, trace=trace, host__deadline="none"
+    )
+    noop, counting = (variant.result for variant in comparison.variants)
+    assert "own" not in noop and "own_legend" not in noop and noop.own is None
+    assert counting.own is not None and counting.own_legend is not None
+    assert counting.own["scheduler"] == {"chosen": counting.trace.requests, "per_page": 0.25}
+    legend = {"part": "scheduler", "name": "chosen", "unit": "requests", "doc": "taken out by choice"}
+    assert counting.own_legend[0] == legend
+    chosen = f"{counting.trace.requests:,}"
+    assert f"    scheduler chosen: {chosen} requests (taken out by choice)\n" in str(counting)
+    assert "    scheduler per_page: 0.2500 (a ratio)\n" in str(counting) and "own" not in str(noop)
+    assert re.search(rf"^  scheduler chosen, requests +- +{chosen}", str(comparison), re.MULTILINE)
+    frame = comparison.to_polars()
+    assert frame["own.scheduler.chosen"].to_list() == [None, counting.trace.requests]
+    comparison.html(tmp_path / "a.html")
+    assert '"own":{"scheduler":{"chosen":' in (tmp_path / "a.html").read_text()
+
+
+def test_a_victim_policy_and_a_simulation_report_their_figures() -> None:
+    load = {"workload.synthetic.requests": 3000, "workload.synthetic.read_share": "10%"}
+    result = ftlab.run("map-plus", set={"ftl.gc": Turning, **COLLECTS, **load})
+    device = ftlab.Simulation("map-plus", set={"host.scheduler": Counting})
+    device.submit("W", 0, 4096)
+    device.run_until_idle()
+    own = device.result().own
+    assert own is not None and own["scheduler"]["chosen"] == 1
+    assert result.own is not None and result.own["gc"]["named"] == result.flash.erases["gc"] > 0
+
+
+def test_a_study_has_a_column_for_a_figure(cli: Cli) -> None:
+    import polars as pl
+
+    policy = example("shortest.py:ShortestFirst")
+    (cli.directory / "study.toml").write_text(
+        'config = "map-plus"\n[set]\n"workload.synthetic.requests" = 300\n'
+        f'[axis.scheduler]\nkey = "host.scheduler"\nvalues = ["noop", "{policy}"]\n'
+    )
+    cli.ok("sweep", "study.toml", "--out", "out")
+    frame = pl.read_parquet(cli.directory / "out" / "runs.parquet")
+    passed = frame["own.scheduler.passed"].to_list()
+    assert passed[0] is None and passed[1] >= 0
+    assert not [name for name in frame.columns if "legend" in name]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("return 3", r"stats\(\) at \d+ ns: TypeError"),
+        ("return [('a', 'many', '', '')]", r"gave \[\('a', 'many', '', ''\)\]; it gives ftlab.Stat"),
+        ("yield 1 / 0", r"stats\(\) at \d+ ns: ZeroDivisionError"),
+        ("yield ftlab.Stat('A b', 1, '', '')", 'named a figure "A b"; a name is of small letters'),
+    ],
+)
+def test_a_wrong_figure_is_the_users_error(
+    cli: Cli, trace: Path, tmp_path: Path, body: str, says: str
+) -> None:
+    file = tmp_path / "p.py"
+    shipped = (EXAMPLES / "shortest.py").read_text()
+    file.write_text(re.sub(r"return \[ftlab\.Stat.*", lambda _: body, shipped))
+    policy = f"host.scheduler=python:{file}:ShortestFirst"
+    done = cli("run", "map-plus", "--trace", str(trace), "--set", policy)
+    assert done.returncode == 2 and re.search(says, done.stderr), done.stderr

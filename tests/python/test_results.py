@@ -125,8 +125,9 @@ def test_slips_are_found_before_anything_runs(folder: Path, checker: str) -> Non
 def whole() -> list[ftlab.Result]:
     """Results that together have every field."""
     asked = {f"results.{key}": True for key in ("histograms", "series", "erase_map", "miss_curve")}
+    own = f"python:{ROOT}/examples/policies/shortest.py:ShortestFirst"
     return [
-        ftlab.run("map-plus", set={"workload.synthetic.requests": 300, **asked}),
+        ftlab.run("map-plus", set={"workload.synthetic.requests": 300, "host.scheduler": own, **asked}),
         ftlab.run(ROOT / "workloads" / "coop" / "dbench-1.toml", set=asked),
     ]
 

@@ -64,6 +64,8 @@ fn the_patrol_reads_a_page_every_millisecond() {
     let (report, done) = conformance::checked(&settings, load());
     assert_eq!((before.flash.reads["wear"], report.flash.reads["wear"]), (0, 20));
     assert_eq!((report.trace.requests, report.flash.reads["host"], done.len()), (2, 2, 2));
+    assert!(before.own.is_none());
+    assert_eq!(report.own.unwrap()["patrol"]["reads"], 20.0);
     assert_eq!((before.latency.read.max_ns, report.latency.read.max_ns), (35_000, 60_000));
     // It does not keep a run alive, and a device that is driven from outside goes on with it.
     assert_eq!((report.elapsed_ns, before.elapsed_ns), (20_070_000, 20_045_000));

@@ -126,6 +126,7 @@ impl Collector for Scrape {
         let mut page = Page(encoder);
         self.requests(&mut page)?;
         self.flash(&mut page)?;
+        self.own(&mut page)?;
         self.server(&mut page)
     }
 }
@@ -185,6 +186,19 @@ impl Scrape {
         page.gauge(("mapping_hit", help, Some(ratio())), [(&[][..], hit_ratio)])?;
         let help = "Erased blocks that can be written";
         page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
+    }
+
+    /// What parts report of their own.
+    fn own(&self, page: &mut Page) -> fmt::Result {
+        let (own, legend) = (self.report.own.as_ref(), self.report.own_legend.iter().flatten());
+        for line in legend {
+            let value = own.map_or(f64::NAN, |own| own[line.part][&line.name]);
+            let name = format!("own_{}_{}", line.part, line.name);
+            let plain = !line.unit.is_empty() && line.unit.bytes().all(|byte| byte.is_ascii_lowercase());
+            let unit = plain.then(|| Unit::Other(line.unit.clone()));
+            page.gauge((&name, &line.doc, unit), [(&[][..], value)])?;
+        }
+        Ok(())
     }
 
     fn server(&self, page: &mut Page) -> fmt::Result {

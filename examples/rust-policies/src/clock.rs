@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use ftlab_core::ftl::map::dftl::Replacement;
+use ftlab_core::util::Stat;
 
 /// The replacement.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,7 @@ pub struct Clock {
     round: VecDeque<u32>,
     /// Whether each was accessed since the hand came by.
     accessed: HashMap<u32, bool>,
+    spared: u64,
 }
 
 impl Replacement for Clock {
@@ -27,6 +29,7 @@ impl Replacement for Clock {
     fn victim(&mut self) -> u32 {
         while self.accessed.insert(self.round[0], false) == Some(true) {
             self.round.rotate_left(1);
+            self.spared += 1;
         }
         self.round[0]
     }
@@ -34,6 +37,15 @@ impl Replacement for Clock {
     fn remove(&mut self, lpn: u32) {
         self.round.retain(|&other| other != lpn);
         self.accessed.remove(&lpn);
+    }
+
+    fn stats(&self) -> Vec<Stat> {
+        vec![Stat::new(
+            "spared",
+            self.spared as f64,
+            "entries",
+            "accessed since the hand came by, and left in the cache",
+        )]
     }
 
     fn copy(&self) -> Box<dyn Replacement> {

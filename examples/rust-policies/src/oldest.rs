@@ -1,6 +1,7 @@
 //! The block that was closed first, of those that give a page back.
 
 use ftlab_core::ftl::gc::{Need, Own, Space, Victims, Xoshiro256PlusPlus};
+use ftlab_core::util::Stat;
 
 /// The policy.
 #[derive(Clone, Debug)]
@@ -8,11 +9,13 @@ pub struct OldestGainful {
     /// Closed blocks of each chip, in the order of closing.
     closed: Vec<Vec<u32>>,
     space: Space,
+    /// Blocks that were older than the victim, and gave nothing back.
+    passed_over: u64,
 }
 
 impl Victims for OldestGainful {
     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> OldestGainful {
-        OldestGainful { closed: vec![Vec::new(); space.chips as usize], space }
+        OldestGainful { closed: vec![Vec::new(); space.chips as usize], space, passed_over: 0 }
     }
 
     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
@@ -20,12 +23,24 @@ impl Victims for OldestGainful {
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let mut oldest = self.closed[need.chip as usize].iter().copied();
-        oldest.find(|&block| self.space.gainful(valid(block))).expect("ftlab asks only when there is one")
+        let closed = &self.closed[need.chip as usize];
+        let oldest = closed.iter().position(|&block| self.space.gainful(valid(block)));
+        let oldest = oldest.expect("ftlab asks only when there is one");
+        self.passed_over += oldest as u64;
+        closed[oldest]
     }
 
     fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.closed[chip as usize].retain(|&other| other != block);
+    }
+
+    fn stats(&self) -> Vec<Stat> {
+        vec![Stat::new(
+            "passed_over",
+            self.passed_over as f64,
+            "blocks",
+            "older than the victim, with nothing to gain",
+        )]
     }
 
     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {

@@ -38,6 +38,13 @@ fn they_serve_under_every_check() {
     settings.ftl.own.dftl.replacement = "clock".into();
     let (report, completions) = checked(&settings, bursts(1, 2000, settings.user_pages()));
     assert_eq!((completions.len(), report.scheduler.name.as_str()), (2000, "shortest"));
+    // Two of them report figures of their own.
+    let own = report.own.expect("there are figures");
+    assert!(own["ftl"]["spared"] > 0.0 && own["gc"]["passed_over"] > 0.0, "{own:?}");
+    let legend = report.own_legend.expect("they are explained");
+    let shown: Vec<String> =
+        legend.iter().map(|line| format!("{}.{}, {}", line.part, line.name, line.unit)).collect();
+    assert_eq!(shown, ["ftl.spared, entries", "gc.passed_over, blocks"]);
 }
 
 #[test]

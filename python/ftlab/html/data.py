@@ -26,7 +26,7 @@ _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
 _SECTIONS = (
     *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "wear", "health"),
-    *("elapsed_ns", "throughput_bytes_per_s"),
+    *("elapsed_ns", "throughput_bytes_per_s", "own", "own_legend"),
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
 

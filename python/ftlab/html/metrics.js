@@ -61,6 +61,10 @@ const METRICS = {
   busiest: ["utilization of the busiest chip or bus", "%", 0, (run) => percent(run.bottleneck && run.bottleneck.utilization)],
   elapsed: ["simulated time", "time", 0, (run) => run.elapsed_ns],
 };
+// Figures of the parts' own, which the results explain.
+for (const { part, name, unit } of DATA.results.flatMap((run) => run.own_legend || [])) {
+  METRICS[`own.${part}.${name}`] = [`${part} ${name}`, unit, 0, (run) => run.own?.[part]?.[name] ?? null];
+}
 const percent = (share) => (share === null || share === undefined ? null : share * 100);
 
 // Times in a unit of their own, unless one is given.

@@ -25,7 +25,7 @@ use crate::flash::moves::{Move, Moves};
 use crate::flash::parallel::Place;
 use crate::ftl::{Ftl, Running};
 use crate::request::{Mark, Pages, Pool, Request};
-use crate::util::NONE;
+use crate::util::{NONE, Stat};
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Part, Span};
 pub use lookups::Lookups;
@@ -120,6 +120,11 @@ impl Device {
     /// Batches the device's scheduler created.
     pub fn batches(&self) -> u64 {
         self.waiting.sched.batches()
+    }
+
+    /// Figures of the scheduler's own.
+    pub fn stats(&self) -> Vec<Stat> {
+        self.waiting.sched.stats()
     }
 
     /// Batch and channel batch of a request that has issued: see [`sched::Scheduler::batch_of`].

@@ -14,8 +14,8 @@ use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
 use crate::flash::{Cells, Work};
 use crate::request::{BlockSize, Mark, Pages};
-use crate::util::Bits;
 use crate::util::codec::Encoder;
+use crate::util::{Bits, Stat};
 
 /// An FTL while requests run: what host and device ask of it.
 pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
@@ -156,6 +156,8 @@ faces! {
         fn units(self: &Self) -> UnitSpace = { UnitSpace::default() };
         /// Merges so far.
         fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
+        /// Figures of its parts' own, by part.
+        fn stats(self: &Self) -> Vec<(&'static str, Vec<Stat>)> = { Vec::new() };
         /// Logical pages the host wrote.
         fn host_slots(self: &Self) -> u64;
         /// Logical pages in a NAND page.

@@ -19,7 +19,7 @@ use crate::host::awareness::{Awareness, DeviceView};
 use crate::host::sched::{Decision, Needs, Sched, needs};
 use crate::host::settings::Settings;
 use crate::request::{Ages, Pool, Queue};
-use crate::util::NONE;
+use crate::util::{NONE, Stat};
 use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
 use merge::Merging;
@@ -94,6 +94,11 @@ impl Host {
     /// Batches the scheduler created.
     pub fn batches(&self) -> u64 {
         self.sched.batches()
+    }
+
+    /// Figures of the scheduler's own.
+    pub fn stats(&self) -> Vec<Stat> {
+        self.sched.stats()
     }
 
     /// Requests in the pending queue, and those chosen but not handed over.

@@ -21,7 +21,7 @@ pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use merges::{Merge, Merges};
 pub use precondition::{Outcome, Preconditioning};
 pub use report::{
-    ByCause, Conflicts, DeviceQueue, Flash, Mapping, Report, Scheduler, Sources, Trace, Waf, Wear,
+    ByCause, Conflicts, DeviceQueue, Flash, Mapping, OwnLegend, Report, Scheduler, Sources, Trace, Waf, Wear,
 };
 pub use series::{Series, SeriesReport};
 pub use settings::Results;

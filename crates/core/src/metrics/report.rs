@@ -11,6 +11,7 @@ use crate::device::Device;
 use crate::device::settings::Settings;
 use crate::flash::{Cause, Counts, Work};
 use crate::ftl::{Ftl, Inspect};
+use crate::util::Stat;
 use crate::workload::SourceSummary;
 
 /// The measured part of a result: all fields of the contract but `schema`, `config` and `engine`.
@@ -70,6 +71,25 @@ pub struct Report {
     /// Misses of the mapping cache by its size (`results.miss_curve`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss_curve: Option<super::MissCurves>,
+    /// Figures of parts' own, by part and name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own: Option<BTreeMap<&'static str, BTreeMap<String, f64>>>,
+    /// What each figure of `own` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_legend: Option<Vec<OwnLegend>>,
+}
+
+/// A line of `own_legend`.
+#[derive(Clone, Debug, Serialize)]
+pub struct OwnLegend {
+    /// The part that reports it.
+    pub part: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its unit in the plural; empty for a ratio.
+    pub unit: String,
+    /// What it is.
+    pub doc: String,
 }
 
 /// `trace`.
@@ -321,6 +341,20 @@ pub struct Sources<'a> {
 }
 
 impl Report {
+    /// Adds figures of parts' own.
+    pub fn add_own(&mut self, parts: impl IntoIterator<Item = (&'static str, Vec<Stat>)>) {
+        for (part, stats) in parts {
+            for stat in stats {
+                debug_assert!(stat.is_named_well(), "{part}.{}", stat.name);
+                let Stat { name, value, unit, doc } = stat;
+                let of_part = self.own.get_or_insert_default().entry(part).or_default();
+                of_part.insert(name.to_string(), value);
+                let line = OwnLegend { part, name: name.into(), unit: unit.into(), doc: doc.into() };
+                self.own_legend.get_or_insert_default().push(line);
+            }
+        }
+    }
+
     /// Draws the report up.
     pub fn new(sources: &Sources) -> Report {
         let Sources { recorder, settings, device, ftl, work, elapsed_ns, .. } = *sources;
@@ -381,6 +415,8 @@ impl Report {
             series: None,
             erase_map: None,
             miss_curve: None,
+            own: None,
+            own_legend: None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod random;
 mod ring;
 mod slab;
 mod stack_distance;
+mod stat;
 
 pub use bits::Bits;
 pub use divider::Divider;
@@ -19,6 +20,7 @@ pub use random::{below, stream};
 pub use ring::Ring;
 pub use slab::{Chain, Linked, Neighbours, Slab};
 pub use stack_distance::{Curve, StackDistances};
+pub use stat::Stat;
 
 /// The absent id in every `u32` link.
 pub const NONE: u32 = u32::MAX;

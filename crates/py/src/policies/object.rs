@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use ftlab_core::util::Stat;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::errors::{Fault, end};
 
@@ -49,6 +51,25 @@ impl Object {
     ) -> Bound<'py, PyAny> {
         let called = self.object.bind(py).call_method1(method, arguments);
         called.unwrap_or_else(|error| self.fail(py, method, of, &error))
+    }
+
+    /// Figures of its own.
+    pub fn stats(&self) -> Vec<Stat> {
+        Python::attach(|py| {
+            let given = self.call(py, "stats", None, ());
+            let listed = py.get_type::<PyList>().call1((given,));
+            let listed = listed.unwrap_or_else(|error| self.fail(py, "stats", None, &error));
+            let rows: PyResult<Vec<(String, f64, String, String)>> = listed.extract();
+            let stats = rows.unwrap_or_else(|_| {
+                self.wrong("stats", &format!("gave {listed}; it gives ftlab.Stat(name, value, unit, doc)"))
+            });
+            let stats: Vec<Stat> = stats.into_iter().map(|(n, v, u, d)| Stat::new(n, v, u, d)).collect();
+            if let Some(stat) = stats.iter().find(|stat| !stat.is_named_well()) {
+                let why = "a name is of small letters, digits and underscores, and begins with a letter";
+                self.wrong("stats", &format!("named a figure \"{}\"; {why}", stat.name));
+            }
+            stats
+        })
     }
 
     /// Ends the run: an exception was raised.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use ftlab_core::ftl::map::dftl;
+use ftlab_core::util::Stat;
 use pyo3::prelude::*;
 
 use super::object::Object;
@@ -42,6 +43,10 @@ impl dftl::Replacement for Replacement {
     fn remove(&mut self, lpn: u32) {
         self.held.remove(&lpn);
         self.tell("remove", lpn);
+    }
+
+    fn stats(&self) -> Vec<Stat> {
+        self.object.stats()
     }
 
     fn copy(&self) -> Box<dyn dftl::Replacement> {

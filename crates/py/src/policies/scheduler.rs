@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ftlab_core::host::sched::{self, AnyScheduler, Around, Decision, Needs};
 use ftlab_core::request::{Pool, Queue};
+use ftlab_core::util::Stat;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -151,6 +152,10 @@ impl AnyScheduler for Scheduler {
 
     fn batches(&self) -> u64 {
         self.batches
+    }
+
+    fn stats(&self) -> Vec<Stat> {
+        self.object.stats()
     }
 
     fn verify(&self, pool: &Pool) -> Result<u32, String> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ftlab_core::ftl::gc::{self, AnyVictims, Need, Space};
+use ftlab_core::util::Stat;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -107,6 +108,10 @@ impl AnyVictims for Victims {
 
     fn modified(&self, block: u32) -> u64 {
         self.blocks[block as usize].changed
+    }
+
+    fn stats(&self) -> Vec<Stat> {
+        self.object.stats()
     }
 
     fn copy(&self) -> Box<dyn AnyVictims> {

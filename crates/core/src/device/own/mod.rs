@@ -15,6 +15,7 @@ use crate::clock::NEVER;
 use crate::flash::Work;
 use crate::ftl::{Ftl, Serve};
 use crate::request::{Pages, Pool, Request};
+use crate::util::Stat;
 use crate::workload::Op;
 
 /// A task. What it knows is not in saved states and does not outlast a power cut.
@@ -34,6 +35,11 @@ trait Task: Debug + Send {
 
     /// A request of its own has ended.
     fn ended(&mut self, _request: &Request) {}
+
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(&self) -> Vec<Stat> {
+        Vec::new()
+    }
 }
 
 /// The device at the end of an instant, as a task sees it.
@@ -75,7 +81,7 @@ impl Moment<'_> {
 /// The tasks that are switched on, numbered from 1.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    list: Vec<Box<dyn Task>>,
+    list: Vec<(&'static str, Box<dyn Task>)>,
     alarm_ns: u64,
 }
 
@@ -90,9 +96,14 @@ impl Tasks {
         if self.alarm_ns > now_ns { self.alarm_ns } else { NEVER }
     }
 
+    /// Figures of their own, by name.
+    pub fn stats(&self) -> impl Iterator<Item = (&'static str, Vec<Stat>)> {
+        self.list.iter().map(|(name, task)| (*name, task.stats()))
+    }
+
     /// A request has ended that is a task's; whether it kept others out.
     pub(super) fn ended(&mut self, request: &Request) -> bool {
-        let task = &mut self.list[request.task as usize - 1];
+        let (_, task) = &mut self.list[request.task as usize - 1];
         task.ended(request);
         task.occupies()
     }
@@ -109,7 +120,7 @@ impl Device {
     ) {
         let mut tasks = std::mem::take(&mut self.tasks);
         tasks.alarm_ns = NEVER;
-        for (number, task) in (1..).zip(&mut tasks.list) {
+        for (number, (_, task)) in (1..).zip(&mut tasks.list) {
             let (device, occupies) = (&mut *self, task.occupies());
             let mut moment = Moment { now_ns, lull, device, pool, ftl, work, task: number, occupies };
             tasks.alarm_ns = tasks.alarm_ns.min(task.begin(&mut moment));
@@ -135,9 +146,9 @@ macro_rules! registry {
         impl Tasks {
             /// The tasks that these settings switch on.
             pub(super) fn new(settings: &Settings) -> Tasks {
-                let mut list: Vec<Box<dyn Task>> = Vec::new();
+                let mut list: Vec<(&'static str, Box<dyn Task>)> = Vec::new();
                 $(if let Some(task) = <$module::$type as Task>::new(settings) {
-                    list.push(Box::new(task));
+                    list.push((stringify!($module), Box::new(task)));
                 })*
                 Tasks { list, alarm_ns: NEVER }
             }

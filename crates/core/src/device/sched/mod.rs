@@ -25,6 +25,7 @@ use crate::flash::Work;
 use crate::flash::parallel::Allocation;
 use crate::ftl::Locate;
 use crate::request::{Pool, Window};
+use crate::util::Stat;
 
 /// What a scheduler needs of the device.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +123,8 @@ dispatch! {
     fn batch_of(self: &Self, id: u32) -> Option<(u64, u32)> = { None };
     /// Batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
 }
 
 section! {

@@ -34,6 +34,7 @@ mod lists;
 use std::fmt::Debug;
 
 use crate::config::parts::{dispatch, registry};
+use crate::util::Stat;
 
 pub use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -114,4 +115,6 @@ dispatch! {
     fn modified(self: &Self, block: u32) -> u64 = { 0 };
     /// The random stream, of a policy that draws.
     fn random(self: &mut Self) -> Option<&mut Xoshiro256PlusPlus> = { None };
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
 }

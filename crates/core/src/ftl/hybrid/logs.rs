@@ -3,6 +3,7 @@
 use super::layout::Shape;
 use super::store::Store;
 use crate::flash::{Cause, Work};
+use crate::util::Stat;
 
 /// The part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,10 @@ pub trait Logs: Sized + Clone {
     /// COOP_Query (Algorithms 3 and 4): the logical blocks that a block issue has merged, fully or
     /// partially; in ascending order, into `set`, which is empty.
     fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(&self) -> Vec<Stat> {
+        Vec::new()
+    }
     /// Check mode: the log blocks in use.
     ///
     /// # Errors

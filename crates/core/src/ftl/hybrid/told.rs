@@ -9,6 +9,7 @@ use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::map::pages::MapStats;
 use crate::ftl::{Follow, Idle, Inspect, Locate, LookUp, Police, Survive};
 use crate::request::Pages;
+use crate::util::Stat;
 
 impl<L: Logs> Idle for Hybrid<L> {}
 
@@ -41,6 +42,10 @@ impl<L: Logs> Inspect for Hybrid<L> {
 
     fn merges(&self) -> MergeStats {
         self.store.merges
+    }
+
+    fn stats(&self) -> Vec<(&'static str, Vec<Stat>)> {
+        vec![("ftl", self.logs.stats())]
     }
 
     fn host_slots(&self) -> u64 {

@@ -140,7 +140,7 @@ pub struct Log {
     blocks: Vec<Block>,
     chips: Vec<Chip>,
     /// The closed blocks.
-    victims: Policy,
+    pub(crate) victims: Policy,
     space: Space,
     /// Writes, copies not counted.
     writes: u64,

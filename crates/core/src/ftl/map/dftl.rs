@@ -32,7 +32,7 @@ use crate::config::section::one_of;
 use crate::config::{Choice, choice, outside, section};
 use crate::ftl::settings::Settings;
 use crate::util::codec::Damage;
-use crate::util::{List, NONE};
+use crate::util::{List, NONE, Stat};
 
 /// Registered name.
 pub const NAME: &str = "dftl";
@@ -88,6 +88,10 @@ pub trait Replacement: Debug + Send + Sync {
     fn victim(&mut self) -> u32;
     /// An entry leaves.
     fn remove(&mut self, lpn: u32);
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(&self) -> Vec<Stat> {
+        Vec::new()
+    }
     /// The same replacement in the same state.
     fn copy(&self) -> Box<dyn Replacement>;
 }
@@ -236,6 +240,10 @@ impl Policy for Segmented {
             }
         }
         (entries.insert(self, lpn, load), false)
+    }
+
+    fn stats(&self) -> Vec<Stat> {
+        self.outside.as_ref().map_or_else(Vec::new, |outside| outside.stats())
     }
 
     fn each(&self, entries: &Entries<bool>, visit: &mut dyn FnMut(u32)) {

@@ -12,8 +12,8 @@ use super::pages::TranslationPages;
 use super::translation::Translation;
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
-use crate::util::NONE;
 use crate::util::codec::{Damage, Decoder, Encoder};
+use crate::util::{NONE, Stat};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -104,6 +104,11 @@ pub trait Policy: Sized + Clone + Debug {
             entries.make_room(self, context);
             entries.insert(self, lpn, load);
         }
+    }
+
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(&self) -> Vec<Stat> {
+        Vec::new()
     }
 
     /// The translation page that is written back first while nothing is pending, by a dirty entry of it.
@@ -283,6 +288,10 @@ impl<P: Policy> Translation for Cached<P> {
         let held = (0..pages.units()).filter(|&page| self.policy.holds(page)).map(|page| pages.range(page));
         held.for_each(|(first, end)| (first..end).for_each(&mut *visit));
         self.entries.slab.keys().for_each(visit);
+    }
+
+    fn stats(&self) -> Vec<Stat> {
+        self.policy.stats()
     }
 
     fn capacity(&self) -> Option<u32> {

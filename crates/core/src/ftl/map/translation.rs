@@ -6,6 +6,7 @@ use super::context::Context;
 use super::pages::TranslationPages;
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
+use crate::util::Stat;
 use crate::util::codec::{Damage, Decoder, Encoder};
 
 /// A mapping cache: how logical addresses are resolved, and what that costs.
@@ -80,6 +81,11 @@ pub trait Translation: Sized {
 
     /// Makes all mappings durable, where that is a host's flush's business.
     fn flush(&mut self, _context: &mut Context) {}
+
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(&self) -> Vec<Stat> {
+        Vec::new()
+    }
 
     /// Counts data programmed from these numbers on ([`crate::flash::Counts::programs`]).
     fn count_from(&mut self, _programs: &[u64; 8]) {}

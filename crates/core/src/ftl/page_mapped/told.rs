@@ -8,7 +8,7 @@ use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
 use crate::ftl::{Cooperate, Follow, Inspect, Locate, LookUp, Police};
 use crate::request::Pages;
-use crate::util::{Bits, NONE};
+use crate::util::{Bits, NONE, Stat};
 
 impl<T: Translation> Locate for PageMapped<T> {
     #[inline]
@@ -93,6 +93,12 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
     fn units(&self) -> UnitSpace {
         self.space
+    }
+
+    fn stats(&self) -> Vec<(&'static str, Vec<Stat>)> {
+        let logs = [("gc", &self.data), ("translation_gc", self.pages.log())];
+        let of_logs = logs.map(|(part, log)| (part, log.victims.stats()));
+        [("ftl", self.translation.stats())].into_iter().chain(of_logs).collect()
     }
 
     fn host_slots(&self) -> u64 {

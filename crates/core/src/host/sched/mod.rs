@@ -15,6 +15,7 @@ use std::ops::Range;
 use crate::config::parts::{dispatch, registry};
 use crate::config::section;
 use crate::request::{Pool, Queue};
+use crate::util::Stat;
 use crate::workload::Op;
 
 /// What a scheduler decided.
@@ -110,6 +111,8 @@ dispatch! {
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
     /// Batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
+    /// Figures of its own; asked for when a report is drawn up.
+    fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
     /// Checks, for check mode, what it counts and orders against the requests themselves; how many it holds.
     ///
     /// # Errors
