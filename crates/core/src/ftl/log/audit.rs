@@ -71,11 +71,9 @@ impl Log {
             State::Open => {
                 let chip = self.by_group.div(first);
                 let end = first + self.slots_per_block;
-                let parked = self.by_speed.as_ref().and_then(|partly| partly.next_of(chip, first, end));
                 let at = &self.chips[chip as usize];
-                let nexts = [(at.next, at.end), (at.aside_next, at.aside_end)];
-                let next = nexts.iter().find(|(_, its_end)| *its_end == end).map(|(next, _)| *next);
-                parked.or(next).map(|next| next - first)
+                let frontier = (at.end == end).then_some(at.next);
+                self.fronts.next_of(chip, first, end).or(frontier).map(|next| next - first)
             }
             State::Closed | State::Begun => Some(self.slots_per_block),
         }

@@ -13,7 +13,7 @@ impl Log {
         self.end_begun(chip, pool, work, &mut |_| ());
         while pool.free(chip) == 0 {
             let at = &mut self.chips[chip as usize];
-            if !at.has_aside() {
+            if self.fronts.waiting(chip) == 0 {
                 self.collect(chip, &mut gainless, pool, work, &mut |_| ());
             } else if at.is_full() {
                 self.resume(chip);
@@ -40,6 +40,8 @@ impl Log {
         if self.end_begun(chip, pool, work, moved) {
             return;
         }
+        let proven = self.slots.medium().is_none() || self.has_gainful(chip);
+        assert!(proven, "chip {chip} has closed blocks for its live slots and none more");
         let victim = self.choose_victim(chip, gainless, pool);
         assert!(*gainless <= self.chips[chip as usize].held, "collecting chip {chip} gains nothing");
         self.empty(chip, victim, self.shape.gc, pool, work, moved);
@@ -223,7 +225,9 @@ impl Log {
     /// aside yet, no page buffer is part-full, and the reserve is whole.
     pub(crate) fn can_relocate(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
-        !self.is_short(chip) && (at.is_full() || !at.has_aside()) && self.by_page.rem(at.next) == 0
+        !self.is_short(chip)
+            && (at.is_full() || self.fronts.waiting(chip) == 0)
+            && self.by_page.rem(at.next) == 0
     }
 
     /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear)
@@ -247,7 +251,7 @@ impl Log {
             if next != end && self.by_block.div(next) == from {
                 next = end;
             } else {
-                at.aside_next = at.aside_end;
+                self.fronts.take(chip, 0);
             }
         }
         self.reserve_remove(chip, into);
@@ -255,7 +259,9 @@ impl Log {
         self.empty(chip, from, Cause::Wear, pool, work, moved);
         if next != end {
             let at = &mut self.chips[chip as usize];
-            (at.aside_next, at.aside_end) = (at.next, at.end);
+            if !at.is_full() {
+                self.fronts.put(chip, 0, at.next);
+            }
             (at.next, at.end) = (next, end);
         }
     }

@@ -88,12 +88,11 @@ impl Log {
         at.is_full() && self.open_blocks(chip) == 0 && at.held < self.shape.limit
     }
 
-    /// Blocks of a chip that are partly written: the frontier and those set aside.
+    /// Open blocks of a chip: the frontier and those that wait.
     #[inline]
     pub(super) fn open_blocks(&self, chip: u32) -> u32 {
         let at = &self.chips[chip as usize];
-        let by_speed = self.by_speed.as_ref().map_or(0, |partly| partly.count(chip));
-        u32::from(!at.is_full()) + u32::from(at.has_aside()) + by_speed
+        u32::from(!at.is_full()) + self.fronts.waiting(chip).count_ones()
     }
 
     /// Skips the rest of a part-full page; whether there was one.
@@ -253,15 +252,20 @@ impl Log {
         }
     }
 
-    /// Makes the block set aside the frontier; whether there is one.
+    /// Makes an open block that waits the frontier; returns whether there is one.
     pub(super) fn resume(&mut self, chip: u32) -> bool {
-        let at = &mut self.chips[chip as usize];
-        let found = at.has_aside();
-        if found {
-            (at.next, at.end) = (at.aside_next, at.aside_end);
-            at.aside_next = at.aside_end;
+        let waiting = self.fronts.waiting(chip);
+        if waiting != 0 {
+            self.go_on(chip, waiting.trailing_zeros());
         }
-        found
+        waiting != 0
+    }
+
+    /// Makes the open block of a front, which waits, the frontier.
+    pub(super) fn go_on(&mut self, chip: u32, front: u32) {
+        let next = self.fronts.take(chip, front);
+        let at = &mut self.chips[chip as usize];
+        (at.next, at.end) = (next, (self.by_block.div(next) + 1) * self.slots_per_block);
     }
 
     pub(super) fn open(&mut self, chip: u32, block: u32) {

@@ -21,7 +21,9 @@
 //! pages need, and the data may have the translation pages collected to get back what
 //! they borrowed ([`Log::reclaim`]). (Where slots are smaller than pages, copies end
 //! on a page boundary, so up to `slots_per_page - 1` slots of each block count as
-//! lost.)
+//! lost.) With `n` fronts, open blocks of which any may be part-full, `n - 1` blocks more would be needed; the
+//! fronts there are (`fronts.rs`) have one open block left at most, or none, when a log collects. In check mode
+//! every collection verifies that the closed blocks are more than the live slots need.
 //!
 //! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]): gainful ones.
 //!
@@ -35,6 +37,7 @@ mod audit;
 mod background;
 mod collect;
 mod frontier;
+mod fronts;
 mod recover;
 mod serial;
 mod shape;
@@ -43,10 +46,11 @@ mod state;
 mod trims;
 
 use background::Background;
+use fronts::Fronts;
 pub use recover::FoundBlock;
 use serial::Serial;
 pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, live_most};
-use speed::Partly;
+use speed::Filled;
 use trims::Trims;
 
 use super::blocks::pool::BlockPool;
@@ -99,9 +103,6 @@ struct Chip {
     next: u32,
     end: u32,
     live: u32,
-    /// Next slot and end of the block that is set aside; equal when there is none.
-    aside_next: u32,
-    aside_end: u32,
 }
 
 impl Chip {
@@ -109,12 +110,6 @@ impl Chip {
     #[inline]
     fn is_full(&self) -> bool {
         self.next == self.end
-    }
-
-    /// Whether a block is set aside.
-    #[inline]
-    fn has_aside(&self) -> bool {
-        self.aside_next != self.aside_end
     }
 }
 
@@ -150,9 +145,10 @@ pub struct Log {
     /// allocation looks at first.
     cursor: u32,
     serial: Option<Serial>,
-    /// Partly written blocks beside the frontier, where writes choose their block by speed: only in a
-    /// run, so never in a saved state.
-    by_speed: Option<Partly>,
+    /// Open blocks besides the frontiers.
+    fronts: Fronts,
+    /// Writes choose their block by speed: only in a run, so never in a saved state.
+    by_speed: Option<Filled>,
     /// What is collected in the background: likewise only in a run.
     background: Option<Box<Background>>,
     /// The live slots of the block that is collected, with their owners.
@@ -176,16 +172,7 @@ impl Log {
             slots_per_block,
             slots_per_page: shape.slots_per_page,
         };
-        let chip = Chip {
-            reserve: NONE,
-            reserve_len: 0,
-            held: 0,
-            next: 0,
-            end: 0,
-            live: 0,
-            aside_next: 0,
-            aside_end: 0,
-        };
+        let chip = Chip { reserve: NONE, reserve_len: 0, held: 0, next: 0, end: 0, live: 0 };
         let spread = settings.spread();
         let cycle = if spread.in_turn() { Vec::new() } else { spread.cycle() };
         let rng = stream(settings.seed, shape.gc.name());
@@ -208,6 +195,7 @@ impl Log {
             by_cursor: shape.slots_per_page > 1 || shape.dynamic,
             cursor: 0,
             serial: shape.serial.then(|| Serial::new(shape.chips, shape.limit)),
+            fronts: Fronts::new(groups, 1),
             by_speed: None,
             background: None,
             leaving: Vec::with_capacity(slots_per_block as usize),

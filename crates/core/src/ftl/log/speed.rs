@@ -19,60 +19,23 @@
 //! the argument of [`super`] holds.
 
 use super::Log;
+use super::fronts::Fronts;
 use crate::flash::variation::Speeds;
 use crate::flash::{Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
-/// Partly written blocks that are set aside while another takes the writes.
-#[derive(Clone, Debug)]
-pub(super) struct Partly {
-    /// Next slot of each such block, by chip and class of speed; [`NONE`]: no block.
-    next: Vec<u32>,
-    /// Classes with such a block, by chip.
-    classes: Vec<u64>,
-    per_chip: u32,
-    /// Where blocks are taken in order, the one that is being filled on each chip, and its place in the order.
-    filled: Vec<(u32, u32)>,
-}
-
-impl Partly {
-    /// How many blocks of a chip are set aside.
-    pub(crate) fn count(&self, chip: u32) -> u32 {
-        self.classes[chip as usize].count_ones()
-    }
-
-    fn put(&mut self, chip: u32, class: u32, slot: u32) {
-        let next = &mut self.next[(chip * self.per_chip + class) as usize];
-        debug_assert_eq!(*next, NONE, "a speed has one partly written block");
-        *next = slot;
-        self.classes[chip as usize] |= 1 << class;
-    }
-
-    fn take(&mut self, chip: u32, class: u32) -> u32 {
-        self.classes[chip as usize] &= !(1 << class);
-        std::mem::replace(&mut self.next[(chip * self.per_chip + class) as usize], NONE)
-    }
-
-    /// Next slot of a block that is set aside.
-    pub(crate) fn next_of(&self, chip: u32, first: u32, end: u32) -> Option<u32> {
-        let from = (chip * self.per_chip) as usize;
-        let slots = &self.next[from..from + self.per_chip as usize];
-        slots.iter().copied().find(|&slot| slot != NONE && (first..end).contains(&slot))
-    }
-}
+/// By chip, where blocks are taken in order, the one that is being filled, and its place in the order.
+pub(super) type Filled = Vec<(u32, u32)>;
 
 impl Log {
     /// Lets writes choose their block by speed. The pool must keep its erased blocks by speed already.
     pub(crate) fn choose_by_speed(&mut self, cells: &Cells) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
         let per_chip = cells.speeds().map_or(1, Speeds::classes);
-        self.by_speed = Some(Partly {
-            next: vec![NONE; (self.shape.chips * per_chip) as usize],
-            classes: vec![0; self.shape.chips as usize],
-            per_chip,
-            filled: vec![(NONE, 0); self.shape.chips as usize],
-        });
+        // Wear levelling, which sets blocks aside, does not go with it.
+        self.fronts = Fronts::new(self.shape.chips, per_chip);
+        self.by_speed = Some(vec![(NONE, 0); self.shape.chips as usize]);
     }
 
     /// Makes a chip's fastest writable block the frontier, for a write that is hurried, else the one that
@@ -85,11 +48,13 @@ impl Log {
         pool: &mut BlockPool,
         work: &Work,
     ) {
-        let Some(parked) = &self.by_speed else { return };
+        if self.by_speed.is_none() {
+            return;
+        }
         let at = &self.chips[chip as usize];
         let open = (!at.is_full()).then(|| self.by_block.div(at.next));
         let active = open.map(|block| pool.class(block, work.cells()));
-        let partly = parked.classes[chip as usize] | active.map_or(0, |class| 1u64 << class);
+        let partly = self.fronts.waiting(chip) | active.map_or(0, |class| 1u64 << class);
         let may_take = erased && at.held < self.shape.limit;
         let classes = partly | if may_take { pool.free_classes(chip) } else { 0 };
         if classes == 0 {
@@ -105,14 +70,12 @@ impl Log {
         if active == Some(class) {
             return;
         }
-        let Some(parked) = &mut self.by_speed else { return };
         let at = &mut self.chips[chip as usize];
         if let Some(active) = active {
-            parked.put(chip, active, at.next);
+            self.fronts.put(chip, active, at.next);
         }
         if partly >> class & 1 != 0 {
-            at.next = parked.take(chip, class);
-            at.end = (self.by_block.div(at.next) + 1) * self.slots_per_block;
+            self.go_on(chip, class);
         } else {
             at.held += 1;
             let block = pool.take_class(chip, class);
@@ -129,28 +92,24 @@ impl Log {
         pool: &BlockPool,
         cells: &Cells,
     ) -> u32 {
-        let Some(parked) = &mut self.by_speed else { return 0 };
+        let Log { by_speed: Some(filled), fronts, by_block, .. } = self else { return 0 };
         // Each class has at most one partly written block, which was erased before its others.
-        let first_of = |class: u32, parked: &Partly| {
-            let aside = parked.next[(chip * parked.per_chip + class) as usize];
-            match open {
-                Some(block) if pool.class(block, cells) == class => block,
-                _ if aside != NONE => self.by_block.div(aside),
-                _ => pool.first_of_class(chip, class),
-            }
+        let first_of = |class: u32| match open {
+            Some(block) if pool.class(block, cells) == class => block,
+            _ if fronts.waiting(chip) >> class & 1 != 0 => by_block.div(fronts.next(chip, class)),
+            _ => pool.first_of_class(chip, class),
         };
-        let (filled, place) = parked.filled[chip as usize];
-        if filled != NONE && pool.place_in_order(filled) == place {
-            let class = pool.class(filled, cells);
-            if classes >> class & 1 != 0 && first_of(class, parked) == filled {
+        let (block, place) = filled[chip as usize];
+        if block != NONE && pool.place_in_order(block) == place {
+            let class = pool.class(block, cells);
+            if classes >> class & 1 != 0 && first_of(class) == block {
                 return class;
             }
         }
         let writable = (0..u64::BITS).filter(|class| classes >> class & 1 != 0);
-        let first =
-            writable.map(|class| first_of(class, parked)).min_by_key(|&block| pool.place_in_order(block));
+        let first = writable.map(first_of).min_by_key(|&block| pool.place_in_order(block));
         let block = first.expect("some class has a block");
-        parked.filled[chip as usize] = (block, pool.place_in_order(block));
+        filled[chip as usize] = (block, pool.place_in_order(block));
         pool.class(block, cells)
     }
 }

@@ -52,8 +52,8 @@ impl Log {
                 block = self.blocks[block as usize].next;
             }
             kept.reserve[first..].reverse();
-            let open = [(at.next, at.end), (at.aside_next, at.aside_end)];
-            kept.open.push(open.map(|(next, end)| if next == end { NONE } else { next }));
+            let next = if at.is_full() { NONE } else { at.next };
+            kept.open.push([next, self.fronts.next(group, 0)]);
             self.victims.each(group, &mut |block, _| kept.closed.push((block, self.victims.modified(block))));
         }
         out.value(&kept)?;
@@ -79,8 +79,10 @@ impl Log {
         }
         for (group, [next, aside]) in (0..).zip(kept.open) {
             log.take_up_open(group, aside, claims)?;
+            if aside != NONE {
+                log.fronts.put(group, 0, aside);
+            }
             let at = &mut log.chips[group as usize];
-            (at.aside_next, at.aside_end) = (at.next, at.end);
             (at.next, at.end) = (0, 0);
             log.take_up_open(group, next, claims)?;
         }
@@ -186,7 +188,8 @@ impl Log {
         }
         let goes_on = self.by_cursor && !serial && group == self.cursor;
         let begun = self.by_page.rem(at.next);
-        if self.by_page.rem(at.aside_next) != 0 || (begun != 0 && !goes_on) {
+        let aside = self.fronts.next(group, 0);
+        if (aside != NONE && self.by_page.rem(aside) != 0) || (begun != 0 && !goes_on) {
             return Damage::impossible(format!("chip {group} has a page that is part-full"));
         }
         let more = if goes_on { self.shape.slots_per_page - begun } else { 0 };
