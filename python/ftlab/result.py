@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -58,6 +59,13 @@ _PARTS = {
 _LETTERS = {"read": ["R"], "write": ["W"], "all": ["R", "W"]}
 
 
+KEPT_UP = 0.9
+"""Share of the time below which a device does not keep up."""
+
+MARGIN = 0.5
+"""How busy it may be in what were its backlogs, so that it does: some arrivals were denser than others."""
+
+
 class Timeline(NamedTuple):
     """What a timeline holds."""
 
@@ -80,12 +88,14 @@ class Result(Fields):
         columns: Mapping[str, Column | np.ndarray[Any, Any]] | None = None,
         timeline: Timeline | None = None,
         prepare_s: float = 0.0,
+        behind: tuple[int, int] = (0, 0),
     ) -> None:
         """``columns`` are the per-request columns, if they were collected."""
         super().__init__(data)
         self._columns = columns
         self._timeline = timeline
         self._prepare_s = prepare_s
+        self._behind = behind
         self._fio: Digest | None = None
 
     @property
@@ -98,13 +108,32 @@ class Result(Fields):
         """What of ``engine.wall_s`` the device was prepared in; 0.0 of a result from a file."""
         return self._prepare_s
 
+    @property
+    def overload(self) -> str | None:
+        """That the device did not keep up with arrivals at their own times, with the remedy; None if it did.
+
+        Of a result from a file it is not known.
+        """
+        behind_ns, arrivals_ns = self._behind
+        workload = self._data["config"]["workload"]
+        kept = 1 - behind_ns / max(self._data["elapsed_ns"], 1)
+        timed = "trace" in workload or "synthetic" in workload
+        if kept >= KEPT_UP or workload["replay"] == "closed" or not timed:
+            return None
+        speed = workload["speed"] * arrivals_ns / behind_ns * MARGIN
+        remedy = f"--speed {_rounded_down(speed)}" if speed else "--replay closed"
+        return (
+            f"the device kept up {100 * kept:.0f} % of the time, else requests waited for more than a second:"
+            f" these are the latencies of a backlog; try {remedy}"
+        )
+
     @classmethod
     def of_run(cls, run: RunResult) -> Result:
         """The result of a finished run, its engine block added."""
         data: dict[str, Any] = json.loads(run.json)
         data["engine"] = engine_block(run, data["trace"]["requests"])
         timeline = Timeline(*run.timeline) if run.timeline else None
-        return cls(data, run.take_columns(), timeline, run.prepare_s)
+        return cls(data, run.take_columns(), timeline, run.prepare_s, run.behind)
 
     def to_json(self) -> str:
         """The result as JSON text; deterministic but for ``engine``."""
@@ -278,6 +307,12 @@ class Result(Fields):
         mean = duration(latency["mean_ns"]) if latency["count"] else "-"
         scheduler = self._data["scheduler"]["name"]
         return f"<ftlab.Result {scheduler}: {count(self._data['trace']['requests'])} requests, mean {mean}>"
+
+
+def _rounded_down(value: float) -> str:
+    """The first digit of a number, zeroes for the others."""
+    step = 10.0 ** math.floor(math.log10(value))
+    return f"{math.floor(value / step) * step:g}"
 
 
 def engine_block(run: RunResult, requests: int) -> dict[str, Any]:

@@ -190,9 +190,26 @@ def recorded(output: Output | None, device: str) -> Iterator[str | None]:
     with output.staged() as path, output.beside(".csv") as rows:
         yield str(rows)
         metadata = {"source_format": "live", "source": device}
-        stream = _core.trace_chunks(trace_config(rows, [Override("", "workload.format", "csv")]), CHUNK_ROWS)
-        with _system_errors():
-            write_parquet(_stream_frames(stream), _schema(), path, metadata)
+        _recording_parquet(rows, path, metadata)
+
+
+def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
+    """The recording's csv as Parquet: what `trace convert` writes, and how many requests were outstanding."""
+    import polars as pl
+
+    numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
+    types: dict[str, Any] = {"time_ns": pl.UInt64, "op": pl.String, **numbers, "outstanding": pl.UInt32}
+    codes = {**{letter: code for code, letter in enumerate(_OPS)}, "WF": _OPS.index("W")}
+    op = pl.col("op")
+    frame = pl.scan_csv(rows, schema=types, glob=False).select(
+        pl.col("time_ns").alias("ts_ns"),
+        op.replace_strict(codes, return_dtype=pl.UInt8),
+        *numbers,
+        (op == "WF").cast(pl.UInt32).alias("flags"),
+        "outstanding",
+    )
+    with _system_errors():
+        _interruptibly(lambda: frame.sink_parquet(target, metadata=metadata, row_group_size=CHUNK_ROWS))
 
 
 def _provenance(config: Config) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tarfile
 from pathlib import Path
 
@@ -25,8 +26,31 @@ def made(*, gap_ns: int = 100_000, size: int = 4096, op: str = "", jump: tuple[i
     return "\n".join(lines) + "\n"
 
 
+def logged_twice() -> str:
+    """A trace whose recorder logs a tenth of the requests again, a millisecond later."""
+    header, *rows = made(gap_ns=2 * 10**6).splitlines()
+    again = [row.replace("00000,", "00001,", 1) for row in rows]
+    return "\n".join(
+        [header, *(line for i, row in enumerate(rows) for line in [row, again[i]][: 1 + (i % 9 == 1)])]
+    )
+
+
+def joined() -> str:
+    """A recording, and behind it the beginning of another: too much for rows to find their places."""
+    rows = [f"{i * 10**6},{'RW'[i % 2]},{i % 50 * 4096},4096" for i in [*range(20_000), *range(1000)]]
+    return "\n".join(["time_ns,op,offset,size", *rows]) + "\n"
+
+
 DAY_NS = 86_400 * 10**9
 DOUBTFUL = {
+    "twice": (
+        logged_twice(),
+        "9.9 % of the requests are the same as one of the 4 before them, within 50 ms: if the recorder logs",
+    ),
+    "joined": (
+        joined(),
+        "1000 of 21000 stamps go back too far to be sorted, and were raised to the one before",
+    ),
     "jump": (made(jump=(99, 1_266_874_890 * 10**9)), "the stamps jump by 1266874890 s at a.csv:101; if that"),
     "days": (
         made(jump=(3, 2 * DAY_NS)),
@@ -75,11 +99,46 @@ def test_a_doubtful_trace_is_named_with_the_remedy(cli: Cli, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("jump", ["--max-gap", "60s"]), ("days", ["--max-gap", "60s"]), ("at-once", ["--replay", "closed"])],
+    [
+        ("jump", ["--max-gap", "60s"]),
+        ("days", ["--max-gap", "60s"]),
+        ("at-once", ["--replay", "closed"]),
+        ("twice", ["--dedup", "50ms"]),
+    ],
 )
 def test_the_remedy_helps(cli: Cli, name: str, remedy: list[str]) -> None:
     (cli.directory / "a.csv").write_text(DOUBTFUL[name][0])
     cli.ok("run", "map-plus", "--trace", "a.csv", "--strict", *remedy)
+
+
+def test_more_data_than_a_drive_transfers_is_doubted(cli: Cli) -> None:
+    """Sectors taken for bytes, or the other way round: 62 GiB in a second passed for sound."""
+    (cli.directory / "a.csv").write_text(made(size=1 << 28))
+    said = cli.ok("trace", "info", "a.csv")
+    assert "doubtful: 50 GiB in one second are more than any drive transfers: are sizes or stamps in" in said
+
+
+def test_a_device_that_cannot_keep_up_is_said_to(cli: Cli) -> None:
+    """A mean of seconds, all of it the backlog's, passed without a word."""
+    rows = [f"{i * 10_000},R,{i * 7919 % 50_000 * 4096},4096" for i in range(20_000)]
+    rows[5] = rows[5].replace("R", "W")
+    (cli.directory / "a.csv").write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")
+    done = cli("run", "map-plus", "--trace", "a.csv")
+    assert done.returncode == 0
+    said = re.fullmatch(
+        r"warning: a\.csv: the device kept up (\d+) % of the time, else requests waited for more than a"
+        r" second: these are the latencies of a backlog; try --speed (\S+)\n",
+        done.stderr,
+    )
+    assert said, done.stderr
+    assert int(said[1]) < 10
+    assert cli("run", "map-plus", "--trace", "a.csv", "--speed", said[2]).stderr == ""
+    assert cli("run", "map-plus", "--trace", "a.csv", "--replay", "closed").stderr == ""
+    both = cli("compare", "map-plus", "--trace", "a.csv", "--vary", "host.scheduler=noop,row").stderr
+    assert [line.split(" kept")[0] for line in both.splitlines()] == [
+        "warning: noop: the device",
+        "warning: row: the device",
+    ]
 
 
 STUDY = """config = "map-plus"

@@ -169,7 +169,7 @@ def watched(device: Served) -> int:
 
 @pytest.mark.parametrize("how", [["--time", "free"], ["--speed", "20"]], ids=["free", "real"])
 def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli, how: list[str]) -> None:
-    """It has the columns that `trace convert` writes."""
+    """It has the columns that `trace convert` writes, and how many requests were outstanding."""
     need("nbdsh")
     recording = tmp_path / "recording.parquet"
     with served(tmp_path, *DEVICES["dftl"], *how, "--record", str(recording)) as device:
@@ -178,5 +178,6 @@ def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli
     assert without_times(replayed) == without_times(device.result)
     (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n0,W,0,4096\n")
     cli.ok("trace", "convert", str(tmp_path / "a.csv"), str(tmp_path / "a.parquet"))
-    assert pl.read_parquet_schema(recording) == pl.read_parquet_schema(tmp_path / "a.parquet")
+    converted = pl.read_parquet_schema(tmp_path / "a.parquet")
+    assert pl.read_parquet_schema(recording) == {**converted, "outstanding": pl.UInt32}
     assert not list(tmp_path.glob(".recording*"))

@@ -23,16 +23,17 @@ impl Recording {
     /// The file's.
     pub fn create(path: &Path) -> Result<Recording, LiveError> {
         let mut out = OutputFile::create(path).map_err(|error| LiveError::User(error.to_string()))?;
-        let failed = out.write_all(b"time_ns,op,offset,size\n").err();
+        let failed = out.write_all(b"time_ns,op,offset,size,outstanding\n").err();
         Ok(Recording { path: path.into(), out, failed })
     }
 
-    /// Adds a request.
-    pub fn push(&mut self, record: &Record) {
+    /// Adds a request; `outstanding`: of clients' requests so many are under way, its own among them.
+    pub fn push(&mut self, record: &Record, outstanding: usize) {
         if self.failed.is_none() {
             let Record { time_ns, op, offset, size, flags, .. } = record;
             let fua = if flags & Record::FUA == 0 { "" } else { "F" };
-            self.failed = writeln!(self.out, "{time_ns},{}{fua},{offset},{size}", op.letter()).err();
+            self.failed =
+                writeln!(self.out, "{time_ns},{}{fua},{offset},{size},{outstanding}", op.letter()).err();
         }
     }
 

@@ -34,13 +34,17 @@ pub struct RunResult {
     /// Events in the timeline, and when it stopped because it had grown to its bound, ns.
     #[pyo3(get)]
     timeline: Option<(u64, Option<u64>)>,
+    /// How long requests waited for more than a second, and over how much time those arrived, ns: for how long the
+    /// device was behind.
+    #[pyo3(get)]
+    behind: (u64, u64),
     rows: Mutex<Option<Rows>>,
 }
 
 impl RunResult {
     /// The result of a simulation under way.
     pub fn new(json: String, wall_s: f64, rows: Option<Rows>) -> RunResult {
-        RunResult { json, wall_s, prepare_s: 0.0, timeline: None, rows: Mutex::new(rows) }
+        RunResult { json, wall_s, prepare_s: 0.0, timeline: None, behind: (0, 0), rows: Mutex::new(rows) }
     }
 }
 
@@ -140,6 +144,7 @@ fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) 
         wall_s: start.elapsed().as_secs_f64(),
         prepare_s: 0.0,
         timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
+        behind: (report.behind.ns, report.behind.arrivals_ns),
         rows: Mutex::new(watch.rows),
     })
 }

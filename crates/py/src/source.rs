@@ -190,6 +190,7 @@ fn next_chunk(iterator: &Bound<'_, PyIterator>) -> PyResult<Option<Chunk>> {
         offset: column(&columns, 2)?,
         size: column(&columns, 3)?,
         flags: column(&columns, 4)?,
+        outstanding: Vec::new(),
     }))
 }
 

@@ -1,5 +1,6 @@
 //! Rows that come in columns: those of a Parquet file, and those that the caller hands over.
 
+use crate::depth::Depth;
 use crate::lines::input_error;
 use crate::options::Options;
 use crate::text::{Dropped, Rows, bad_row};
@@ -19,6 +20,8 @@ pub struct Chunk {
     /// Flags as in [`Record::flags`]; empty: none. Bits that mean nothing there, and FUA of what is no
     /// write, are passed over.
     pub flags: Vec<u8>,
+    /// Requests under way when each arrived, its own among them; empty: not known.
+    pub outstanding: Vec<i64>,
 }
 
 /// The chunks of one pass: puts the next in place of the one before; `false` after the last. An error ends it.
@@ -38,6 +41,7 @@ pub(crate) struct ChunkRows {
     skip_bad: u64,
     bad: u64,
     dropped: Dropped,
+    depth: Depth,
     done: bool,
 }
 
@@ -52,6 +56,7 @@ impl ChunkRows {
             skip_bad: options.skip_bad,
             bad: 0,
             dropped: Dropped::new(),
+            depth: Depth::default(),
             done: false,
         }
     }
@@ -67,6 +72,7 @@ impl ChunkRows {
             return Err(input_error(&self.name, "columns of different length"));
         }
         self.at = 0;
+        chunk.outstanding.iter().for_each(|&outstanding| self.depth.add(outstanding.max(0) as u64));
         Ok(true)
     }
 
@@ -134,5 +140,9 @@ impl Rows for ChunkRows {
 
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn depth(&self) -> Option<&Depth> {
+        Some(&self.depth)
     }
 }

@@ -1,5 +1,6 @@
 //! What a trace holds: the figures of `ftlab trace info`.
 
+use crate::depth::Depth;
 use crate::footprint::Footprint;
 use crate::formats::Stamps;
 use crate::input::Input;
@@ -184,6 +185,7 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
     let share = |part: u64| (ranged > 0).then(|| part as f64 / ranged as f64);
     let span_ns = counts.last_ns - counts.first_ns.unwrap_or(0);
     let mut notes = summary.notes;
+    notes.extend(source.depth().and_then(Depth::note));
     if counts.uncounted_sizes > 0 {
         notes.push(format!(
             "too many different sizes to count; {} requests are left out",

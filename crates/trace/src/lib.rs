@@ -30,6 +30,7 @@ mod binary;
 mod chunks;
 mod convert;
 mod dedup;
+mod depth;
 mod detect;
 mod devices;
 mod fields;

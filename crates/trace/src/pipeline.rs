@@ -1,6 +1,7 @@
 //! From rows to requests: what the crate's documentation lists, in that order.
 
 use crate::dedup::Dedup;
+use crate::depth::Depth;
 use crate::formats::Stamps;
 use crate::input::Input;
 use crate::lines::input_error;
@@ -125,6 +126,11 @@ impl Pipeline {
         &self.input
     }
 
+    /// The requests under way while they were recorded, where that is known.
+    pub(crate) fn depth(&self) -> Option<&Depth> {
+        self.kept.wanted.rows.depth()
+    }
+
     /// What a reader of the figures should know.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.kept.wanted.rows.notes();
@@ -219,6 +225,7 @@ impl Source for Pipeline {
             dropped,
             out_of_order: self.clock.out_of_order + self.spread_out_of_order + spread,
             notes: self.notes(),
+            waited: self.depth().and_then(Depth::waited),
         }
     }
 

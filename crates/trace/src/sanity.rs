@@ -13,6 +13,14 @@ const ENOUGH: u64 = 100;
 const FASTEST: f64 = 2e6;
 /// A mean rate below one request in so many seconds.
 const SLOWEST: f64 = 1e-3;
+/// Bytes that no drive transfers in a second.
+const WIDEST: u64 = 32 << 30;
+/// Share of stamps raised above which the order is not the recorder's.
+const RAISED: f64 = 0.01;
+/// A request logged twice is the same as one of so many before it, within this time; above this share it is a habit.
+const NEAR: usize = 4;
+const NEAR_NS: u64 = 50_000_000;
+const REPEATED: f64 = 0.05;
 
 /// Reads `source` through: what makes one doubt that it is what it seems to be, each with the remedy. `closed`:
 /// its times will not be used.
@@ -41,6 +49,13 @@ pub(crate) struct Sanity {
     /// Requests that are no whole sectors, and the first of them.
     odd: u64,
     first_odd: Option<Record>,
+    /// Number of the current second, its bytes so far, and those of the busiest.
+    second: u64,
+    bytes: u64,
+    most_bytes: u64,
+    /// The requests before, and how many were the same as one of those.
+    near: [Option<Record>; NEAR],
+    repeats: u64,
 }
 
 impl Sanity {
@@ -55,6 +70,18 @@ impl Sanity {
                 self.longest = (gap_ns, Some(*record));
             }
         }
+        let same = |one: &Record| {
+            (one.op, one.offset, one.size) == (record.op, record.offset, record.size)
+                && record.time_ns.saturating_sub(one.time_ns) <= NEAR_NS
+        };
+        self.repeats += u64::from(record.op != Op::Flush && self.near.iter().flatten().any(same));
+        self.near[self.requests as usize % NEAR] = Some(*record);
+        let second = record.time_ns.saturating_sub(self.first_ns) / SECOND_NS;
+        if std::mem::replace(&mut self.second, second) != second {
+            self.bytes = 0;
+        }
+        self.bytes = self.bytes.saturating_add(if record.op == Op::Trim { 0 } else { record.size });
+        self.most_bytes = self.most_bytes.max(self.bytes);
         self.last_ns = record.time_ns;
         self.requests += 1;
         self.reads += u64::from(record.op == Op::Read);
@@ -69,6 +96,12 @@ impl Sanity {
         let mut found = Vec::new();
         if !closed {
             self.times(source, &mut found);
+            if let Some(depth) = source.summary().waited {
+                found.push(format!(
+                    "recorded of clients that waited for answers, with at most {depth} requests under way; by its times \
+                     it is replayed without waiting: --set workload.replay=closed --set host.queue_depth={depth}"
+                ));
+            }
         }
         if let Some(first) = &self.first_odd {
             found.push(format!(
@@ -83,10 +116,30 @@ impl Sanity {
             found
                 .push("all requests are reads: is the column of the operation read right (--format)?".into());
         }
+        let timed = self.last_ns > self.first_ns;
+        if timed && self.requests >= ENOUGH && self.share(self.repeats) > REPEATED {
+            found.push(format!(
+                "{:.1} % of the requests are the same as one of the {NEAR} before them, within 50 ms: if the recorder \
+                 logs requests twice, drop the repeats: --dedup 50ms",
+                100.0 * self.share(self.repeats)
+            ));
+        }
         found
     }
 
+    fn share(&self, part: u64) -> f64 {
+        part as f64 / self.requests as f64
+    }
+
     fn times(&self, source: &dyn Source, found: &mut Vec<String>) {
+        let raised = source.summary().out_of_order;
+        if self.share(raised) > RAISED {
+            found.push(format!(
+                "{raised} of {} stamps go back too far to be sorted, and were raised to the one before: is the file \
+                 several recordings, one after the other? Sort its rows by their stamps, or use each by itself",
+                self.requests
+            ));
+        }
         let span_ns = self.last_ns - self.first_ns;
         if span_ns == 0 {
             if self.requests >= ENOUGH {
@@ -124,6 +177,12 @@ impl Sanity {
             found.push(format!(
                 "{rate:.0} requests a second are more than any drive serves: are the stamps in another unit? \
                  --speed 0.001 takes them for a thousand times as long"
+            ));
+        } else if self.most_bytes > WIDEST {
+            found.push(format!(
+                "{} GiB in one second are more than any drive transfers: are sizes or stamps in another unit, or is it \
+                 another layout (--format)?",
+                self.most_bytes >> 30
             ));
         } else if rate < SLOWEST && self.long == 0 {
             found.push(format!(

@@ -1,5 +1,6 @@
 //! What a text layout provides (a [`Parser`]), and the rows made of its lines.
 
+use crate::depth::Depth;
 use crate::formats::{Recognised, Stamps};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
@@ -19,6 +20,11 @@ pub(crate) trait Rows: Send {
 
     /// What a reader of the figures should know.
     fn notes(&self) -> Vec<String>;
+
+    /// The requests under way while they were recorded, where that is known.
+    fn depth(&self) -> Option<&Depth> {
+        None
+    }
 }
 
 /// A line's content.
@@ -90,6 +96,11 @@ pub(crate) trait Parser: Send + Sized {
     /// What a reader of the figures should know.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The requests under way while they were recorded, where that is known.
+    fn depth(&self) -> Option<&Depth> {
+        None
     }
 }
 
@@ -195,6 +206,10 @@ impl<P: Parser> Rows for TextRows<P> {
 
     fn notes(&self) -> Vec<String> {
         self.parser.notes()
+    }
+
+    fn depth(&self) -> Option<&Depth> {
+        self.parser.depth()
     }
 }
 

@@ -148,7 +148,7 @@ fn chunks_of(rows: Vec<Short>, size: usize) -> Chunks {
                 op: rows.iter().map(|row| row.1 as u8).collect(),
                 offset: rows.iter().map(|row| row.2 as i64).collect(),
                 size: rows.iter().map(|row| row.3 as i64).collect(),
-                flags: Vec::new(),
+                ..Chunk::default()
             })
         })
         .collect();
@@ -181,6 +181,34 @@ fn chunks_go_the_same_way() {
 
 /// FUA goes with a write alone; a flush asked for before a request comes before it, and is no repeat where
 /// that is none.
+/// A recording of a client that waited, replayed by its times, turned the verdict, and nothing said so.
+#[test]
+fn a_recording_of_clients_that_waited_is_doubted() {
+    let recording = |outstanding: fn(u64) -> u64| {
+        let row = |i: u64| format!("{},R,{},4096,{}\n", i * 100_000, i * PAGE, outstanding(i));
+        format!("time_ns,op,offset,size,outstanding\n{}", (0..200).map(row).collect::<String>())
+    };
+    let doubts = |content: &str, closed: bool| {
+        let folder = Folder::new();
+        let mut source = open(&folder.file("a.csv", content), &Options::default()).unwrap();
+        ftlab_trace::doubts(&mut *source, closed)
+            .unwrap()
+            .into_iter()
+            .filter(|d| d.contains("waited"))
+            .collect::<Vec<_>>()
+    };
+    let steady = recording(|i| (i + 1).min(16));
+    let found = doubts(&steady, false);
+    assert!(found[0].contains("16 requests under way; by its times") && found.len() == 1, "{found:?}");
+    assert!(found[0].ends_with("--set workload.replay=closed --set host.queue_depth=16"), "{found:?}");
+    assert!(doubts(&steady, true).is_empty());
+    let folder = Folder::new();
+    let info = info(&folder.file("a.csv", &steady), &Options::default()).unwrap();
+    assert_eq!(info.notes, ["recorded with 15.4 requests under way on average, 16 at most"]);
+    // Work that comes by itself, now and then a lot at once.
+    assert!(doubts(&recording(|i| 1 + i % 50 * (i / 190)), false).is_empty());
+}
+
 #[test]
 fn flags_of_chunks() {
     let make = || -> ftlab_trace::MakeChunks {
@@ -191,6 +219,7 @@ fn flags_of_chunks() {
                 offset: vec![0, 512, 1024, 2048, 2048],
                 size: vec![512; 5],
                 flags: vec![1, 1, 3, 255, 3],
+                ..Chunk::default()
             };
             handed_over(vec![Ok(chunk)])
         })
@@ -222,7 +251,7 @@ fn chunks_that_are_wrong() {
         op: vec![op],
         offset: vec![offset],
         size: vec![size],
-        flags: vec![],
+        ..Chunk::default()
     };
     let options = Options::default();
     let negative = fail(Ok(row(b'R', 0, -5)), &options);

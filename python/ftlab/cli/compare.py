@@ -95,6 +95,7 @@ def compare(
     with Reporter(tasks=len(plan.variants)) as reporter:
         told = RunOptions(check=check, load_state=load_state)
         comparison = plan.run(reporter, told, jobs=jobs, for_fio=for_fio)
+    options.say_overloads((variant.label, variant.result) for variant in comparison.variants)
     text = ""
     if json_path is not None:
         plus = output_format == "fio+"

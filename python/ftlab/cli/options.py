@@ -17,6 +17,7 @@ from ftlab.outputs import Output
 
 if TYPE_CHECKING:
     from ftlab.comparison import Plan
+    from ftlab.result import Result
     from ftlab.studies.executor import Executor
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -114,6 +115,15 @@ def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
         click.echo(f"warning: {line}", err=True)
     if len(lines) > MOST_DOUBTS:
         click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more doubts of traces", err=True)
+
+
+def say_overloads(results: Iterable[tuple[str, Result]]) -> None:
+    """Warns of labelled results whose device did not keep up."""
+    lines = [f"{label}: {result.overload}" for label, result in results if result.overload]
+    for line in lines[:MOST_DOUBTS]:
+        click.echo(f"warning: {line}", err=True)
+    if len(lines) > MOST_DOUBTS:
+        click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more variants did not keep up", err=True)
 
 
 def json_option(command: Decorated) -> Decorated:

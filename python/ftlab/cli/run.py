@@ -108,6 +108,7 @@ def run(
                 load_state=load_state,
             )
             result = run_with_outputs(resolved, requests, told)
+        options.say_overloads([(resolved.trace or config, result)])
         if timeline and result.timeline:
             _note(timeline, result.timeline, timeline_window)
         if for_fio:

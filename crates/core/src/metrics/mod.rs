@@ -1,5 +1,6 @@
 //! What a run reports.
 
+mod behind;
 mod files;
 mod health;
 mod histogram;
@@ -13,6 +14,7 @@ mod settings;
 mod summary;
 mod utilization;
 
+pub use behind::Behind;
 pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
@@ -46,6 +48,7 @@ pub struct Recorder {
     touched: Bits,
     prioritized: u64,
     expired: u64,
+    behind: Behind,
 }
 
 impl Recorder {
@@ -60,6 +63,7 @@ impl Recorder {
             touched: Bits::new(lpns as usize),
             prioritized: 0,
             expired: 0,
+            behind: Behind::default(),
         }
     }
 
@@ -91,6 +95,7 @@ impl Recorder {
             latency.add(complete_ns - request.arrival_ns);
             wait.add(request.dispatch_ns - request.arrival_ns);
             access.add(complete_ns - request.dispatch_ns);
+            self.behind.waited(request.arrival_ns, request.dispatch_ns);
         }
     }
 }

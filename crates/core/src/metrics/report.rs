@@ -51,6 +51,9 @@ pub struct Report {
     pub parallel: ParallelOperations,
     /// Simulated time from the first arrival to the last completion, ns.
     pub elapsed_ns: u64,
+    /// When the device did not keep up.
+    #[serde(skip)]
+    pub behind: super::Behind,
     /// Host bytes read and written, failed requests apart, per simulated second.
     pub throughput_bytes_per_s: f64,
     /// What clients of a benchmark or a fio job saw.
@@ -408,6 +411,7 @@ impl Report {
             utilization: Utilization::new(device, settings.flash.dies_per_chip, elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),
             elapsed_ns,
+            behind: recorder.behind,
             throughput_bytes_per_s: super::files::per_second(bytes, elapsed_ns),
             benchmark: None,
             page_cache: None,

@@ -79,6 +79,8 @@ pub struct SourceSummary {
     pub out_of_order: u64,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,
+    /// How many requests those had under way who were recorded, if they waited for answers.
+    pub waited: Option<u64>,
 }
 
 /// A stream of requests in arrival order. Streams: memory does not grow with its length.

@@ -87,7 +87,12 @@ pub(super) struct Tickets {
 
 impl Tickets {
     pub fn is_empty(&self) -> bool {
-        self.places.len() == self.free.len()
+        self.count() == 0
+    }
+
+    /// How many are under way.
+    pub fn count(&self) -> usize {
+        self.places.len() - self.free.len()
     }
 
     pub fn open(&mut self, ticket: Ticket) -> usize {

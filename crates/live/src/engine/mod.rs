@@ -236,7 +236,7 @@ impl Engine {
         match self.simulation.submit(record) {
             Ok(number) => {
                 if let Some(recording) = &mut self.recording {
-                    recording.push(&record);
+                    recording.push(&record, self.tickets.count());
                 }
                 self.tickets[ticket].parts += 1;
                 self.flights.begin(number, Flight { ticket, op, offset, end, data });

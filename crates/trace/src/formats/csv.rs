@@ -1,8 +1,9 @@
 //! ftlab's own csv: a header that names `time_ns`, `time_us` or `time_s`, `op`, `offset` and
-//! `size`, in any order; other columns are passed over. Offsets and sizes in bytes. Op WF is a write with
+//! `size`, in any order, and may name `outstanding`; other columns are passed over. Offsets and sizes in bytes. Op WF is a write with
 //! FUA.
 
 use super::{Recognised, Stamps};
+use crate::depth::{self, Depth};
 use crate::fields::{Commas, time, unexpected, whole};
 use crate::number::unit;
 use crate::options::Options;
@@ -19,6 +20,7 @@ enum Column {
     Op,
     Offset,
     Size,
+    Outstanding,
 }
 
 /// The parser; its columns are known from the first line on.
@@ -27,6 +29,7 @@ pub(crate) struct Csv {
     /// Columns up to the last one used.
     used: usize,
     time_unit: u32,
+    depth: Depth,
 }
 
 /// Whether a line names the columns needed.
@@ -36,7 +39,7 @@ fn is_header(line: &[u8]) -> bool {
 
 impl Default for Csv {
     fn default() -> Csv {
-        Csv { columns: [Column::Other; COLUMNS], used: 0, time_unit: unit::NS }
+        Csv { columns: [Column::Other; COLUMNS], used: 0, time_unit: unit::NS, depth: Depth::default() }
     }
 }
 
@@ -47,7 +50,7 @@ impl Csv {
                 "{what}; the header must name time_ns (or time_us, time_s), op, offset and size"
             ))
         };
-        let mut found = [false; 4];
+        let mut found = [false; 5];
         for (index, name) in Commas::of(line).take(COLUMNS).enumerate() {
             let column = match name.to_ascii_lowercase().as_slice() {
                 b"time_ns" => (Column::Time, unit::NS),
@@ -56,6 +59,7 @@ impl Csv {
                 b"op" => (Column::Op, 0),
                 b"offset" => (Column::Offset, 0),
                 b"size" => (Column::Size, 0),
+                name if name == depth::NAME.as_bytes() => (Column::Outstanding, 0),
                 _ => continue,
             };
             let seen = &mut found[column.0 as usize - 1];
@@ -69,7 +73,7 @@ impl Csv {
             self.used = index + 1;
         }
         let names = ["time_ns", "op", "offset", "size"];
-        match found.iter().position(|seen| !seen) {
+        match found[..names.len()].iter().position(|seen| !seen) {
             Some(index) => Err(wrong(format!("no column {} in the header", names[index]))),
             None => Ok(()),
         }
@@ -121,6 +125,7 @@ impl Parser for Csv {
                 Column::Op => op_text = fields.need("op")?,
                 Column::Offset => offset_text = fields.need("offset")?,
                 Column::Size => size_text = fields.need("size")?,
+                Column::Outstanding => self.depth.add(whole(fields.need(depth::NAME)?, depth::NAME)?),
                 Column::Other => _ = fields.need("a column before the last one used")?,
             }
         }
@@ -132,5 +137,9 @@ impl Parser for Csv {
         }
         let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
         Ok(Row::flagged(time_ns, op, [offset, size], u8::from(fua) * Record::FUA))
+    }
+
+    fn depth(&self) -> Option<&Depth> {
+        Some(&self.depth)
     }
 }

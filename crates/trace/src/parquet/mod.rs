@@ -1,4 +1,5 @@
-//! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags`, found by name.
+//! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags` and `outstanding`, found by
+//! name.
 //!
 //! A file is read a few rows at a time, of each column one page, so that neither its length nor that of its row
 //! groups sets the memory used. Only the part of the format that columns of whole numbers need is read. No length in a
@@ -29,7 +30,8 @@ const LONGEST_FOOTER: u64 = 64 << 20;
 const COLUMNS: [&str; 4] = ["ts_ns", "op", "offset", "size"];
 /// Which of them is op.
 const OP: usize = 1;
-const FLAGS: &str = "flags";
+/// Columns that need not be there.
+const FURTHER: [&str; 2] = ["flags", crate::depth::NAME];
 
 /// Files with pages of version 1 and 2 that take every encoding and compression (`tests/python/test_parquet.py`
 /// has what they hold).
@@ -77,6 +79,7 @@ pub(crate) fn open(path: &str, options: &Options) -> Result<MakeChunks, SourceEr
             left: 0,
             row: 0,
             columns: chosen.iter().map(column).collect(),
+            names: chosen.iter().map(|column| column.name.clone()).collect(),
             values: vec![0; ROWS as usize],
             go_on: go_on.clone(),
         };
@@ -106,7 +109,7 @@ fn footer(mut file: &File, length: u64) -> Result<Vec<u8>, String> {
     Ok(footer)
 }
 
-/// The columns of a trace, in the order of [`COLUMNS`], and flags if they are there.
+/// The columns of a trace, in the order of [`COLUMNS`], and those of [`FURTHER`] that are there.
 fn chosen(columns: &[footer::Column]) -> Result<Vec<footer::Column>, String> {
     let of = |name: &str| columns.iter().find(|column| column.name == name);
     let missing: Vec<_> = COLUMNS.into_iter().filter(|name| of(name).is_none()).collect();
@@ -133,7 +136,8 @@ fn chosen(columns: &[footer::Column]) -> Result<Vec<footer::Column>, String> {
             wrong.join(", ")
         ));
     }
-    chosen.extend(of(FLAGS).filter(|flags| matches!(flags.holds, Holds::Whole { .. })).cloned());
+    let whole = |column: &&footer::Column| matches!(column.holds, Holds::Whole { .. });
+    chosen.extend(FURTHER.into_iter().filter_map(of).filter(whole).cloned());
     Ok(chosen)
 }
 
@@ -147,6 +151,7 @@ struct Rows {
     /// Rows handed over.
     row: u64,
     columns: Vec<Column>,
+    names: Vec<String>,
     values: Vec<i64>,
     go_on: GoOn,
 }
@@ -168,7 +173,7 @@ impl Rows {
         let rows = self.left.min(ROWS) as usize;
         for index in 0..self.columns.len() {
             let lacking = self.columns[index].read(&mut self.values[..rows]).map_err(|error| {
-                let name = COLUMNS.get(index).unwrap_or(&FLAGS);
+                let name = &self.names[index];
                 input_error(&self.path, &format!("cannot be read: column {name}: {error}"))
             })?;
             self.take(index, rows, lacking, chunk)?;
@@ -189,8 +194,13 @@ impl Rows {
         let values = &self.values[..rows];
         let bytes = values.iter().map(|&value| value as u8);
         let Some(&name) = COLUMNS.get(index) else {
-            chunk.flags.clear();
-            chunk.flags.extend(bytes);
+            if self.names[index] == FURTHER[0] {
+                chunk.flags.clear();
+                chunk.flags.extend(bytes);
+            } else {
+                chunk.outstanding.clear();
+                chunk.outstanding.extend(values);
+            }
             return Ok(());
         };
         let unsigned = self.columns[index].unsigned;

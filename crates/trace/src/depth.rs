@@ -1,0 +1,39 @@
+//! How many requests were under way in what was recorded, where the recording says so.
+
+/// The name of the column: client requests under way when a request arrived, its own among them.
+pub(crate) const NAME: &str = "outstanding";
+
+/// Fewer requests say nothing of those who made them.
+const ENOUGH: u64 = 100;
+
+/// What a column of outstanding requests holds.
+#[derive(Default)]
+pub(crate) struct Depth {
+    rows: u64,
+    sum: u64,
+    most: u64,
+}
+
+impl Depth {
+    /// Takes the next row's.
+    #[inline]
+    pub(crate) fn add(&mut self, outstanding: u64) {
+        self.rows += 1;
+        self.sum = self.sum.saturating_add(outstanding);
+        self.most = self.most.max(outstanding);
+    }
+
+    /// What a reader of the figures should know.
+    pub(crate) fn note(&self) -> Option<String> {
+        let mean = self.sum as f64 / self.rows as f64;
+        let most = self.most;
+        (most > 0).then(|| format!("recorded with {mean:.1} requests under way on average, {most} at most"))
+    }
+
+    /// The depth at which the clients waited for answers: they had about as many requests under way all the time, not
+    /// now many and now few as work came to them.
+    pub(crate) fn waited(&self) -> Option<u64> {
+        let steady = u128::from(self.sum) * 2 >= u128::from(self.most) * u128::from(self.rows);
+        (self.most > 0 && self.rows >= ENOUGH && steady).then_some(self.most)
+    }
+}
