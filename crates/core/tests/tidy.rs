@@ -43,7 +43,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("core/src/ftl/hybrid/frame.rs", 2),
     ("core/src/ftl/map/dftl.rs", 2),
     ("core/src/ftl/map/entries.rs", 2),
-    ("core/src/metrics/files.rs", 6),
     ("core/src/sim/instant.rs", 5),
     ("core/src/util/lru.rs", 4),
     ("files/src/cache/mod.rs", 2),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::flash::{Flash, per_second};
 use super::merges::Merges;
-use super::report::Flash;
 use super::series::SeriesReport;
 use super::summary::Summary;
 use crate::flash::Counts;
@@ -84,11 +84,6 @@ impl Run {
     pub fn rate(&self) -> f64 {
         per_second(self.operations, self.elapsed_ns)
     }
-}
-
-/// A number of things per second of `ns`; 0 without time.
-pub(super) fn per_second(count: u64, ns: u64) -> f64 {
-    if ns == 0 { 0.0 } else { count as f64 * 1e9 / ns as f64 }
 }
 
 /// `page_cache`.

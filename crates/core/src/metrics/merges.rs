@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::report::ratio;
+use super::flash::ratio;
 use crate::ftl::hybrid::merges::{MergeCount, MergeKind, MergeStats};
 
 /// Merges of one kind.

@@ -2,12 +2,14 @@
 
 mod behind;
 mod files;
+mod flash;
 mod health;
 mod histogram;
 mod intervals;
 mod maps;
 mod merges;
 mod precondition;
+mod recorder;
 mod report;
 mod series;
 mod settings;
@@ -16,86 +18,16 @@ mod utilization;
 
 pub use behind::Behind;
 pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
+pub use flash::{ByCause, Flash};
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
 pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport, SeriesByCause};
 pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use merges::{Merge, Merges};
 pub use precondition::{Outcome, Preconditioning};
-pub use report::{
-    ByCause, Conflicts, DeviceQueue, Flash, Mapping, OwnLegend, Report, Scheduler, Sources, Trace, Waf, Wear,
-};
+pub use recorder::Recorder;
+pub use report::{Conflicts, DeviceQueue, Mapping, OwnLegend, Report, Scheduler, Sources, Trace, Waf, Wear};
 pub use series::{Series, SeriesReport};
 pub use settings::Results;
 pub use summary::{Bins, Parts, Percentiles, Summary};
 pub use utilization::{Bottleneck, ByOperation, ParallelOperations, Utilization};
-
-use crate::request::Request;
-use crate::util::Bits;
-use crate::workload::Op;
-
-/// Gathers the requests' figures during a run.
-#[derive(Clone, Debug)]
-pub struct Recorder {
-    /// Latency, wait and access of reads, and of writes.
-    times: [[Histogram; 3]; 2],
-    /// Requests by operation.
-    requests: [u64; 4],
-    bytes: [u64; 2],
-    /// Requests refused, and bytes served.
-    failed: [u64; 4],
-    served_bytes: [u64; 2],
-    touched: Bits,
-    prioritized: u64,
-    expired: u64,
-    behind: Behind,
-}
-
-impl Recorder {
-    /// For `lpns` logical pages.
-    pub fn new(lpns: u32) -> Recorder {
-        Recorder {
-            times: Default::default(),
-            requests: [0; 4],
-            bytes: [0; 2],
-            failed: [0; 4],
-            served_bytes: [0; 2],
-            touched: Bits::new(lpns as usize),
-            prioritized: 0,
-            expired: 0,
-            behind: Behind::default(),
-        }
-    }
-
-    /// Reads and writes served so far, and the sums of their latencies, ns.
-    pub fn latencies(&self) -> ([u64; 2], [u128; 2]) {
-        let latency = self.times.each_ref().map(|[latency, ..]| latency);
-        (latency.map(Histogram::count), latency.map(Histogram::sum))
-    }
-
-    /// A request completed.
-    #[inline]
-    pub fn complete(&mut self, request: &Request, complete_ns: u64) {
-        let op = request.op as usize;
-        self.requests[op] += 1;
-        self.failed[op] += u64::from(request.failed);
-        self.prioritized += u64::from(request.prioritized);
-        self.expired += u64::from(request.expired);
-        let pages = request.pages;
-        for lpn in pages.first..pages.first + pages.pages {
-            self.touched.set(lpn);
-        }
-        if !matches!(request.op, Op::Read | Op::Write) {
-            return;
-        }
-        self.bytes[op] += request.size;
-        if !request.failed {
-            self.served_bytes[op] += request.size;
-            let [latency, wait, access] = &mut self.times[op];
-            latency.add(complete_ns - request.arrival_ns);
-            wait.add(request.dispatch_ns - request.arrival_ns);
-            access.add(complete_ns - request.dispatch_ns);
-            self.behind.waited(request.arrival_ns, request.dispatch_ns);
-        }
-    }
-}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::flash::{Flash, per_second, ratio};
 use super::{
     Health, Histogram, Merges, ParallelOperations, Parts, Preconditioning, Recorder, Summary, Utilization,
 };
@@ -184,38 +185,6 @@ pub struct Conflicts {
     pub ratio: Option<f64>,
 }
 
-/// Numbers by cause; every cause is there.
-pub type ByCause = BTreeMap<&'static str, u64>;
-
-/// `flash`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Flash {
-    /// Page reads.
-    pub reads: ByCause,
-    /// Page programs.
-    pub programs: ByCause,
-    /// Block erases.
-    pub erases: ByCause,
-    /// Time of cells and bus, ns.
-    pub busy_ns: ByCause,
-    /// Time of the cells for each page programmed, of every cause; of a whole run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub program_time: Option<Summary>,
-}
-
-impl Flash {
-    /// The operations of these counts.
-    pub fn new(counts: &Counts, program_time: Option<Summary>) -> Flash {
-        Flash {
-            reads: by_cause(&counts.reads),
-            programs: by_cause(&counts.programs),
-            erases: by_cause(&counts.erases),
-            busy_ns: by_cause(&counts.busy_ns),
-            program_time,
-        }
-    }
-}
-
 /// `waf`: pages programmed for each page the host wrote; absent without host writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Waf {
@@ -253,14 +222,6 @@ fn program_time(work: &Work, program_ns: u64) -> Summary {
         None => histogram.add_many(program_ns, work.counts().programs.iter().sum()),
     }
     Summary::new(&histogram, false)
-}
-
-pub(super) fn by_cause(counts: &[u64; 8]) -> ByCause {
-    Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
-}
-
-pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 impl Mapping {
@@ -367,6 +328,7 @@ impl Report {
         let [latency, wait, access] =
             [0, 1, 2].map(|part| recorder.times.each_ref().map(|times| &times[part]));
         let bytes: u64 = recorder.served_bytes.iter().sum();
+        let threshold = settings.ftl.spare_threshold_ppm;
         Report {
             trace: Trace {
                 requests,
@@ -401,18 +363,13 @@ impl Report {
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host as usize]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
-            health: Health::new(
-                &ftl.life(),
-                recorder,
-                device.read_only_ns(),
-                settings.ftl.spare_threshold_ppm,
-            ),
+            health: Health::new(&ftl.life(), recorder, device.read_only_ns(), threshold),
             precondition: sources.precondition.clone(),
             utilization: Utilization::new(device, settings.flash.dies_per_chip, elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),
             elapsed_ns,
             behind: recorder.behind,
-            throughput_bytes_per_s: super::files::per_second(bytes, elapsed_ns),
+            throughput_bytes_per_s: per_second(bytes, elapsed_ns),
             benchmark: None,
             page_cache: None,
             file_system: None,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::report::ratio;
+use super::flash::ratio;
 use crate::device::{Device, Overlaps};
 
 /// `utilization`: busy time of resources over the run.
