@@ -151,9 +151,8 @@ impl Sanity {
             return;
         }
         let (gap_ns, Some(behind)) = &self.longest else { return };
-        let (gap_ns, place) = (*gap_ns, source.locate(behind));
-        let seconds = gap_ns as f64 / SECOND_NS as f64;
-        let jump = gap_ns >= YEAR_NS;
+        let (seconds, place) = (*gap_ns as f64 / SECOND_NS as f64, source.locate(behind));
+        let jump = *gap_ns >= YEAR_NS;
         if jump {
             found.push(format!(
                 "the stamps jump by {seconds:.0} s at {place}; if that is no pause, shorten it: --max-gap 60s"
@@ -164,15 +163,15 @@ impl Sanity {
                 "{} {gaps} of a day or more between arrivals, the longest of {:.1} days before {place}; to \
                  shorten them: --max-gap 60s",
                 self.long,
-                gap_ns as f64 / DAY_NS as f64
+                *gap_ns as f64 / DAY_NS as f64
             ));
         }
         if self.requests < ENOUGH {
             return;
         }
         // A pause says nothing of the stamps' unit.
-        let rate =
-            self.requests as f64 * SECOND_NS as f64 / (span_ns - if jump { gap_ns } else { 0 }).max(1) as f64;
+        let rate = self.requests as f64 * SECOND_NS as f64
+            / (span_ns - if jump { *gap_ns } else { 0 }).max(1) as f64;
         if rate > FASTEST {
             found.push(format!(
                 "{rate:.0} requests a second are more than any drive serves: are the stamps in another unit? \
