@@ -25,7 +25,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// The same for [`crate::resolve`].
+    /// The same for [`crate::resolve()`].
     pub fn base(&self) -> Base<'_> {
         match self {
             Input::Preset(name) => Base::Preset(name),

@@ -59,7 +59,7 @@ pub(crate) fn key(catalog: &Catalog, path: &str) -> Advice {
     Advice { keys, misplaced, note }
 }
 
-/// "[host] has queue_depth, scheduler, ...".
+/// "\[host\] has queue_depth, scheduler, ...".
 pub(crate) fn keys_of(catalog: &Catalog, table: &str) -> String {
     let names: Vec<_> = catalog.in_table(table).map(|key| leaf_of(key.path)).collect();
     if table.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn keys_of(catalog: &Catalog, table: &str) -> String {
     }
 }
 
-/// "[workload], [host], ...".
+/// "\[workload\], \[host\], ...".
 pub(crate) fn tables(catalog: &Catalog) -> String {
     catalog.tables.iter().map(|table| format!("[{table}]")).collect::<Vec<_>>().join(", ")
 }

@@ -2,12 +2,12 @@
 //!
 //! | part | suite |
 //! |---|---|
-//! | I/O scheduler of the host | [`host_scheduler`] |
-//! | scheduler of the device | [`device_scheduler`] |
-//! | mapping cache | [`ftl`]; [`mapping_cache_of`] one that has no line in the registry |
+//! | I/O scheduler of the host | [`host_scheduler()`] |
+//! | scheduler of the device | [`device_scheduler()`] |
+//! | mapping cache | [`ftl()`]; [`mapping_cache_of`] one that has no line in the registry |
 //! | replacement in a mapping cache | [`replacement_of`] |
-//! | log blocks of a hybrid FTL | [`ftl`]; [`log_blocks_of`] those that have none |
-//! | victims of garbage collection | [`victims`] |
+//! | log blocks of a hybrid FTL | [`ftl()`]; [`log_blocks_of`] those that have none |
+//! | victims of garbage collection | [`victims()`] |
 //!
 //! Each is a plain function that panics with the seed of what does not hold. `tests/registered.rs` calls them for
 //! whatever the registries list, so that a part added there is tested by adding nothing. A crate of one's own

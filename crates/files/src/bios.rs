@@ -176,7 +176,7 @@ impl FileHost {
     }
 
     /// Check mode: a write reached the device; `version` gives the version of an LPN there. To be called
-    /// before [`FileHost::completed`].
+    /// before [`ftlab_core::host::Arrivals::completed`].
     pub(super) fn follow(&mut self, request: &Request, version: VersionOf) {
         let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
         let mut id = request.tag;

@@ -1,6 +1,6 @@
 //! Sections: typed settings that are declared once, in the part that reads them.
 //!
-//! [`section!`] makes a struct out of a list of keys. A key's line states the field, its type, the key's
+//! [`crate::section!`] makes a struct out of a list of keys. A key's line states the field, its type, the key's
 //! path, what it holds and its default; its documentation is the sentence of the reference:
 //!
 //! ```text
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! - A field without `=` is a section of its own; its keys stand where it does.
-//! - What a `bool` or a [`choice!`] holds follows from the type. No default: the key may be absent.
+//! - What a `bool` or a [`crate::choice!`] holds follows from the type. No default: the key may be absent.
 //! - `or "page" as "flash.page"`: the word stands for the other key's value.
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
@@ -273,7 +273,7 @@ macro_rules! section {
     };
 }
 
-/// Makes a section one that a key switches on ([`section::Switched`]), where the key holds the value behind `is`. The key stands before the section's own.
+/// Makes a section one that a key switches on (`section::Switched`), where the key holds the value behind `is`. The key stands before the section's own.
 #[macro_export]
 macro_rules! switch {
     (

@@ -5,7 +5,7 @@
 //! chips in the order of emission. A chip serves one step at a time: data in over
 //! its channel's bus, cells, data out. A channel's bus serves chips first come,
 //! first served. With the options of [`crate::flash::parallel`] dies and planes work side by side
-//! ([`array`]).
+//! ([`mod@array`]).
 //!
 //! A step waits at its chip for the step of the same chain before it, even if that
 //! runs on another chip: so each block is programmed in the order the FTL decided,

@@ -2,7 +2,7 @@
 //!
 //! An FTL changes its state when a request issues, the array runs the steps later. In crash mode
 //! the logs write every program and erase they decide on a [`Tape`], in the order of emission; the
-//! harness ([`crate::sim::crash`]) applies each to the [`Media`] when the array has finished it. At a
+//! harness (`crates/crash`) applies each to the [`Media`] when the array has finished it. At a
 //! power cut what was in service is torn, what was behind it never happens, and nothing but the
 //! media is left.
 //!

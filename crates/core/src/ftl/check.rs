@@ -113,7 +113,7 @@ fn planes(settings: &Settings) -> u64 {
         * u64::from(flash.planes_per_die)
 }
 
-/// The geometry in words: "[flash]: 1 channel x 2 chips x ... x 4KiB".
+/// The geometry in words: "\[flash\]: 1 channel x 2 chips x ... x 4KiB".
 fn product(settings: &Settings) -> String {
     let flash = &settings.flash;
     let part = |n: u32, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });

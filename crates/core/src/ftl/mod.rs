@@ -65,7 +65,7 @@ pub trait FlashTranslation:
     fn keeps_trims(_settings: &Settings) -> bool {
         true
     }
-    /// Whether it gathers translation units into NAND pages ([`units`]).
+    /// Whether it gathers translation units into NAND pages ([`map::units`]).
     fn gathers(_settings: &Settings) -> bool {
         false
     }

@@ -62,7 +62,7 @@ impl Array {
         self.frame.active == 0
     }
 
-    /// When the next resource is due, or [`NEVER`].
+    /// When the next resource is due, or [`crate::clock::NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.frame.clock.next_ns()

@@ -3,7 +3,7 @@
 //! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based
 //! Mobile Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. What logs
 //! there are and when they are merged is [`super::bast`]'s and [`super::fast`]'s; here is what they
-//! share: the blocks ([`store`]), how the flash is divided ([`layout`]), and the cooperative switch merge.
+//! share: the blocks ([`super::store`]), how the flash is divided ([`super::layout`]), and the cooperative switch merge.
 //!
 //! **A write goes to a log block**, the first one of a page too; a logical page has its fixed offset in
 //! the data block. Requests are cut at the ends of logical blocks, and each part counts as a write

@@ -33,7 +33,7 @@ pub struct Shape {
     /// Cause of a copy.
     pub gc: Cause,
     /// One block is filled at a time, whichever chip it lies on; `limit` and `reserve` are then the
-    /// whole log's, see [`serial`].
+    /// whole log's, see [`super::serial`].
     pub serial: bool,
 }
 

@@ -13,7 +13,7 @@
 //!
 //! Either way an erased block is back without a copy made, so a cut within recovery finds the same
 //! situation again. Torn pages and pages left over in a closed block are like invalid ones: the
-//! argument of [`super::log`] needs no more room for them, since live slots alone decide whether
+//! argument of [`crate::ftl::log`] needs no more room for them, since live slots alone decide whether
 //! some closed block is gainful, and it is the reserve, whole again, that a collection writes to.
 
 use std::cmp::Reverse;
