@@ -311,7 +311,7 @@ def _disk(name: str, result: Result) -> dict[str, Any]:
         # A trace's requests reach the scheduler as they are.
         disk |= {"read_merges": 0, "write_merges": 0}
     elapsed = data["elapsed_ns"]
-    util = min(100 * found.busy_ns / elapsed, 100.0) if elapsed else 0.0
+    util = 100 * found.busy_ns / elapsed if elapsed else 0.0
     return disk | {
         "read_ticks": ticks[0],
         "write_ticks": ticks[1],

@@ -32,6 +32,12 @@ impl Clock {
         if self.first == self.end { NEVER } else { (self.due[self.first] >> 64) as u64 }
     }
 
+    /// When a resource is due; `None` if it is not.
+    pub fn due_ns(&self, resource: u32) -> Option<u64> {
+        let due = self.due[self.first..self.end].iter().find(|&&due| due as u32 == resource)?;
+        Some((due >> 64) as u64)
+    }
+
     /// Takes the resource that is due next at `now_ns` or before.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Option<u32> {

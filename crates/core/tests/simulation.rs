@@ -8,12 +8,18 @@ mod hybrid_devices;
 #[path = "common/hybrids.rs"]
 mod hybrids;
 
+use std::collections::HashMap;
+
 use common::{Log, pages, settings};
 use ftlab_core::Simulation;
+use ftlab_core::device::Part;
+use ftlab_core::flash::Operation;
+use ftlab_core::flash::moves::Move;
+use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::host::SubmitError;
 use ftlab_core::host::sched;
 use ftlab_core::settings::{GcBackground, Settings};
-use ftlab_core::sim::{Completion, Observer, Prepared, RunError, run_prepared};
+use ftlab_core::sim::{Activity, Completion, Observer, Prepared, RunError, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 
@@ -370,4 +376,107 @@ fn blocks_hold_what_was_written_and_not_overwritten() {
     assert_eq!(valid.len(), 256);
     assert_eq!(valid.iter().sum::<u32>(), 4, "3, 4, 5 and 901");
     assert_eq!(valid.iter().max(), Some(&4), "one block is open for the host");
+}
+
+/// Random overwrites of a device that has next to no room, in bursts.
+fn overwrites(settings: &Settings, requests: u64) -> Vec<Record> {
+    let user = settings.user_pages();
+    let lpn = |at: u64| at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+    (0..requests).map(|at| pages(at / 40 * 20_000_000, Op::Write, 4096, lpn(at) % user, 1)).collect()
+}
+
+/// Whoever keeps the bytes hears of each program and each erasure: no slot is programmed twice between two
+/// erasures, and each page's data is where the FTL finds it.
+#[test]
+fn whoever_follows_is_told_of_every_move() {
+    for kind in common::all_ftls() {
+        let settings = common::small(kind, 2);
+        let mut simulation = Simulation::new(&settings, prepared(&settings));
+        let moves = simulation.follow();
+        for record in overwrites(&settings, 2_000) {
+            simulation.submit(record).unwrap();
+        }
+        simulation.run_until_idle(&mut ()).unwrap();
+        let (mut told, mut held, mut erased) = (Vec::new(), HashMap::new(), 0);
+        moves.take(&mut told);
+        for what in told {
+            match what {
+                Move::Program { slot, lpn } => {
+                    assert_eq!(held.insert(slot, lpn), None, "{kind}: slot {slot} is programmed twice");
+                }
+                Move::Erase { first, slots } => {
+                    erased += 1;
+                    (first..first + slots).for_each(|slot| _ = held.remove(&slot));
+                }
+                _ => (),
+            }
+        }
+        assert!(erased > 20, "{kind}: {erased} erasures");
+        for lpn in 0..settings.user_pages() as u32 {
+            let slot = simulation.slot(lpn);
+            assert!(slot == u32::MAX || held.get(&slot) == Some(&lpn), "{kind}: LPN {lpn} in slot {slot}");
+        }
+    }
+}
+
+/// When the cells begin and end to work on each program and erasure, by number.
+#[derive(Default)]
+struct Cells(HashMap<u32, (Operation, u64, u64)>);
+
+impl Observer for Cells {
+    fn complete(&mut self, _completion: &Completion) {}
+
+    fn activity(&mut self, activity: &Activity) {
+        let Activity { number, part, operation, begin_ns, end_ns, .. } = *activity;
+        if let (Some(number), Part::Cells) = (number, part) {
+            self.0.insert(number, (operation, begin_ns, end_ns));
+        }
+    }
+}
+
+/// Where pages go to any chip, the new version of a page may be under way on another one: the block that has
+/// the old version is not erased before that has ended, or a power cut could take both.
+#[test]
+fn a_block_outlasts_the_programs_that_take_its_place() {
+    let mut settings = common::small("page", 4);
+    settings.ftl.allocation = Allocation::Dynamic;
+    settings.ftl.power_safe = true;
+    settings.device.scheduler = "direct".into();
+    settings.device.queue_depth = 64;
+    let mut simulation = Simulation::new(&settings, prepared(&settings));
+    let (moves, mut cells) = (simulation.follow(), Cells::default());
+    simulation.report_activity();
+    for record in overwrites(&settings, 4_000) {
+        simulation.submit(record).unwrap();
+    }
+    simulation.run_until_idle(&mut cells).unwrap();
+    let mut told = Vec::new();
+    moves.take(&mut told);
+    let per_block = settings.flash.pages_per_block;
+    let (mut number, mut old, mut later, mut waits) = (0, None, HashMap::<u32, Vec<u32>>::new(), 0);
+    for what in told {
+        match what {
+            Move::Write { old: slot } => old = (slot != u32::MAX).then_some(slot / per_block),
+            Move::Copy { from } => old = Some(from / per_block),
+            Move::Program { .. } => {
+                if let Some(block) = old.take() {
+                    later.entry(block).or_default().push(number);
+                }
+                assert_eq!(cells.0[&number].0, Operation::Program);
+                number += 1;
+            }
+            Move::Erase { first, .. } => {
+                let (operation, begin_ns, _) = cells.0[&number];
+                assert_eq!(operation, Operation::Erase);
+                for program in later.remove(&(first / per_block)).unwrap_or_default() {
+                    let (_, _, end_ns) = cells.0[&program];
+                    assert!(end_ns <= begin_ns, "{program} ends at {end_ns}, the erasure begins at {begin_ns}");
+                    waits += u32::from(end_ns == begin_ns);
+                }
+                number += 1;
+            }
+            _ => (),
+        }
+    }
+    assert!(waits > 0, "no erasure had to wait");
 }

@@ -3,12 +3,13 @@
 use ftlab_conformance as common;
 
 use common::settings;
+use ftlab_core::Simulation;
 use ftlab_core::device::Part;
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::{Cause, Operation};
 use ftlab_core::metrics::Report;
-use ftlab_core::settings::{Precondition, Replay, Settings};
-use ftlab_core::sim::{Activity, Completion, Observer, Tracks, run};
+use ftlab_core::settings::{GcBackground, Precondition, Replay, Settings};
+use ftlab_core::sim::{Activity, Completion, Observer, Prepared, Tracks, run};
 use ftlab_core::workload::{Op, Record};
 
 /// Keeps completions, and activity if that is wanted.
@@ -229,4 +230,118 @@ fn nothing_overlaps_and_all_is_within_its_request() {
         assert!(kept.pending.is_sorted_by_key(|&(now_ns, _)| now_ns), "{name}");
         assert_eq!(kept.pending.last().map(|&(_, requests)| requests), Some(0), "{name}");
     }
+}
+
+/// A device with work that no request waits for.
+fn restless() -> Vec<(String, Settings)> {
+    let mut all = Vec::new();
+    for (name, mut one) in devices() {
+        let named = ["page", "cdftl", "dies"].iter().any(|kind| name.starts_with(kind));
+        if named || name.starts_with("gathered") {
+            one.ftl.background_flush = one.ftl.kind == "cdftl";
+            let normal_blocks = one.ftl.gc_free_blocks + 3;
+            one.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: 3 });
+            one.flash.blocks_per_plane += 10;
+            let mut interleaved = one.clone();
+            interleaved.flash.parallel.interleave = true;
+            all.extend([(format!("{name}, interleaved"), interleaved), (name, one)]);
+        } else if name.starts_with("dftl") {
+            all.push((name, one));
+        } else if name.starts_with("bast") {
+            one.host.scheduler = "padding".into();
+            all.push((format!("{name}, padded"), one));
+        }
+    }
+    all
+}
+
+/// Reports while time passes, with the time of each, and all that was told up to the end.
+fn looked_at(settings: &Settings, wanted: bool) -> (Vec<(u64, Report)>, Kept) {
+    let mut kept = Kept { wanted, ..Kept::default() };
+    let prepared = Prepared::new(settings, &mut kept, true).expect("it can be prepared");
+    let mut simulation = Simulation::new(settings, prepared);
+    if wanted {
+        simulation.report_activity();
+    }
+    let mut reports = Vec::new();
+    for mut record in trace(settings, 400) {
+        record.time_ns += 30_000_000;
+        simulation.submit(record).expect("within the device");
+    }
+    let mut until_ns = 0;
+    while until_ns < 300_000_000 {
+        until_ns += 1_234_567;
+        simulation.advance(until_ns, &mut kept).expect("every invariant holds");
+        reports.push((until_ns, simulation.report()));
+    }
+    simulation.run_until_idle(&mut kept).expect("every invariant holds");
+    reports.push((simulation.now_ns(), simulation.report()));
+    simulation.advance(simulation.now_ns() + 100_000_000, &mut kept).expect("every invariant holds");
+    reports.push((simulation.now_ns(), simulation.report()));
+    (reports, kept)
+}
+
+/// Time at work between two moments; what overlaps counts once.
+fn at_work(kept: &Kept, [from_ns, to_ns]: [u64; 2], of: impl Fn(&Activity) -> bool) -> u64 {
+    let mut spans: Vec<_> =
+        kept.activities.iter().filter(|a| of(a)).map(|a| (a.begin_ns, a.end_ns)).collect();
+    spans.sort_unstable();
+    let (mut sum, mut done_ns) = (0, from_ns);
+    for (begin_ns, end_ns) in spans {
+        let (begin_ns, end_ns) = (begin_ns.max(done_ns), end_ns.min(to_ns));
+        sum += end_ns.saturating_sub(begin_ns);
+        done_ns = done_ns.max(end_ns);
+    }
+    sum
+}
+
+/// Regressions: a folded step counted whole when it began, any other when it ended, so that a timeline changed
+/// busy times; with work in the background they exceeded the run; padding after the last completion counted as
+/// part of the run. Everything counts from the first arrival to the last completion (while requests are under
+/// way, to now), as far as it has come then.
+#[test]
+fn busy_times_are_those_of_the_run_and_no_timeline_changes_them() {
+    let mut padded = 0;
+    for (name, settings) in restless() {
+        let (blind, unwatched) = looked_at(&settings, false);
+        let (reports, kept) = looked_at(&settings, true);
+        assert_eq!(kept.completions, unwatched.completions, "{name}");
+        let channels = settings.flash.channels;
+        let mut clipped = 0;
+        for ((now_ns, report), (_, blind)) in reports.iter().zip(blind) {
+            let done = |completion: &&Completion| completion.complete_ns <= *now_ns;
+            let last_ns = kept.completions.iter().filter(done).map(|done| done.complete_ns).max();
+            let run = [30_000_000, 30_000_000 + report.elapsed_ns];
+            let at_rest = last_ns == Some(run[1]);
+            assert!(at_rest || *now_ns == run[1] || report.elapsed_ns == 0, "{name}: {run:?} at {now_ns}");
+            let used = &report.utilization;
+            for (chip, &busy_ns) in used.chip_busy_ns.iter().enumerate() {
+                let worked_ns = at_work(&kept, run, |a| a.chip as usize == chip);
+                assert_eq!(busy_ns, worked_ns, "{name}: chip {chip} at {now_ns}");
+                let whole = kept.activities.iter().any(|a| a.chip as usize == chip && a.end_ns > run[1]);
+                clipped += usize::from(at_rest && whole);
+            }
+            for (channel, &busy_ns) in used.channel_busy_ns.iter().enumerate() {
+                let of = |a: &Activity| (a.chip % channels) as usize == channel && a.part != Part::Cells;
+                assert_eq!(busy_ns, at_work(&kept, run, of), "{name}: channel {channel} at {now_ns}");
+            }
+            let dies = settings.flash.dies_per_chip as usize;
+            let units = if used.die_busy_ns.is_empty() { 0 } else { settings.flash.chips() as usize * dies };
+            assert_eq!(used.die_busy_ns.len(), units);
+            let shares = used.chip.iter().chain(&used.die).chain(&used.channel);
+            assert!(shares.into_iter().all(|&share| share <= 1.0), "{name}: {used:?}");
+            // Folded steps of requests under way say nothing of the bus.
+            let mut expected = report.clone();
+            if !at_rest {
+                expected.utilization.channel_busy_ns.clone_from(&blind.utilization.channel_busy_ns);
+                expected.utilization.channel.clone_from(&blind.utilization.channel);
+                expected.utilization.bottleneck.clone_from(&blind.utilization.bottleneck);
+            }
+            assert_eq!(format!("{expected:?}"), format!("{blind:?}"), "{name} at {now_ns}");
+        }
+        let pads = settings.host.scheduler == "padding";
+        assert!(pads || clipped > 0, "{name}: something outlasts the requests");
+        padded += if pads { clipped } else { 0 };
+    }
+    assert!(padded > 0, "padding outlasts the requests");
 }

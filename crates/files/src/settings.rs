@@ -97,7 +97,7 @@ section! {
         background_ppm: u64 = "host.dirty_background_ratio", share(1, 1_000_000), "10%";
         /// Dirty share of the page cache beyond which writers wait (Linux 2.6.32).
         dirty_ppm: u64 = "host.dirty_ratio", share(1, 1_000_000), "20%";
-        /// Time between two looks of the flusher for old dirty data (Linux 2.6.32: 500 centiseconds).
+        /// Time between two looks of the flusher for old dirty data, at least 1ms (Linux 2.6.32: 500 centiseconds).
         writeback_ns: Option<u64> = "host.dirty_writeback", ANY_TIME or "never", "5s";
         /// Age at which dirty data is old enough for the flusher (Linux 2.6.32: 3000 centiseconds).
         expire_ns: u64 = "host.dirty_expire", ANY_TIME, "30s";
@@ -133,6 +133,10 @@ impl Files {
     }
 }
 
+/// The flusher wakes no more often. Each look is an instant of the simulation, and Linux counts in hundredths of a
+/// second.
+const LEAST_PERIOD_NS: u64 = 1_000_000;
+
 /// The least number of blocks of a device with a file system.
 const LEAST: u64 = 256;
 
@@ -152,8 +156,8 @@ fn page_cache(files: &Files) -> Result<(), Contradiction> {
         let message = "above host.dirty_ratio, at which writers wait already; choose a smaller share";
         return Err(Contradiction { key: "host.dirty_background_ratio", message: message.into() });
     }
-    if files.writeback_ns == Some(0) {
-        let message = "0ns: the flusher would never sleep; write 5s, or \"never\"";
+    if files.writeback_ns.is_some_and(|period_ns| period_ns < LEAST_PERIOD_NS) {
+        let message = "below 1ms the flusher would hardly sleep, and the run not end; write 5s, or \"never\"";
         return Err(Contradiction { key: "host.dirty_writeback", message: message.into() });
     }
     Ok(())

@@ -266,8 +266,11 @@ fn the_page_cache_must_be_possible() {
     );
     let ratio = [("host.dirty_background_ratio", Value::Ppm(500_000))];
     assert!(refused(&ratio).starts_with("host.dirty_background_ratio: above host.dirty_ratio"));
-    let never = [("host.dirty_writeback", Value::Nanos(0))];
-    assert!(refused(&never).starts_with("host.dirty_writeback: 0ns: the flusher would never sleep"));
+    // Regression: with 7ns a run did not come to its end.
+    for period_ns in [0, 7, 999_999] {
+        let often = [("host.dirty_writeback", Value::Nanos(period_ns))];
+        assert!(refused(&often).starts_with("host.dirty_writeback: below 1ms the flusher would hardly sleep"));
+    }
     let journal = [("host.page_cache", Value::Bytes(1 << 20)), ("host.journal", Value::Bytes(1 << 30))];
     assert!(refused(&journal).starts_with("host.journal: the journal leaves the files no room"));
 }

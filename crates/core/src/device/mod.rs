@@ -27,7 +27,7 @@ use crate::ftl::{Ftl, Running};
 use crate::request::{Mark, Pages, Pool, Request};
 use crate::util::{NONE, Stat};
 use crate::workload::Op;
-pub use array::{Array, Overlaps, Part, Span};
+pub use array::{Array, Overlaps, Part, Span, Used};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
@@ -39,6 +39,8 @@ pub struct Device {
     /// The host's requests held, and those of its own that keep others out.
     held: u32,
     occupied: u32,
+    /// All of its own.
+    own: u32,
     /// Requests held that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
@@ -67,6 +69,7 @@ impl Device {
             depth: settings.device.queue_depth,
             held: 0,
             occupied: 0,
+            own: 0,
             attended: waiting.sched.divides(),
             waiting,
             places: settings.spread().places(),
@@ -89,6 +92,11 @@ impl Device {
     /// Requests held, with those of its own that keep others out.
     pub fn held(&self) -> u32 {
         self.held + self.occupied
+    }
+
+    /// Requests of its own that have not ended.
+    pub fn own(&self) -> u32 {
+        self.own
     }
 
     /// Whether nothing is held.
@@ -323,6 +331,7 @@ impl Device {
 
     #[cold]
     fn end_own(&mut self, id: u32, pool: &mut Pool) {
+        self.own -= 1;
         self.occupied -= u32::from(self.tasks.ended(&pool[id]));
         pool.release(id);
     }

@@ -55,16 +55,12 @@ impl Work {
         self.fold = !self.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
     }
 
-    /// Folds nothing while `emit` runs, and with `apart` merges nothing: what is under way at the end of a
-    /// run counts only as far as it has begun.
-    pub(crate) fn unfolded<T>(&mut self, apart: bool, emit: impl FnOnce(&mut Work) -> T) -> T {
-        let before = (self.fold, self.each);
-        self.fold = false;
-        if apart {
-            self.keep_apart();
-        }
+    /// Folds nothing while `emit` runs: what may be under way at the end of a run counts as far as it has come,
+    /// and when a folded step uses the bus is not known.
+    pub(crate) fn unfolded<T>(&mut self, emit: impl FnOnce(&mut Work) -> T) -> T {
+        let before = std::mem::take(&mut self.fold);
         let result = emit(self);
-        (self.fold, self.each) = before;
+        self.fold = before;
         result
     }
 

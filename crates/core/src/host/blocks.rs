@@ -35,6 +35,8 @@ pub struct Blocks {
     writing: Vec<u32>,
     /// Reads of padding that the device has.
     padding: u32,
+    /// Requests of padding that are pending or that the device has.
+    pub pads: u32,
     scratch: Vec<Request>,
 }
 
@@ -48,6 +50,7 @@ impl Blocks {
             paging: Paging::new(settings.ftl.logical_page_bytes),
             writing: Vec::new(),
             padding: 0,
+            pads: 0,
             scratch: Vec::new(),
         }
     }
@@ -95,6 +98,7 @@ impl Blocks {
             self.padding -= 1;
         }
         if mark.pad {
+            self.pads -= 1;
             pool.release(id);
             return None;
         }
@@ -192,6 +196,7 @@ impl<A: Arrivals, D: DeviceView> Around for Surroundings<'_, A, D> {
         let pages = self.blocks.paging.pages(op, offset, end);
         let mut request = Request::new(0, self.now_ns, op, offset, end - offset, pages);
         request.mark.pad = true;
+        self.blocks.pads += 1;
         self.enter(request, pool)
     }
 }

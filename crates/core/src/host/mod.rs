@@ -110,6 +110,16 @@ impl Host {
         self.pending + chosen
     }
 
+    /// Requests that have arrived and not completed, padding apart; the device's own among them.
+    pub fn under_way(&self) -> usize {
+        self.pool.len() - self.blocks.pads as usize
+    }
+
+    /// Whether requests of the host's own may outlast the workload's.
+    pub fn pads(&self) -> bool {
+        self.needs.blocks
+    }
+
     /// The next request for the device at a moment when it has room.
     ///
     /// The order of the paper (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or

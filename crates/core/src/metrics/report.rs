@@ -8,8 +8,8 @@ use super::flash::{Flash, per_second, ratio};
 use super::{
     Health, Histogram, Merges, ParallelOperations, Parts, Preconditioning, Recorder, Summary, Utilization,
 };
-use crate::device::Device;
 use crate::device::settings::Settings;
+use crate::device::{Device, Used};
 use crate::flash::{Cause, Counts, Work};
 use crate::ftl::{Ftl, Inspect};
 use crate::util::Stat;
@@ -50,7 +50,7 @@ pub struct Report {
     pub utilization: Utilization,
     /// Operations that overlapped or passed each other at a die.
     pub parallel: ParallelOperations,
-    /// Simulated time from the first arrival to the last completion, ns.
+    /// Simulated time from the first arrival to the last completion; while requests are under way, to now, ns.
     pub elapsed_ns: u64,
     /// When the device did not keep up.
     #[serde(skip)]
@@ -300,6 +300,8 @@ pub struct Sources<'a> {
     pub work: &'a Work,
     /// Simulated time, ns.
     pub elapsed_ns: u64,
+    /// How long the array worked in that time.
+    pub used: &'a Used,
     /// `results.histograms`.
     pub histograms: bool,
 }
@@ -365,7 +367,7 @@ impl Report {
             wear: Wear::new(ftl),
             health: Health::new(&ftl.life(), recorder, device.read_only_ns(), threshold),
             precondition: sources.precondition.clone(),
-            utilization: Utilization::new(device, settings.flash.dies_per_chip, elapsed_ns),
+            utilization: Utilization::new(sources.used, settings.flash.dies_per_chip, elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),
             elapsed_ns,
             behind: recorder.behind,

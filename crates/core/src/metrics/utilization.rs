@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::flash::ratio;
-use crate::device::{Device, Overlaps};
+use crate::device::{Overlaps, Used};
 
-/// `utilization`: busy time of resources over the run.
+/// `utilization`: busy time of resources over the run, of what is under way at its end what had passed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Utilization {
     /// Busy time of each chip, cells and bus, ns.
@@ -39,11 +39,9 @@ pub struct Bottleneck {
 }
 
 impl Utilization {
-    pub(super) fn new(device: &Device, dies_per_chip: u32, elapsed_ns: u64) -> Utilization {
-        let engine = device.array();
-        let [chip, die, channel] = [engine.chip_busy_ns(), engine.die_busy_ns(), engine.channel_busy_ns()];
-        // Background work may outlast the last completion.
-        let share = |&busy_ns: &u64| ratio(busy_ns, elapsed_ns).unwrap_or(0.0).min(1.0);
+    pub(super) fn new(used: &Used, dies_per_chip: u32, elapsed_ns: u64) -> Utilization {
+        let Used { chips: chip, dies: die, channels: channel } = used.clone();
+        let share = |&busy_ns: &u64| ratio(busy_ns, elapsed_ns).unwrap_or(0.0);
         let [chips, dies, channels] =
             [&chip, &die, &channel].map(|busy| busy.iter().map(share).collect::<Vec<_>>());
         let mut bottleneck: Option<Bottleneck> = None;

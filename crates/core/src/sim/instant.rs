@@ -110,7 +110,6 @@ impl Simulation<'_> {
             self.look(observer)?;
         }
         for index in 0..self.done.len() {
-            self.last_ns = self.now_ns;
             let Some(id) = self.host.finish(self.done[index]) else { continue };
             let checked = self.check.is_some().then(|| self.host.pool[id].pages);
             self.complete_one(id, observer);
@@ -119,6 +118,9 @@ impl Simulation<'_> {
             }
         }
         self.done.clear();
+        if self.outlasts {
+            self.note_last();
+        }
         Ok(())
     }
 
@@ -135,6 +137,7 @@ impl Simulation<'_> {
         self.feed.completed(self.now_ns, &self.host.pool[id]);
         self.host.pool.release(id);
         self.completed += 1;
+        self.last_ns = self.now_ns;
     }
 
     /// Lets the observer stop the run now and then: timers may go off for years without a completion.
@@ -202,6 +205,10 @@ impl Simulation<'_> {
     }
 
     pub(super) fn verify_whole(&self) -> Result<(), RunError> {
+        let (elapsed_ns, used) = self.extent();
+        if used.most() > elapsed_ns {
+            return Err(self.broken(&format!("busy for {} of {elapsed_ns} ns", used.most())));
+        }
         self.ftl.verify().map_err(|fault| self.broken(&fault))
     }
 

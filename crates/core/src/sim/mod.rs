@@ -17,7 +17,7 @@ mod state;
 mod timeline;
 
 use crate::clock::NEVER;
-use crate::device::Device;
+use crate::device::{Device, Used};
 use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare};
 use crate::host::{Arrivals, Host, LATEST_NS, Replayed, SubmitError, Submitted};
@@ -69,8 +69,13 @@ pub struct Simulation<'a> {
     now_ns: u64,
     /// Arrival of the first request, once it is known.
     first_ns: Option<u64>,
-    /// Time of the last completion.
+    /// Time of the last completion of a request of the workload.
     last_ns: u64,
+    /// Work that no request waits for may go on before the first arrival and after the last completion. How
+    /// long the array has worked is then noted at both.
+    outlasts: bool,
+    used_before: Option<Used>,
+    used: Used,
     feed: Feed<'a>,
     host: Host,
     device: Device,
@@ -147,7 +152,7 @@ impl<'a> Simulation<'a> {
         if device.array().overlaps_steps() {
             work.keep_apart();
             work.number_loads();
-        } else if device.array().folds() {
+        } else if device.array().folds() && !host.pads() {
             work.fold();
         }
         if let Some(tape) = tape {
@@ -160,11 +165,16 @@ impl<'a> Simulation<'a> {
             Feed::Submitted(_) => None,
             Feed::Replayed(_) | Feed::Above(_) => Some(feed.next_ns().unwrap_or(0)),
         };
+        let mut used = Used::default();
+        device.array().used(0, &mut used);
         Simulation {
             settings: settings.clone(),
             now_ns: 0,
             first_ns,
             last_ns: 0,
+            outlasts: device.tasks.any() || host.pads(),
+            used_before: None,
+            used,
             feed,
             host,
             ftl,
@@ -359,6 +369,9 @@ impl<'a> Simulation<'a> {
             }
             if next_ns > until_ns || next_ns == NEVER {
                 break;
+            }
+            if self.outlasts && self.used_before.is_none() {
+                self.note_first(next_ns);
             }
             self.now_ns = self.now_ns.max(next_ns);
             self.undecided = true;

@@ -168,6 +168,9 @@ impl Simulation<'_> {
             let why = "this device cannot lose its power: set ftl.power_safe to true when it is made";
             return Err(RunError::Power(why.into()));
         };
+        if self.under_way() > 0 || !self.outlasts {
+            self.device.array().used(self.now_ns, &mut self.used);
+        }
         // What is under way is known with its end.
         while self.device.next_ns() != NEVER {
             let at_ns = self.device.next_ns();

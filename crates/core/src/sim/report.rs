@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use crate::clock::NEVER;
+use crate::device::Used;
 use crate::ftl::{Inspect, Locate, LookUp};
 use crate::host::Arrivals;
 use crate::metrics::{Counters, Done, EraseMap, Intervals, MissCurves, Report, Sources};
@@ -51,9 +52,46 @@ impl Simulation<'_> {
         }
     }
 
+    /// Requests of the workload that have arrived and not completed.
+    pub(super) fn under_way(&self) -> usize {
+        self.host.under_way() - self.device.own() as usize
+    }
+
+    /// Notes how long the array has worked at the first arrival, if nothing is due before it.
+    #[cold]
+    pub(super) fn note_first(&mut self, next_ns: u64) {
+        let Some(first_ns) = self.first_ns.filter(|&first_ns| first_ns <= next_ns) else { return };
+        self.device.array().used(first_ns, &mut self.used);
+        self.used_before = Some(self.used.clone());
+    }
+
+    /// Notes the same at a completion that may be the last.
+    #[cold]
+    pub(super) fn note_last(&mut self) {
+        if self.last_ns == self.now_ns && self.under_way() == 0 {
+            self.device.array().used(self.now_ns, &mut self.used);
+        }
+    }
+
+    /// How long the run has taken, ns, from the first arrival to the last completion or, while requests are under
+    /// way, to now; and how long the array worked in that time.
+    pub(super) fn extent(&self) -> (u64, Used) {
+        let under_way = self.under_way() > 0;
+        let end_ns = if under_way { self.now_ns } else { self.last_ns };
+        let mut used = self.used.clone();
+        if !(self.off || self.outlasts && !under_way) {
+            self.device.array().used(self.now_ns, &mut used);
+        }
+        if let Some(before) = &self.used_before {
+            used = used.since(before);
+        }
+        (self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)), used)
+    }
+
     /// The contract's report of everything up to now. It changes nothing that follows.
     pub fn report(&self) -> Report {
         let settings = &self.settings;
+        let (elapsed_ns, used) = self.extent();
         let mut report = Report::new(&Sources {
             recorder: &self.recorder,
             settings,
@@ -63,7 +101,8 @@ impl Simulation<'_> {
             ftl: &self.ftl,
             precondition: &self.precondition,
             work: &self.work,
-            elapsed_ns: self.first_ns.map_or(0, |first_ns| self.last_ns.saturating_sub(first_ns)),
+            elapsed_ns,
+            used: &used,
             histograms: settings.results.histograms,
         });
         self.feed.add_to(&mut report, &self.done_so_far(), self.host.merged());

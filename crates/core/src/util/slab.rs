@@ -52,6 +52,11 @@ impl<T> Slab<T> {
         self.slots.get(id as usize)
     }
 
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Most items there were at a time.
     pub fn most(&self) -> usize {
         self.slots.len()

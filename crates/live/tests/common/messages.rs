@@ -41,11 +41,19 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
     parts.push(option(10, context));
     parts.push(option(7, &go));
     for cookie in 0..random.random_range(1..12) {
-        let (command, length) = (random.random_range(0..9), random.random_range(0..20_000));
-        let data = vec![cookie as u8; if command == 1 { length } else { 0 }];
+        let (command, mut length) = (random.random_range(0..9), random.random_range(0..20_000));
         // Some are beyond the end.
-        let offset = if random.random_bool(0.2) { 3 << 20 } else { random.random_range(0..2 << 20) };
-        parts.push(request(random.random_range(0..4), command, cookie, offset, length as u32, &data));
+        let mut offset = if random.random_bool(0.2) { 3 << 20 } else { random.random_range(0..2 << 20) };
+        match random.random_range(0..16) {
+            // At the edges of what a field holds, where sums overflow.
+            0 => (offset, length) = (u64::MAX - random.random_range(0..3), random.random_range(0..5)),
+            1 if command != 1 => (offset, length) = (random.random_range(0..5), u32::MAX),
+            // As a flush should be.
+            _ if command == 3 && random.random_bool(0.5) => (offset, length) = (0, 0),
+            _ => {}
+        }
+        let data = vec![cookie as u8; if command == 1 { length as usize } else { 0 }];
+        parts.push(request(random.random_range(0..4), command, cookie, offset, length, &data));
     }
     parts
 }

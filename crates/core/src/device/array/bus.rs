@@ -9,7 +9,7 @@ pub(super) struct Bus {
     /// Commands that go before `queue`.
     commands: VecDeque<u32>,
     queue: VecDeque<u32>,
-    /// Time it was used, ns.
+    /// How long it is used, ns, up to the end of what is under way.
     pub busy_ns: u64,
 }
 
@@ -37,6 +37,11 @@ impl Bus {
     pub fn release(&mut self) -> (u32, Option<u32>) {
         let next = self.commands.pop_front().or_else(|| self.queue.pop_front());
         (self.user.take().expect("the bus was in use"), next)
+    }
+
+    /// Whether `who` uses it.
+    pub fn is_used_by(&self, who: u32) -> bool {
+        self.user == Some(who)
     }
 
     /// Whether nobody uses it.

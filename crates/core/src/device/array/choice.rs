@@ -13,31 +13,12 @@
 //! for; erasures need not have the same. Nothing waits for company.
 
 use super::frame::Frame;
+use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
 use super::overlap::Overlap;
-use super::state::{Die, Group, Lun};
+use super::state::{Die, Extra, Group, Lun};
 use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
 use crate::util::NONE;
-
-/// Steps of a LUN that have not begun, in the order of emission: all, or the reads and the others where
-/// reads may pass.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lines {
-    ends: [[u32; 2]; 2],
-}
-
-impl Default for Lines {
-    fn default() -> Lines {
-        Lines { ends: [[NONE; 2]; 2] }
-    }
-}
-
-impl Lines {
-    /// Whether nothing waits.
-    pub(super) fn are_empty(&self) -> bool {
-        self.ends.iter().all(|[head, _]| *head == NONE)
-    }
-}
 
 /// Which steps are looked for.
 #[derive(Clone, Copy, Debug)]
@@ -56,42 +37,11 @@ struct Wanted {
 }
 
 impl Overlap {
-    fn line_of(&self, frame: &Frame, slot: u32) -> usize {
-        usize::from(self.passing && frame.steps[slot].step.operation != Operation::Read)
-    }
-
     /// Any reads, or other steps. With `before` they are reads while an operation is suspended.
     fn wanted(&self, reads: bool, before: Option<u64>) -> Wanted {
         let passing = self.options.out_of_order || before.is_some();
         let before = before.unwrap_or(u64::MAX);
         Wanted { reads, passing, before, operation: None, offset: None, interrupts: None }
-    }
-
-    /// Puts a step at the end of its line.
-    pub(super) fn enqueue(&mut self, frame: &mut Frame, slot: u32) {
-        let line = self.line_of(frame, slot);
-        let [head, tail] = &mut self.luns[frame.steps[slot].step.chip as usize].lines.ends[line];
-        let last = std::mem::replace(tail, slot);
-        match last {
-            NONE => *head = slot,
-            last => frame.steps[last].behind = slot,
-        }
-        self.extras[slot as usize].ahead = last;
-    }
-
-    /// Takes a step out of its line.
-    pub(super) fn unlink(&mut self, frame: &mut Frame, slot: u32) {
-        let line = self.line_of(frame, slot);
-        let (ahead, behind) = (self.extras[slot as usize].ahead, frame.steps[slot].behind);
-        let [head, tail] = &mut self.luns[frame.steps[slot].step.chip as usize].lines.ends[line];
-        match ahead {
-            NONE => *head = behind,
-            ahead => frame.steps[ahead].behind = behind,
-        }
-        match behind {
-            NONE => *tail = ahead,
-            behind => self.extras[behind as usize].ahead = ahead,
-        }
     }
 
     /// The step a die takes up next, if one can begin; while an operation is suspended, of the reads
@@ -118,35 +68,99 @@ impl Overlap {
         (chosen != NONE).then_some(chosen)
     }
 
+    /// Number of a step; that of none is the greatest.
     fn number(&self, slot: u32) -> u64 {
-        self.extras[slot as usize].number
+        self.extras.get(slot as usize).map_or(u64::MAX, |extra| extra.number)
+    }
+
+    fn older(&self, one: u32, other: u32) -> u32 {
+        if self.number(one) <= self.number(other) { one } else { other }
     }
 
     /// The step that a LUN would take up, of those wanted, or [`NONE`]. A die that has to wait for a
     /// step elsewhere is served again when that has finished.
     fn candidate(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
-        let [[first, _], [first_other, _]] = self.luns[lun as usize].lines.ends;
-        let (mut slot, rival) = match (self.passing, wanted.reads) {
-            (false, _) => (first, NONE),
-            (true, true) => (first, if wanted.passing { NONE } else { first_other }),
-            (true, false) => (first_other, first),
-        };
+        if wanted.passing && wanted.reads {
+            return self.passing_read(frame, lun, wanted);
+        }
         // Nothing else of the LUN may be older.
-        let turn = |slot| rival == NONE || self.number(slot) < self.number(rival);
-        if slot == NONE || !turn(slot) {
+        let [urgent, other, changes] = self.luns[lun as usize].lines.all.map(|line| line.head);
+        let slot = self.older(self.older(urgent, other), changes);
+        let takes = self.number(slot) < wanted.before
+            && (frame.steps[slot].step.operation == Operation::Read) == wanted.reads
+            && self.fits(frame, slot, wanted);
+        if !takes {
             return NONE;
         }
-        while slot != NONE && self.number(slot) < wanted.before {
-            let is_read = frame.steps[slot].step.operation == Operation::Read;
-            if is_read == wanted.reads && self.fits(frame, slot, wanted) && self.can_begin(frame, lun, slot) {
-                return slot;
-            }
-            if !(wanted.passing && wanted.reads) {
-                return NONE;
-            }
-            slot = frame.steps[slot].behind;
+        if let Some(awaited) = self.awaited(frame, lun, slot) {
+            frame.steps[awaited].awaited = true;
+            self.stall(frame, lun);
+            return NONE;
         }
-        NONE
+        if self.shares_suspended(frame, lun, slot) { NONE } else { slot }
+    }
+
+    /// The oldest read wanted of a LUN that waits for nothing, whatever it passes.
+    fn passing_read(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
+        let Lines { all, open } = &self.luns[lun as usize].lines;
+        let (mut reads, open) = ([all[0].head, all[1].head], open.map(|list| list.head));
+        let (kind, mut at) = match wanted.offset {
+            Some(NONE) => return NONE,
+            Some(offset) => (ALIKE, [self.alike[self.alike_at(lun, offset).expect("listed")].head, NONE]),
+            None => (OPEN, open),
+        };
+        if wanted.interrupts.is_some() {
+            // Only those of requests that read interrupt anything.
+            (at[1], reads[1]) = (NONE, NONE);
+        }
+        let (mut found, mut waits) = (NONE, false);
+        while found == NONE {
+            let slot = self.older(at[0], at[1]);
+            if self.number(slot) >= wanted.before {
+                break;
+            }
+            at[usize::from(slot != at[0])] = self.extras[slot as usize].links[kind][1];
+            if !self.fits(frame, slot, wanted) {
+                continue;
+            }
+            if self.extras[slot as usize].aside {
+                waits = true;
+            } else if let Some(awaited) = self.awaited(frame, lun, slot) {
+                frame.steps[awaited].awaited = true;
+                self.put_aside(frame, slot, awaited);
+                waits = true;
+            } else if !self.shares_suspended(frame, lun, slot) {
+                found = slot;
+            }
+        }
+        // Whoever passed a read that waits is served when that may go on.
+        let end = self.number(found).min(wanted.before);
+        if waits || kind == OPEN && self.has_aside(frame, reads, end, wanted) {
+            self.stall(frame, lun);
+        }
+        found
+    }
+
+    /// Whether a wanted read in the lines with these heads, with a number below `end`, was put aside.
+    fn has_aside(&self, frame: &Frame, heads: [u32; 2], end: u64, wanted: Wanted) -> bool {
+        heads.into_iter().any(|mut slot| {
+            while self.number(slot) < end {
+                let Extra { aside, links, .. } = &self.extras[slot as usize];
+                if *aside && self.fits(frame, slot, wanted) {
+                    return true;
+                }
+                slot = links[LINE][1];
+            }
+            false
+        })
+    }
+
+    /// Lets the die of a LUN be served again when something that is waited for has finished.
+    fn stall(&mut self, frame: &mut Frame, lun: u32) {
+        let die = self.luns[lun as usize].die;
+        if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
+            frame.stalled.push_back(die);
+        }
     }
 
     fn fits(&self, frame: &Frame, slot: u32, wanted: Wanted) -> bool {
@@ -157,24 +171,21 @@ impl Overlap {
             && wanted.interrupts.is_none_or(|group| self.interrupts(frame, &group, slot))
     }
 
-    /// Whether all that a step waits for has finished.
-    fn can_begin(&mut self, frame: &mut Frame, lun: u32, slot: u32) -> bool {
-        let queued = frame.steps[slot];
+    /// An unfinished step that a step waits for.
+    fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
+        let queued = &frame.steps[slot];
         let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
-        let mut awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
-        if queued.step.settled != 0 && awaited.is_none() {
-            awaited = self.unsettled(frame, lun, queued.step.settled);
+        let awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
+        match queued.step.settled {
+            0 => awaited,
+            settled => awaited.or_else(|| self.unsettled(frame, lun, settled)),
         }
-        if let Some(awaited) = awaited {
-            frame.steps[awaited].awaited = true;
-            let die = self.luns[lun as usize].die;
-            if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
-                frame.stalled.push_back(die);
-            }
-            return false;
-        }
+    }
+
+    /// Whether a step concerns a block of which an operation is suspended.
+    fn shares_suspended(&self, frame: &Frame, lun: u32, slot: u32) -> bool {
         let suspended = &self.dies[self.luns[lun as usize].die as usize].suspended;
-        !suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))
+        suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))
     }
 
     /// A program or erasure up to this number that some other LUN has not finished. A LUN finishes them
@@ -188,24 +199,24 @@ impl Overlap {
 
     /// The oldest unfinished program or erasure of a LUN.
     fn oldest_change(&self, frame: &Frame, lun: u32) -> Option<u32> {
-        let Lun { die, held: [_, changes], lines: Lines { ends }, .. } = &self.luns[lun as usize];
+        let Lun { die, held: [_, changes], lines: Lines { all, .. }, .. } = &self.luns[lun as usize];
         if *changes == 0 {
             return None;
         }
         let Die { groups, front, suspended, .. } = &self.dies[*die as usize];
-        let [waiting, _] = ends[usize::from(self.passing)];
-        let heads = [
+        let begun = [
             suspended.map_or(NONE, |suspended| suspended.group.head),
             groups[*front].head,
             groups[1 - *front].head,
-            waiting,
         ];
-        heads.into_iter().find_map(|head| {
-            frame.steps.line(head).find(|&slot| {
-                let step = &frame.steps[slot].step;
-                step.chip == lun && step.operation != Operation::Read
-            })
-        })
+        let changes = |&slot: &u32| {
+            let step = &frame.steps[slot].step;
+            step.chip == lun && step.operation != Operation::Read
+        };
+        let first = all[if self.passing { CHANGES } else { 0 }].head;
+        let behind = |&slot: &u32| Some(self.extras[slot as usize].links[LINE][1]);
+        let waiting = std::iter::successors(Some(first), behind).take_while(|&slot| slot != NONE);
+        begun.into_iter().flat_map(|head| frame.steps.line(head)).chain(waiting).find(changes)
     }
 
     /// Whether a step concerns a block that an operation programs or erases.
@@ -242,10 +253,7 @@ impl Overlap {
         }
         let (first, end) = self.dies[die as usize].luns;
         let number = self.number(slot);
-        let older = |&lun: &u32| {
-            let [head, _] = self.luns[lun as usize].lines.ends[1];
-            head != NONE && self.number(head) < number
-        };
+        let older = |&lun: &u32| self.number(self.luns[lun as usize].lines.all[CHANGES].head) < number;
         let passes = frame.steps[slot].step.operation == Operation::Read
             && self.order[first as usize..end as usize].iter().any(older);
         let passed = &mut self.dies[die as usize].passed;
@@ -275,7 +283,6 @@ impl Overlap {
             if found != NONE {
                 self.unlink(frame, found);
                 frame.steps[last].behind = found;
-                frame.steps[found].behind = NONE;
                 last = found;
             }
         }

@@ -36,7 +36,7 @@ pub(super) struct Frame {
 pub(super) struct Busy {
     things: u32,
     since_ns: u64,
-    pub ns: u64,
+    ns: u64,
 }
 
 impl Busy {
@@ -52,6 +52,11 @@ impl Busy {
         if self.things == 0 {
             self.ns += now_ns - self.since_ns;
         }
+    }
+
+    /// What it comes to up to now.
+    pub fn up_to(&self, now_ns: u64) -> u64 {
+        self.ns + if self.things == 0 { 0 } else { now_ns - self.since_ns }
     }
 }
 

@@ -68,32 +68,6 @@ impl Array {
         self.frame.clock.next_ns()
     }
 
-    /// Time each chip worked or used its bus, ns.
-    pub fn chip_busy_ns(&self) -> Vec<u64> {
-        if self.counts_at_the_end() {
-            return self.frame.chips.iter().map(|chip| chip.ns).collect();
-        }
-        self.luns.iter().map(|lun| lun.busy_ns).collect()
-    }
-
-    /// The same of each die, if dies work on their own.
-    pub fn die_busy_ns(&self) -> Vec<u64> {
-        let Some(dies_per_chip) = self.interleaved else { return Vec::new() };
-        let mut busy = vec![0; self.frame.chips.len() * dies_per_chip as usize];
-        for (place, lun) in self.places.iter().zip(&self.luns) {
-            busy[place.die as usize] = lun.busy_ns;
-        }
-        if let Some(overlap) = &self.overlap {
-            overlap.dies.iter().for_each(|die| busy[die.number as usize] = die.busy.ns);
-        }
-        busy
-    }
-
-    /// Time each channel's bus was used, ns.
-    pub fn channel_busy_ns(&self) -> Vec<u64> {
-        self.frame.channels.iter().map(|bus| bus.busy_ns).collect()
-    }
-
     /// How often operations overlapped or passed each other.
     pub fn overlaps(&self) -> Overlaps {
         self.overlap.as_ref().map_or(Overlaps::default(), |overlap| overlap.overlaps)

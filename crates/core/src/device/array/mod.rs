@@ -18,11 +18,13 @@
 mod bus;
 mod choice;
 mod frame;
+mod lines;
 mod look;
 mod overlap;
 mod state;
 mod steps;
 mod suspension;
+mod used;
 
 use crate::device::settings::Settings;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
@@ -34,6 +36,7 @@ use overlap::Overlap;
 pub use state::Overlaps;
 use steps::Queued;
 pub use steps::{Part, Span};
+pub use used::Used;
 
 /// What a LUN is doing with the step at the head of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +58,7 @@ struct Lun {
     head: u32,
     tail: u32,
     channel: u32,
+    /// How long it works, ns, up to the end of what is under way.
     busy_ns: u64,
 }
 
@@ -119,12 +123,6 @@ impl Array {
     /// Whether a step may be one stretch of time, bus and cells: nobody else can want the bus.
     pub fn folds(&self) -> bool {
         self.folds
-    }
-
-    /// Whether time is added up when an operation ends, so that one under way at the end of a run, which
-    /// only one in the background can be, must be a step of its own.
-    pub(super) fn counts_at_the_end(&self) -> bool {
-        !self.frame.chips.is_empty()
     }
 
     /// Puts the steps of one owner, which reads or not, into their LUNs' queues.
@@ -246,9 +244,8 @@ impl Array {
     #[inline(always)] // for every step
     fn use_for(&mut self, lun: u32, ns: u64, now_ns: u64) {
         let Array { luns, frame, places, .. } = self;
-        if frame.chips.is_empty() {
-            luns[lun as usize].busy_ns += ns;
-        } else {
+        luns[lun as usize].busy_ns += ns;
+        if !frame.chips.is_empty() {
             frame.chips[places[lun as usize].chip as usize].begin(now_ns);
         }
     }
@@ -313,7 +310,7 @@ impl Array {
     /// A LUN's cells, or its use of the bus, have ended, as its phase says.
     #[inline]
     fn part_ends(&mut self, lun: u32, now_ns: u64) {
-        if self.counts_at_the_end() || self.frame.kept.is_some() {
+        if !self.frame.chips.is_empty() || self.frame.kept.is_some() {
             self.account(lun, now_ns);
         }
     }
@@ -327,8 +324,7 @@ impl Array {
             Phase::Out => (Part::Out, step.out_ns),
             _ => (Part::Cells, step.cell_ns),
         };
-        if self.counts_at_the_end() {
-            self.luns[lun as usize].busy_ns += ns;
+        if !self.frame.chips.is_empty() {
             self.frame.chips[self.places[lun as usize].chip as usize].end(now_ns);
         }
         self.frame.keep(head, part, [now_ns - ns, now_ns]);

@@ -22,7 +22,8 @@
 use std::collections::VecDeque;
 
 use super::frame::Frame;
-use super::state::{Die, Extra, Group, Lun, NO_GROUP, Overlaps, Phase};
+use super::lines::{ALIKE, List};
+use super::state::{Die, Extra, Group, Lun, NO_EXTRA, NO_GROUP, Overlaps, Phase};
 use super::steps::{NO_STEP, Part, Queued, Reference};
 use crate::device::settings::Settings;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
@@ -42,6 +43,8 @@ pub(super) struct Overlap {
     /// What is kept of each step beside the step, by slot.
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
+    /// Reads of each LUN by their page numbers in blocks, where reads may pass and such go together.
+    pub alike: Vec<List<ALIKE>>,
     /// The last program or erasure of each block, where reads may pass.
     changes: Vec<Reference>,
     emitted: u64,
@@ -78,12 +81,15 @@ impl Overlap {
             die.luns = (until(number), until(number + 1));
         }
         let blocks = flash.pages() / u64::from(flash.pages_per_block);
+        let alike = passing && options.multi_plane == MultiPlane::SameOffset;
+        let offsets = if alike { luns.len() * flash.pages_per_block as usize } else { 0 };
         Overlap {
             options,
             passing,
             extras: Vec::with_capacity(1024),
             touched: Vec::with_capacity(1024),
             finished: VecDeque::with_capacity(64),
+            alike: vec![List::default(); offsets],
             changes: vec![NO_STEP; if passing { blocks as usize } else { 0 }],
             pages_per_block: Divider::new(flash.pages_per_block),
             luns,
@@ -101,7 +107,7 @@ impl Overlap {
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
         for step in steps {
             let slot = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], owner);
-            let extra = Extra { number: self.emitted, ahead: NONE, change: NO_STEP, urgent };
+            let extra = Extra { number: self.emitted, urgent, ..NO_EXTRA };
             if slot as usize >= self.extras.len() {
                 self.extras.resize(slot as usize + 1, extra);
             }
@@ -189,7 +195,6 @@ impl Overlap {
         let operation = frame.steps[slot].step.operation;
         self.count_passed(frame, die, slot);
         self.unlink(frame, slot);
-        frame.steps[slot].behind = NONE;
         if self.options.multi_plane != MultiPlane::Off && self.gather(frame, die, slot, before) {
             self.overlaps.multi_plane[operation as usize] += 1;
         }
@@ -380,6 +385,7 @@ impl Overlap {
     fn finish(&mut self, frame: &mut Frame, slot: u32) -> u32 {
         let &Queued { step, owner, behind, awaited, .. } = frame.steps.finish(slot);
         self.awaited |= awaited;
+        self.take_up(frame, slot);
         frame.active -= 1;
         self.finished.push_back(owner);
         let lun = &mut self.luns[step.chip as usize];

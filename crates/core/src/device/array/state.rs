@@ -1,8 +1,8 @@
 //! What is kept of dies, their LUNs and their operations, where things overlap.
 
-use super::choice::Lines;
 use super::frame::Busy;
-use super::steps::Reference;
+use super::lines::Lines;
+use super::steps::{NO_STEP, Reference};
 use crate::flash::Operation;
 use crate::flash::parallel::Place;
 use crate::util::NONE;
@@ -25,13 +25,29 @@ pub struct Overlaps {
 pub(super) struct Extra {
     /// Grows with every step.
     pub number: u64,
-    /// Step before it in its line, or [`NONE`].
-    pub ahead: u32,
+    /// Neighbours in its lists: [`super::lines`].
+    pub links: [[u32; 2]; 3],
+    /// It is a read that was put aside, with the next one that waits for the same step.
+    pub aside: bool,
+    pub next: u32,
+    /// The first read that was put aside until this step has finished, or [`NONE`].
+    pub waiting: u32,
     /// Where reads may pass: the last program or erasure of the same block before it.
     pub change: Reference,
     /// It belongs to a request that reads.
     pub urgent: bool,
 }
+
+/// What is kept of a step in no list that waits for nothing.
+pub(super) const NO_EXTRA: Extra = Extra {
+    number: 0,
+    links: [[NONE; 2]; 3],
+    aside: false,
+    next: NONE,
+    waiting: NONE,
+    change: NO_STEP,
+    urgent: false,
+};
 
 /// How far an operation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

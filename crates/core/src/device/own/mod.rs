@@ -61,17 +61,14 @@ impl Moment<'_> {
     fn issue(&mut self, op: Op, emit: impl FnOnce(&mut Ftl, &mut Work) -> bool) {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
         work.clear();
-        // What others pass may be under way at the end of a run.
-        let emitted = match occupies {
-            true => emit(ftl, work),
-            false => work.unfolded(device.array.counts_at_the_end(), |work| emit(ftl, work)),
-        };
+        let emitted = work.unfolded(|work| emit(ftl, work));
         if emitted && ftl.is_read_only() {
             device.turned_read_only(*now_ns, *ftl);
         }
         if emitted && !work.steps().is_empty() {
             let mut request = Request::new(0, *now_ns, op, 0, 0, Pages::NONE);
             (request.task, request.steps_left) = (*task, work.steps().len() as u32);
+            device.own += 1;
             device.occupied += u32::from(*occupies);
             device.array.start(pool.insert(request), work, op == Op::Read, *now_ns);
         }

@@ -103,6 +103,9 @@ impl Log {
                 state.state
             ));
         }
+        if programmed == 0 && self.relies(block) {
+            return Err(format!("block {block} is erased, but a trim page is due before it may be"));
+        }
         Ok(())
     }
 

@@ -1,0 +1,92 @@
+//! How long everything worked. Time is added up when something begins; what is under way at the moment that is
+//! asked about counts as far as it has come, so that nothing works for longer than the time that has passed,
+//! and it makes no difference whether a stretch is one step or several.
+
+use super::{Array, Lun, Phase};
+
+/// Time each part of the array worked, ns.
+#[derive(Clone, Debug, Default)]
+pub struct Used {
+    /// Each chip, its bus or any of its dies.
+    pub chips: Vec<u64>,
+    /// Each die, chip by chip, where dies work on their own.
+    pub dies: Vec<u64>,
+    /// Each channel's bus.
+    pub channels: Vec<u64>,
+}
+
+impl Used {
+    /// What came after another moment.
+    pub fn since(mut self, before: &Used) -> Used {
+        let sides = [
+            (&mut self.chips, &before.chips),
+            (&mut self.dies, &before.dies),
+            (&mut self.channels, &before.channels),
+        ];
+        for (now, before) in sides {
+            now.iter_mut().zip(before).for_each(|(now, before)| *now -= before);
+        }
+        self
+    }
+
+    /// The longest.
+    pub fn most(&self) -> u64 {
+        [&self.chips, &self.dies, &self.channels].into_iter().flatten().copied().max().unwrap_or(0)
+    }
+}
+
+impl Array {
+    /// Works out how long everything worked up to a moment; nothing else has begun since, nor was due before it.
+    pub fn used(&self, now_ns: u64, used: &mut Used) {
+        let Array { frame, luns, .. } = self;
+        let buses = (0..).zip(&frame.channels);
+        refill(&mut used.channels, buses.map(|(at, bus)| bus.busy_ns - self.bus_left_ns(at, now_ns)));
+        let by_lun = (0..).zip(luns).map(|(at, lun)| lun.busy_ns - self.left_ns(at, now_ns));
+        used.dies.clear();
+        if frame.chips.is_empty() {
+            return refill(&mut used.chips, by_lun);
+        }
+        refill(&mut used.chips, frame.chips.iter().map(|chip| chip.up_to(now_ns)));
+        let Some(dies_per_chip) = self.interleaved else { return };
+        used.dies.resize(frame.chips.len() * dies_per_chip as usize, 0);
+        for (place, ns) in self.places.iter().zip(by_lun) {
+            used.dies[place.die as usize] = ns;
+        }
+        for die in self.overlap.iter().flat_map(|overlap| &overlap.dies) {
+            used.dies[die.number as usize] = die.busy.up_to(now_ns);
+        }
+    }
+
+    /// How much is left of what a LUN does.
+    fn left_ns(&self, lun: u32, now_ns: u64) -> u64 {
+        let Lun { phase, channel, head, .. } = self.luns[lun as usize];
+        let bus = self.frame.bus(channel);
+        let resource = match phase {
+            Phase::Idle | Phase::Stalled => return 0,
+            Phase::Cell if self.frame.steps[head].step.ends_on_bus => bus,
+            Phase::Cell => lun,
+            Phase::In | Phase::Out if self.frame.channels[channel as usize].is_used_by(lun) => bus,
+            Phase::In | Phase::Out => return 0,
+        };
+        self.frame.clock.due_ns(resource).map_or(0, |due_ns| due_ns - now_ns)
+    }
+
+    /// The same of a bus. When a folded step uses it within its time is not known: at once, as far as a report in
+    /// the middle of requests is concerned. Whatever outlasts them is not folded.
+    fn bus_left_ns(&self, channel: u32, now_ns: u64) -> u64 {
+        if !self.frame.channels[channel as usize].is_free() {
+            let due_ns = self.frame.clock.due_ns(self.frame.bus(channel));
+            return due_ns.map_or(0, |due_ns| due_ns - now_ns);
+        }
+        let Some(Lun { phase: Phase::Cell, head, .. }) = self.luns.get(channel as usize) else { return 0 };
+        let step = &self.frame.steps[*head].step;
+        let come_ns = step.cell_ns - self.left_ns(channel, now_ns);
+        if step.folded { step.out_ns.saturating_sub(come_ns) } else { 0 }
+    }
+}
+
+/// Puts other values into a list.
+fn refill(list: &mut Vec<u64>, values: impl Iterator<Item = u64>) {
+    list.clear();
+    list.extend(values);
+}
