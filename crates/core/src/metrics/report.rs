@@ -324,8 +324,7 @@ impl Report {
     /// Draws the report up.
     pub fn new(sources: &Sources) -> Report {
         let Sources { recorder, settings, device, ftl, work, elapsed_ns, .. } = *sources;
-        let counts = work.counts();
-        let requests: u64 = recorder.requests.iter().sum();
+        let (counts, requests): (_, u64) = (work.counts(), recorder.requests.iter().sum());
         let conflicts = device.conflicts().requests;
         let [latency, wait, access] =
             [0, 1, 2].map(|part| recorder.times.each_ref().map(|times| &times[part]));
