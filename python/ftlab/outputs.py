@@ -6,10 +6,10 @@ written in place. A failed write is a user's error that names the option and the
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import sys
@@ -22,9 +22,6 @@ from typing import Any
 
 from ftlab import _core
 from ftlab._core import UserError
-
-# Threads of one process may write beside each other.
-_serial = itertools.count()
 
 # What is written beside its target now, or in a directory of its own.
 _unfinished: set[Path] = set()
@@ -58,17 +55,66 @@ def _temporary(path: Path) -> Iterator[Path]:
         _unfinished.discard(path)
 
 
+@contextmanager
+def beside(target: Path, suffix: str = "") -> Iterator[Path]:
+    """A new, empty file beside a target, for the block alone.
+
+    Nobody else who may write there can have put a link in its place: nobody knows its name before.
+    """
+    with _temporary(target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{suffix}")) as path:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(path, flags, 0o666))
+        yield path
+
+
+def no_links(path: str, flags: int) -> int:
+    """Opens a file, for `open`, unless its name is a link."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def inside(folder: Path, name: str) -> Output:
+    """A file that ftlab itself names in the directory of ``--out``; it replaces a link."""
+    return Output("--out", folder / name, links=False)
+
+
+def folder_in(folder: Path, name: str) -> Path:
+    """Makes a directory in that of ``--out``.
+
+    Raises:
+        UserError: it cannot be made, or is a link.
+    """
+    refuse_link(folder, name)
+    try:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {folder}: cannot make the directory: {error.strerror}") from None
+    return folder / name
+
+
+def refuse_link(folder: Path, name: str) -> None:
+    """Refuses a link where ftlab writes a file or a directory of its own.
+
+    Raises:
+        UserError: it is one.
+    """
+    if (folder / name).is_symlink():
+        raise UserError(f"--out {folder}: {name} there is a link: remove it, or name another directory")
+
+
 class Output:
     """A file an option asks for; the directories it lies in are made."""
 
-    def __init__(self, option: str, path: str | os.PathLike[str]) -> None:
-        """``option`` is what messages name, ``--json`` say; empty for an argument."""
+    def __init__(self, option: str, path: str | os.PathLike[str], *, links: bool = True) -> None:
+        """``option`` is what messages name, ``--json`` say; empty for an argument.
+
+        ``links``: what a symbolic link points to is replaced, and the link stays; else the link is replaced.
+        """
         self.option = option
         self.name = os.fspath(path)
-        # A symbolic link stays; what it points to is replaced. (An open pipe, /dev/stdout say, is a
-        # link to a name that does not exist; it is opened as it is.)
+        self._is_link = not links and Path(self.name).is_symlink()
+        # An open pipe, /dev/stdout say, is a link to a name that does not exist; it is opened as it is.
         opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110, PTH113
-        self.path = Path(self.name if opened else os.path.realpath(self.name))
+        self.path = Path(self.name if opened or self._is_link else os.path.realpath(self.name))
 
     @property
     def suffix(self) -> str:
@@ -79,7 +125,7 @@ class Output:
     def special(self) -> bool:
         """Whether the target exists and is no regular file: it is written in place."""
         given = Path(self.name)
-        return given.exists() and not given.is_file()
+        return not self._is_link and given.exists() and not given.is_file()
 
     def version(self) -> tuple[int, int] | None:
         """What changes when the file is written; None where there is no regular file."""
@@ -112,10 +158,10 @@ class Output:
             raise self.fail(f"cannot write: {error.strerror}") from None
 
     def _check(self) -> None:
-        if self.path.is_dir():
+        if not self._is_link and self.path.is_dir():
             raise self.fail("is a directory; name a file")
         # A file that is read-only stays as it is.
-        if Path(self.name).exists() and not os.access(self.name, os.W_OK):
+        if not self._is_link and Path(self.name).exists() and not os.access(self.name, os.W_OK):
             raise self.fail("cannot write: Permission denied")
         if self.special:
             return
@@ -123,8 +169,8 @@ class Output:
         if parent.exists() and not parent.is_dir():
             raise self.fail(f"cannot write: {parent} is no directory")
         parent.mkdir(parents=True, exist_ok=True)
-        with self.beside("") as path:
-            path.touch()
+        with beside(self.path):
+            pass
 
     def write(self, data: bytes) -> None:
         """Writes the whole file.
@@ -146,29 +192,37 @@ class Output:
                     with path.open("rb") as source, Path(self.name).open("wb") as target:
                         shutil.copyfileobj(source, target)
             else:
-                with self.beside("") as path:
-                    # Empty, with the permissions a new file gets.
-                    path.touch()
+                with beside(self.path) as path:
                     yield path
                     self._install(path)
         except OSError as error:
             raise self.fail(f"cannot write: {error.strerror or error}") from None
 
-    @contextmanager
-    def beside(self, suffix: str) -> Iterator[Path]:
-        """A path beside the target for the block alone."""
-        name = f".{self.path.name}.{os.getpid()}-{next(_serial)}.tmp{suffix}"
-        with _temporary(self.path.with_name(name)) as path:
-            yield path
-
     def _install(self, path: Path) -> None:
         """Puts the finished file in the target's place."""
-        if self.path.exists():
+        if not self._is_link and self.path.exists():
             path.chmod(stat.S_IMODE(self.path.stat().st_mode))
         # Errors of delayed allocation come now, and not after the rename.
         with path.open("rb") as file:
             os.fsync(file.fileno())
         path.replace(self.path)
+
+
+@contextmanager
+def system_errors(path: Path) -> Iterator[None]:
+    """What polars says where it cannot write a file, as the error that the system gave."""
+    import polars as pl
+
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        text = str(error)
+        if number := re.search(r"\(os error (\d+)\)", text):
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        # Some of it is lost on the way: "Invalid thrift". What stopped it stops the next megabyte as well.
+        with path.open("ab") as file:
+            file.write(bytes(1 << 20))
+        raise OSError((text.strip().splitlines() or [type(error).__name__])[0]) from None
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab import _core
 from ftlab._core import Config, OutputError, UserError
 from ftlab.configs import GENERATOR_DEFAULTS, Override, Scalar, keyword_overrides, load_text, to_text
-from ftlab.outputs import Output, check_distinct
+from ftlab.outputs import Output, beside, check_distinct, system_errors
 from ftlab.units import count, duration, percent, significant, size
 
 if TYPE_CHECKING:
@@ -43,10 +42,6 @@ _LARGEST_DEVICE = (
 
 # Where nothing is replayed, a trace need not have times.
 _ANY_TRACE = '[workload]\nreplay = "closed"\n'
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None = None) -> Config:
@@ -175,7 +170,7 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
 def _convert_parquet(config: Config, output: Output, progress: Progress | None) -> dict[str, Any]:
     metadata = _provenance(config)
     stream = _core.trace_chunks(config, CHUNK_ROWS, progress=progress)
-    with output.staged() as path, _system_errors():
+    with output.staged() as path, system_errors(path):
         write_parquet(_stream_frames(stream), _schema(), path, metadata)
     summary: dict[str, Any] = json.loads(stream.summary())
     return summary
@@ -187,7 +182,7 @@ def recorded(output: Output | None, device: str) -> Iterator[str | None]:
     if output is None or output.suffix != ".parquet":
         yield output.name if output else None
         return
-    with output.staged() as path, output.beside(".csv") as rows:
+    with output.staged() as path, beside(output.path, ".csv") as rows:
         yield str(rows)
         metadata = {"source_format": "live", "source": device}
         _recording_parquet(rows, path, metadata)
@@ -208,7 +203,7 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
         (op == "WF").cast(pl.UInt32).alias("flags"),
         "outstanding",
     )
-    with _system_errors():
+    with system_errors(target):
         _interruptibly(lambda: frame.sink_parquet(target, metadata=metadata, row_group_size=CHUNK_ROWS))
 
 
@@ -318,7 +313,7 @@ def run_with_outputs(config: Config, requests: Output | None, options: RunOption
     try:
         if requests is None or requests.suffix != ".parquet":
             return run(requests.name if requests else None)
-        with requests.staged() as path, requests.beside(".csv") as rows:
+        with requests.staged() as path, beside(requests.path, ".csv") as rows:
             result = run(rows)
             _requests_parquet(rows, path)
         return result
@@ -339,22 +334,8 @@ def _requests_parquet(rows: Path, target: Path) -> None:
     types |= {"op": pl.String, "mapping_misses": pl.UInt32, **dict.fromkeys(FLAGS, pl.UInt8)}
     frame = pl.scan_csv(rows, schema=types, glob=False)
     frame = frame.with_columns(pl.col(*FLAGS).cast(pl.Boolean), pl.col("op").cast(pl.Enum(OPS)))
-    with _system_errors():
+    with system_errors(target):
         _interruptibly(lambda: frame.sink_parquet(target, row_group_size=CHUNK_ROWS))
-
-
-@contextmanager
-def _system_errors() -> Iterator[None]:
-    """What polars says of a file that it cannot write, as an error of the system."""
-    import polars as pl
-
-    try:
-        yield
-    except pl.exceptions.PolarsError as error:
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if number:
-            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
-        raise OSError(_first_line(error)) from None
 
 
 def info_text(found: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ftlab import UserError
-from ftlab.outputs import Output, check_distinct
+from ftlab.outputs import Output, check_distinct, inside
 
 
 def test_appears_whole_with_usual_permissions(tmp_path: Path) -> None:
@@ -40,6 +40,35 @@ def test_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     Output("--json", tmp_path / "link").write(b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
+
+
+def test_a_planted_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: names of unfinished files could be guessed, and a link in their place was followed."""
+    target = tmp_path / "r.json"
+    with Output("--json", target).staged() as path:
+        first = path.name
+    with Output("--json", target).staged() as path:
+        assert path.name != first
+    (tmp_path / "victim").write_text("kept")
+    monkeypatch.setattr("secrets.token_hex", lambda _: "known")
+    (tmp_path / ".r.json.known.tmp").symlink_to("victim")
+    with pytest.raises(UserError, match="cannot write: File exists"):
+        Output("--json", target).write(b"x")
+    assert (tmp_path / "victim").read_text() == "kept"
+
+
+def test_a_file_that_ftlab_names_replaces_a_link(tmp_path: Path) -> None:
+    for there in ("victim", ".", "nowhere"):
+        (tmp_path / "victim").write_text("kept")
+        (tmp_path / "x.csv").symlink_to(there)
+        output = inside(tmp_path, "x.csv")
+        output.check()
+        output.write(b"new")
+        assert (tmp_path / "victim").read_text() == "kept"
+        assert not (tmp_path / "x.csv").is_symlink()
+        assert (tmp_path / "x.csv").read_bytes() == b"new"
+        (tmp_path / "x.csv").unlink()
+    assert os.listdir(tmp_path) == ["victim"]
 
 
 def test_pipe_is_written_in_place(tmp_path: Path) -> None:

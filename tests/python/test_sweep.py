@@ -396,6 +396,62 @@ def test_two_at_once_do_not_write_in_one_place(cli: Cli) -> None:
         process.kill()
 
 
+def test_a_directory_holds_one_study(cli: Cli, study: Path) -> None:
+    """Regression: another one replaced its tables without a word, and its figure stayed."""
+    study.write_text(STUDY.replace("[1, 5, 1]", "[1, 1, 1]"))
+    cli.ok("sweep", "study.toml", "--out", "out")
+    (cli.directory / "out" / "figure.png").touch()
+    (cli.directory / "other").mkdir()
+    other = cli.directory / "other" / "study.toml"
+    other.write_text(study.read_text().replace('"map+"]', '"row"]'))
+    before = table(cli.directory / "out")
+    done = cli("sweep", "other/study.toml", "--out", "out")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: --out out: holds the study study.toml: name another directory, or empty this one"
+        " (`sweep --fresh` does)\n",
+    )
+    assert table(cli.directory / "out").equals(before)
+    # The same one goes on, from wherever it is called.
+    said = Cli(cli.directory / "other").ok("sweep", "../study.toml", "--out", "../out")
+    assert "0 runs, 4 more were there" in said
+    cli.ok("sweep", "other/study.toml", "--out", "out", "--fresh")
+    assert table(cli.directory / "out")["scheduler"].unique().sort().to_list() == ["noop", "row"]
+    assert not (cli.directory / "out" / "figure.png").exists()
+
+
+@pytest.mark.parametrize("name", ["json", "parts", ".lock"])
+def test_a_link_where_it_writes_is_refused(cli: Cli, study: Path, name: str) -> None:
+    """Regression: it wrote to wherever links led that were in the directory."""
+    elsewhere = cli.directory / "elsewhere"
+    if name == ".lock":
+        elsewhere.write_text("kept")
+    else:
+        elsewhere.mkdir()
+        (elsewhere / "kept").write_text("kept")
+    (cli.directory / "out").mkdir()
+    (cli.directory / "out" / name).symlink_to(elsewhere)
+    done = cli("sweep", "study.toml", "--out", "out")
+    said = f"error: --out out: {name} there is a link: remove it, or name another directory\n"
+    assert (done.returncode, done.stderr) == (2, said)
+    kept = elsewhere if name == ".lock" else elsewhere / "kept"
+    assert kept.read_text() == "kept"
+    assert elsewhere.is_file() or os.listdir(elsewhere) == ["kept"]
+
+
+def test_links_in_the_place_of_files_are_replaced(cli: Cli, study: Path) -> None:
+    names = ("runs.parquet", "failures.parquet", "summary.csv", "index.html", "report.html")
+    (cli.directory / "kept").write_text("kept")
+    (cli.directory / "out").mkdir()
+    for name in names:
+        (cli.directory / "out" / name).symlink_to(cli.directory / "kept")
+    cli.ok("sweep", "study.toml", "--out", "out")
+    assert (cli.directory / "kept").read_text() == "kept"
+    for name in names:
+        path = cli.directory / "out" / name
+        assert path.is_file() and not path.is_symlink()
+
+
 def test_a_directory_that_cannot_be_written(cli: Cli, study: Path) -> None:
     done = cli("sweep", "study.toml", "--out", "/proc/ftlab")
     assert (done.returncode, "--out /proc/ftlab: cannot make the directory" in done.stderr) == (2, True)

@@ -176,6 +176,26 @@ def test_what_the_command_leaves(cli: Cli) -> None:
     assert float(measured[1]) == pytest.approx(chosen["throughput_bytes_per_s"][0])
 
 
+def test_a_journal_without_an_end_is_cut(cli: Cli) -> None:
+    """Regression: after a full disk the next start appended to half a line, and none ever worked again."""
+    (cli.directory / "tune.toml").write_text(RANGES)
+    whole = cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1")
+    trials = (cli.directory / "out" / "trials.csv").read_text()
+    journal = cli.directory / "out" / "trials.journal"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for cut in (b"".join(lines)[:-1], b"".join(lines[:-3]) + lines[-3][:40], lines[0][:9], b""):
+        journal.write_bytes(cut)
+        assert cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1") == whole
+        assert (cli.directory / "out" / "trials.csv").read_text() == trials
+    # As the version before left it: nothing is lost but the order of trials.
+    journal.write_bytes(lines[0] + lines[1][:20] + b"".join(lines[1:]))
+    done = cli("tune", "tune.toml", "--out", "out", "--jobs", "1")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: --out out/trials.journal: damaged; remove it"), done.stderr
+    journal.unlink()
+    assert cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1") == whole
+
+
 def test_killed_it_goes_on_as_if_it_had_not_been(cli: Cli) -> None:
     (cli.directory / "tune.toml").write_text(RANGES.replace("= 300", "= 20000"))
     command = [sys.executable, "-m", "ftlab", "tune", "tune.toml", "--jobs", "1", "--out"]

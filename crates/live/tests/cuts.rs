@@ -268,6 +268,42 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     println!("{keys:?}: {devices} devices, {loaded} checkpoints, at the end {opened:?}");
 }
 
+/// Regression: a checksum that was compared the wrong way round survived the mutants.
+#[test]
+fn damage_is_told_and_what_is_whole_is_taken() {
+    let (resolved, _) = common::device(&[("ftl.power_safe", "true"), ("ftl.kind", "page")]);
+    let path = scratch("damage");
+    let (kept, sink) = common::client();
+    let client = Client { kept, sink };
+    let (mut engine, _) = open(&resolved, &path, Time::Free).unwrap();
+    let length = resolved.settings.ftl.logical_page_bytes;
+    let write = Request { command: Command::Write, flags: Flags(0), cookie: 1, offset: 0, length };
+    client.ask(&mut engine, write, &vec![0xa7; length as usize]);
+    go(&mut engine);
+    engine.drain().unwrap();
+    assert_eq!(engine.end_media().unwrap(), None);
+    drop(engine);
+    let whole = std::fs::read(&path).unwrap();
+    let payload = whole.windows(64).position(|bytes| bytes == [0xa7; 64]).unwrap();
+    let places = [
+        (20, "its head is not as it was written"),
+        (whole.len() - 1, "its checkpoint is not as it was written"),
+        (payload, "has another payload than was written"),
+    ];
+    for (place, says) in places {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = open(&resolved, &path, Time::Free).err().expect(says).to_string();
+        assert!(error.contains(says), "{error}");
+        assert!(std::fs::read(&path).unwrap() == bytes, "{says}: it was written to");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    let (_, opened) = open(&resolved, &path, Time::Free).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(opened, Opened::Checkpoint), "{opened:?}");
+}
+
 #[test]
 fn what_is_promised_outlasts_the_power() {
     for (seed, kind) in (0..).zip(ftl::choices()) {

@@ -16,7 +16,7 @@ MOST_ROWS = 40
 @click.command()
 @click.argument("study")
 @click.option("--out", required=True, metavar="DIR", help="Directory that takes tables, results and page.")
-@click.option("--fresh", is_flag=True, help="Run everything anew, whatever is there.")
+@click.option("--fresh", is_flag=True, help="Run everything anew; what another study left there goes.")
 @click.option("--dry-run", is_flag=True, help="Say how many runs there are and what they take; run none.")
 @options.dask_options
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")

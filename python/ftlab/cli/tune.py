@@ -8,7 +8,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import Output, write_stdout
+from ftlab.outputs import inside, write_stdout
 
 
 @click.command()
@@ -41,10 +41,14 @@ def tune(file: str, out: str, dask: str | None, dask_wait: float, jobs: int | No
     tuning = load_tuning(Path(file))
     folder = Path(out)
     options.check_traces(traced(tuning), strict)
-    with alone(folder), options.executor(dask, dask_wait, jobs) as executor, Reporter(runs=True) as reporter:
+    with (
+        alone(folder, tuning.path),
+        options.executor(dask, dask_wait, jobs) as executor,
+        Reporter(runs=True) as reporter,
+    ):
         tuned = Tuner(tuning, folder, executor, reporter).search(executor.jobs)
-    Output("--out", folder / "trials.csv").write(to_csv(tuned, tuned.trials).encode())
-    Output("--out", folder / "front.csv").write(to_csv(tuned, tuned.front).encode())
+    inside(folder, "trials.csv").write(to_csv(tuned, tuned.trials).encode())
+    inside(folder, "front.csv").write(to_csv(tuned, tuned.front).encode())
     tuned_page.write(tuned, folder, options.command_line())
     write_stdout(render(tuned))
     failed = [trial for trial in tuned.trials if not trial.values]
@@ -52,5 +56,5 @@ def tune(file: str, out: str, dask: str | None, dask_wait: float, jobs: int | No
         click.echo(f"note: {len(failed)} trials failed; the first: {failed[0].error}", err=True)
     if tuned.best is None or tuned.best.config is None:
         raise UserError(f"{file}: none of {len(tuned.trials)} trials meets the constraints")
-    Output("--out", folder / "best.toml").write(tuned.best.config.toml().encode())
+    inside(folder, "best.toml").write(tuned.best.config.toml().encode())
     write_stdout(f"{place_of_default(tuned)}\nbest: {folder / 'best.toml'}\n")

@@ -15,7 +15,7 @@ from ftlab.fitting import report
 from ftlab.fitting.compare import compare
 from ftlab.fitting.fit import Fit, Fitter
 from ftlab.fitting.targets import Targets, read_targets, targets_of_trace
-from ftlab.outputs import Output, check_distinct
+from ftlab.outputs import Output, check_distinct, inside
 from ftlab.progress import Reporter
 
 SUFFIX = ".toml"
@@ -82,7 +82,7 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
         except OSError as error:
             raise UserError(f"--out {request.out}: {error.strerror}") from None
     outputs = [
-        Output("--out", directory if one_file else directory / (each.name + SUFFIX)) for each in wanted
+        Output("--out", directory) if one_file else inside(directory, each.name + SUFFIX) for each in wanted
     ]
     for output in outputs:
         output.check()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.outputs import Output
+from ftlab.outputs import folder_in, inside
 from ftlab.progress import Reporter
 from ftlab.reproduce import claims, page, papers, study
 from ftlab.reproduce.claims import Judged
@@ -134,22 +134,21 @@ def _writable(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"--out {out}: cannot make the directory: {error.strerror}") from None
-    Output("--out", out / "index.html").check()
+    inside(out, "index.html").check()
 
 
 def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
-    folder = out / paper.name
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_in(out, paper.name)
     judged = claims.judge(paper, studies)
     pictures = {}
     for name, each in studies.items():
         if each.rows:
-            Output("--out", folder / f"{name}.csv").write(study.to_csv(each, paper.numbers).encode())
+            inside(folder, f"{name}.csv").write(study.to_csv(each, paper.numbers).encode())
         if figures.drawn(each):
             pictures[name] = figures.svg(each)
-            Output("--out", folder / f"{name}.svg").write(pictures[name].encode())
-            Output("--out", folder / f"{name}.png").write(figures.png(pictures[name]))
-    Output("--out", folder / "claims.csv").write(claims.to_csv(judged).encode())
+            inside(folder, f"{name}.svg").write(pictures[name].encode())
+            inside(folder, f"{name}.png").write(figures.png(pictures[name]))
+    inside(folder, "claims.csv").write(claims.to_csv(judged).encode())
     left_out = [figure.id for figure in paper.figures if figure.id not in studies]
     return page.Part(paper, judged, studies, pictures, left_out)
 
@@ -158,15 +157,17 @@ def _page(
     out: Path, parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]], quick: bool, said: str
 ) -> Path:
     """The page: what was claimed and drawn, and under it the runs of some figures to choose from."""
-    from ftlab.html import write_report
+    from ftlab.html import render
 
     target = out / "index.html"
     title = "Reproduction: " + ", ".join(part.paper.short for part in parts)
     body = page.preface(parts, quick=quick)
-    if runs := _report_runs(parts, results):
-        write_report(target, title=title, runs=runs, preface=body, command=said)
+    runs = _report_runs(parts, results)
+    if runs:
+        text = render(title=title, runs=runs, preface=body, command=said)
     else:
-        Output("--out", target).write(page.standalone(title, body).encode())
+        text = page.standalone(title, body)
+    inside(out, target.name).write(text.encode())
     return target
 
 

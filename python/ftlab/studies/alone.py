@@ -1,35 +1,72 @@
-"""One command at a time in a directory of results."""
+"""One command at a time in a directory of results, and one study."""
 
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from ftlab._core import UserError
-from ftlab.outputs import Output
+from ftlab.outputs import folder_in, inside, no_links, refuse_link
+
+OF_A_STUDY = (
+    *("runs.parquet", "failures.parquet", "summary.csv", "index.html", "report.html"),
+    *("figure.svg", "figure.png", "fleets.json", "fleets.csv", "worst.csv"),
+    *("trials.journal", "trials.csv", "front.csv", "best.toml"),
+)
+"""What studies and searches leave beside the results of their runs."""
 
 
 @contextmanager
-def alone(out: Path) -> Iterator[None]:
-    """Makes the directory and holds it for the block: no other study writes there.
+def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
+    """Makes the directory and holds it for the block: no other command writes there.
+
+    ``fresh``: what another study left there goes.
 
     Raises:
-        UserError: it cannot be made, or another does.
+        UserError: it cannot be made, another command writes there, or it holds another study.
     """
+    results = folder_in(out, "json")
+    inside(out, "runs.parquet").check()
+    refuse_link(out, ".lock")
     try:
-        (out / "json").mkdir(parents=True, exist_ok=True)
-        Output("--out", out / "runs.parquet").check()
-        lock = (out / ".lock").open("w")
+        lock = open(out / ".lock", "a+", opener=no_links)  # noqa: SIM115
     except OSError as error:
-        raise UserError(f"--out {out}: cannot make the directory: {error.strerror}") from None
+        raise UserError(f"--out {out}: cannot write: {error.strerror}") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UserError(f"--out {out}: another study is writing there") from None
-        for path in (out / "json").glob(".*.tmp"):
+        _take(out, study, lock, fresh=fresh)
+        for path in results.glob(".*.tmp"):
             # Of one that was killed.
             path.unlink(missing_ok=True)
         yield
+
+
+def _take(out: Path, study: Path, lock: TextIO, *, fresh: bool) -> None:
+    """Takes the directory for a study; the lock's file names it, as seen from the directory."""
+    name = os.path.relpath(study.resolve(), out.resolve()) + "\n"
+    lock.seek(0)
+    held = lock.read()
+    # One that a full disk cut off names nothing.
+    if held.endswith("\n") and held != name:
+        if not fresh:
+            other = os.path.normpath(out / held.rstrip("\n"))
+            raise UserError(
+                f"--out {out}: holds the study {other}: name another directory, or empty this one"
+                " (`sweep --fresh` does)"
+            )
+        for left in OF_A_STUDY:
+            (out / left).unlink(missing_ok=True)
+    if held != name:
+        try:
+            lock.truncate(0)
+            lock.write(name)
+            lock.flush()
+        except OSError as error:
+            raise UserError(f"--out {out}: cannot write: {error.strerror}") from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.outputs import Output
+from ftlab.outputs import Output, beside
 
 _PIECE = 1 << 20
 MOST_BYTES = 256 * _PIECE
@@ -69,7 +69,8 @@ class Cache:
             self._write(path, result)
         except (OSError, UserError) as error:
             if not self._unwritable:
-                self._say(f"results are not kept: {error}")
+                why = error.strerror if isinstance(error, OSError) else error
+                self._say(f"results are not kept: {why}")
             self._unwritable = True
             return
         self._new.add(key)
@@ -83,7 +84,7 @@ class Cache:
     def _write(self, path: Path, result: dict[str, Any]) -> None:
         # Without a time in its head: the same result, the same bytes.
         measured = {name: value for name, value in result.items() if name != "engine"}
-        Output("cache", path).write(gzip.compress(_packed(measured), compresslevel=5, mtime=0))
+        Output("cache", path, links=False).write(gzip.compress(_packed(measured), compresslevel=5, mtime=0))
 
 
 class Folder(Cache):
@@ -101,13 +102,9 @@ class Folder(Cache):
 
     def _write(self, path: Path, result: dict[str, Any]) -> None:
         # Not Output, which waits for the disk: after a power cut a run may be done again.
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
+        with beside(path) as unfinished:
             unfinished.write_text(json.dumps(result), encoding="utf-8")
             unfinished.replace(path)
-        except OSError:
-            unfinished.unlink(missing_ok=True)
-            raise
 
 
 def _packed(result: dict[str, Any]) -> bytes:

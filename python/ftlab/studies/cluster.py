@@ -312,7 +312,8 @@ def _local(jobs: int) -> Any:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            # Whichever port is free; none is said.
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
 

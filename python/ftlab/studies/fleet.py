@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.histogram import Histogram
-from ftlab.outputs import Output
+from ftlab.outputs import inside
 from ftlab.studies.cache import Cache
 from ftlab.studies.declaration import Figure
 from ftlab.studies.expression import Expression
@@ -99,14 +99,20 @@ def _sum(into: dict[str, Any], table: Mapping[str, Any]) -> None:
             into[name] = into.get(name, 0) + value
 
 
+TABLES = ("fleets.json", "fleets.csv", "worst.csv")
+
+
 def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
-    """Writes fleets.json, fleets.csv and worst.csv: a fleet for each variant of the other axes.
+    """Writes fleets.json, fleets.csv and worst.csv, if they are asked for: a fleet for each variant.
 
     Raises:
         UserError: a file cannot be written, or the value that orders volumes does not fit the results.
     """
     aggregate = figure.aggregate
-    assert aggregate is not None, "asked for"
+    if aggregate is None:
+        for name in TABLES:
+            (out / name).unlink(missing_ok=True)
+        return
     names = [axis.name for axis in figure.axes]
     by = Expression(aggregate.by, f"{figure.path}: aggregate.by")
     fleets: dict[tuple[str, ...], Fleet] = {}
@@ -130,13 +136,13 @@ def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
         {"labels": dict(zip(rest, variant, strict=True)), **fleet.result()}
         for variant, fleet in fleets.items()
     ]
-    Output("--out", out / "fleets.json").write((json.dumps(found) + "\n").encode())
+    inside(out, "fleets.json").write((json.dumps(found) + "\n").encode())
     lines = [flat({**each.pop("labels"), **each}) for each in found]
     columns = list(dict.fromkeys(name for line in lines for name in line))
     table = [[line.get(name, "") for name in columns] for line in lines]
-    Output("--out", out / "fleets.csv").write(_csv(columns, table))
+    inside(out, "fleets.csv").write(_csv(columns, table))
     listed = [[*labels, f"{value:.10g}"] for volumes in worst.values() for value, labels in volumes]
-    Output("--out", out / "worst.csv").write(_csv([*names, aggregate.by], listed))
+    inside(out, "worst.csv").write(_csv([*names, aggregate.by], listed))
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

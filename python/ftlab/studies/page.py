@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ftlab import palette
-from ftlab.html import write_report
-from ftlab.outputs import Output
+from ftlab.html import render
+from ftlab.outputs import inside
 from ftlab.studies import cells, figures, pages
 from ftlab.studies.axes import Axis
 from ftlab.studies.cache import Cache
@@ -16,6 +16,8 @@ from ftlab.studies.declaration import Figure
 from ftlab.studies.plan import Run
 from ftlab.studies.replications import Line, seeds, shown
 from ftlab.units import quantity
+
+PICTURES = ("figure.svg", "figure.png")
 
 MOST_REPORTED = 200
 """Runs that the report holds; it is made of no more."""
@@ -56,7 +58,7 @@ def write(
     picture: str = "",
     report: bool = False,
 ) -> None:
-    """Writes ``index.html``; nothing where no run came out.
+    """Writes ``index.html``; there is none where no run came out.
 
     ``rows`` are those of the table with their ``labels``; ``report``: `write_report_of` has made one.
 
@@ -64,6 +66,7 @@ def write(
         UserError: it cannot be written.
     """
     if not lines:
+        (out / "index.html").unlink(missing_ok=True)
         return
     page = pages.Page(
         title=figure.title,
@@ -76,7 +79,7 @@ def write(
         picture=picture,
         report="report.html" if report else "",
     )
-    Output("--out", out / "index.html").write(pages.render(page, _data(figure, rows, lines)).encode())
+    inside(out, "index.html").write(pages.render(page, _data(figure, rows, lines)).encode())
 
 
 def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
@@ -87,10 +90,12 @@ def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
     """
     table = cells.of_rows(figure, rows)
     if not figures.drawn(table):
+        for name in PICTURES:
+            (out / name).unlink(missing_ok=True)
         return ""
     picture = figures.svg(table)
-    Output("--out", out / "figure.svg").write(picture.encode())
-    Output("--out", out / "figure.png").write(figures.png(picture))
+    for name, data in zip(PICTURES, (picture.encode(), figures.png(picture)), strict=True):
+        inside(out, name).write(data)
     return picture
 
 
@@ -109,7 +114,7 @@ def write_report_of(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path
     if not found:
         target.unlink(missing_ok=True)
         return False
-    write_report(target, title=figure.title, runs=found, command=said)
+    inside(out, target.name).write(render(title=figure.title, runs=found, command=said).encode())
     return True
 
 

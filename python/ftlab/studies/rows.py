@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ftlab._core import InternalError, UserError
-from ftlab.outputs import Output
+from ftlab.outputs import folder_in, inside, system_errors
 from ftlab.studies.declaration import Figure
 from ftlab.studies.plan import Run
 from ftlab.studies.series import Number
@@ -48,10 +48,10 @@ class Rows:
         self._failed: list[dict[str, Any]] = []
         self._frames: list[pl.DataFrame] = []
         self._next = time.monotonic() + EVERY_S
-        if self._parts.exists():
-            # Of an interrupted study; what they hold is read from the results again.
-            shutil.rmtree(self._parts)
-        self._parts.mkdir()
+        folder_in(folder, "parts")
+        # Of an interrupted study; what they hold is read from the results again.
+        shutil.rmtree(self._parts)
+        folder_in(folder, "parts")
 
     @property
     def failures(self) -> int:
@@ -219,10 +219,5 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:
-    import polars as pl
-
-    with Output("--out", path).staged() as unfinished:
-        try:
-            frame.write_parquet(unfinished)
-        except pl.exceptions.PolarsError as error:
-            raise OSError(str(error).splitlines()[0]) from None
+    with inside(path.parent, path.name).staged() as unfinished, system_errors(unfinished):
+        frame.write_parquet(unfinished)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ftlab import _core
 from ftlab._core import Config, UserError
-from ftlab.outputs import Output
+from ftlab.outputs import folder_in, inside, no_links
 from ftlab.progress import Callback
 from ftlab.traces import CHUNK_ROWS
 
@@ -36,9 +36,8 @@ def split(config: Config, out: Path, progress: Callback | None = None) -> dict[s
     Raises:
         UserError: the trace is at fault, or a file cannot be written.
     """
-    spill = out / "spill"
+    spill = folder_in(out, "spill")
     try:
-        spill.mkdir(parents=True, exist_ok=True)
         for old in spill.iterdir():
             old.unlink()
         volumes = _gather(config, spill, progress)
@@ -48,7 +47,7 @@ def split(config: Config, out: Path, progress: Callback | None = None) -> dict[s
         raise UserError(f"--out {out}: cannot write: {error.strerror}") from None
     lines = ["volume,file,requests,reads,writes,first_ns,last_ns,max_end"]
     lines += [",".join(map(str, row)) for row in index]
-    Output("--out", out / "index.csv").write(("\n".join(lines) + "\n").encode())
+    inside(out, "index.csv").write(("\n".join(lines) + "\n").encode())
     return {"volumes": len(index), "requests": sum(row[2] for row in index)}
 
 
@@ -89,7 +88,7 @@ def _rows(chunk: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 def _append(spill: Path, number: int, parts: list[np.ndarray[Any, Any]]) -> int:
-    with (spill / str(number)).open("ab") as file:
+    with open(spill / str(number), "ab", opener=no_links) as file:
         for part in parts:
             file.write(part.tobytes())
     return sum(map(len, parts))
@@ -119,7 +118,7 @@ def _written(out: Path, spill: Path, number: int) -> list[Any]:
                 yield pl.DataFrame(columns | {"flags": rows["flags"].astype(np.uint32)})
 
     schema = {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
-    with Output("--out", out / name).staged() as unfinished:
+    with inside(out, name).staged() as unfinished:
         metadata = {"source_format": "split", "volume": str(number)}
         write_parquet(frames(), schema, unfinished, metadata)
     with suppress(OSError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ftlab._core import UserError
-from ftlab.outputs import Output
+from ftlab.outputs import inside
 from ftlab.progress import Reporter
 from ftlab.studies import fleet, page, replications
 from ftlab.studies.alone import alone
@@ -90,7 +90,7 @@ def sweep(
         UserError: an output cannot be written, or an expression does not fit the results.
     """
     figure, runs = planned.figure, planned.runs
-    with alone(out):
+    with alone(out, figure.path, fresh=fresh):
         rows = Rows(figure, runs, out)
         cache = Folder(out / "json", fresh=fresh, say=reporter.note)
 
@@ -102,10 +102,9 @@ def sweep(
         frame = rows.join()
         labelled = list(_labelled(frame, runs, figure))
         lines = replications.lines(figure, labelled)
-        Output("--out", out / "summary.csv").write(replications.to_csv(figure, lines).encode())
-        if figure.aggregate:
-            # Also those that were just run.
-            fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
+        inside(out, "summary.csv").write(replications.to_csv(figure, lines).encode())
+        # Also those that were just run.
+        fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
         report = page.write_report_of(figure, runs, Folder(out / "json", say=reporter.note), out, command)
         picture = page.draw(figure, labelled, out)
         page.write(figure, runs, labelled, lines, out, command, picture=picture, report=report)

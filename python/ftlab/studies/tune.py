@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import random
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ftlab._core import Config, InternalError, UserError
 from ftlab.configs import Override, load
+from ftlab.outputs import refuse_link
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Folder
 from ftlab.studies.declaration import study_of
@@ -25,6 +27,9 @@ from ftlab.studies.rows import names_of
 from ftlab.studies.run import run
 from ftlab.studies.toml import place
 from ftlab.studies.tuning import Tuning, violation
+
+JOURNAL = "trials.journal"
+"""Optuna's own file."""
 
 MOST_REPEATS = 300
 """Proposals in a row that were all tried before; then the space holds no more."""
@@ -56,6 +61,30 @@ def traced(tuning: Tuning) -> Iterator[tuple[str, Config]]:
         yield "", config_of(tuning, {})
 
 
+class _Alone:
+    """In place of Optuna's lock of its file: the directory is held by this command alone."""
+
+    def acquire(self) -> bool:
+        """Nobody else is there."""
+        return True
+
+    def release(self) -> None:
+        """Nobody waits."""
+
+
+def _cut_unfinished(journal: Path) -> None:
+    """Cuts off the last line of a journal where it has no end, as after a full disk or a kill.
+
+    Optuna would append to it, and then read neither.
+    """
+    if not journal.exists():
+        return
+    data = journal.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.truncate(journal, whole)
+
+
 class Tuner:
     """A search under way."""
 
@@ -79,16 +108,18 @@ class Tuner:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         storages: Any = optuna.storages
-        # Of one that was killed: nobody else writes here.
-        (out / "trials.journal.lock").unlink(missing_ok=True)
-        backend = storages.journal.JournalFileBackend(str(out / "trials.journal"))
+        refuse_link(out, JOURNAL)
+        self._journal = out / JOURNAL
         directions: Any = ["maximize" if each.maximize else "minimize" for each in tuning.objectives]
-        self._file: Any = optuna.create_study(
-            storage=storages.JournalStorage(backend),
-            study_name="ftlab",
-            directions=directions,
-            load_if_exists=True,
-        )
+        with self._writing():
+            _cut_unfinished(self._journal)
+            backend = storages.journal.JournalFileBackend(str(self._journal), _Alone())
+            self._file: Any = optuna.create_study(
+                storage=storages.JournalStorage(backend),
+                study_name="ftlab",
+                directions=directions,
+                load_if_exists=True,
+            )
         # Proposals are made in memory: only what is finished waits for the disk.
         self._study: Any = optuna.create_study(directions=directions)
         # Budgets may grow; what is searched may not change.
@@ -100,7 +131,21 @@ class Tuner:
         # One that was refused before it began leaves nothing to go on with.
         if another and self._file.get_trials(deepcopy=False):
             raise UserError(f"--out {out}: holds another search; name another directory")
-        self._file.set_user_attr("declaration", digest)
+        with self._writing():
+            self._file.set_user_attr("declaration", digest)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Says what is wrong with the journal, in the block."""
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"--out {self._journal}: cannot write: {error.strerror}") from None
+        except json.JSONDecodeError:
+            raise UserError(
+                f"--out {self._journal}: damaged; remove it: the search then begins anew, with the results"
+                " of all runs that are there"
+            ) from None
 
     def search(self, at_once: int) -> Tuned:
         """Tries configurations until the budget is used up, ``at_once`` at a time.
@@ -217,7 +262,8 @@ class Tuner:
             self._study.tell(handle, list(done.values), state=state.COMPLETE)
         else:
             self._study.tell(handle, state=state.FAIL)
-        self._file.add_trial(self._study.get_trials(deepcopy=False)[handle.number])
+        with self._writing():
+            self._file.add_trial(self._study.get_trials(deepcopy=False)[handle.number])
 
     def _resume(self) -> list[Trial]:
         """What an earlier command tried; what was under way then is not."""

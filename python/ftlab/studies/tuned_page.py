@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ftlab.outputs import Output
+from ftlab.outputs import inside
 from ftlab.studies import pages
 from ftlab.studies.front import Trial, Tuned, default_parameters, place_of_default
 from ftlab.studies.tuning import Objective, Parameter
@@ -55,7 +55,7 @@ def write(tuned: Tuned, out: Path, command: str) -> None:
         command=command,
         lines=[f"Seed {tuning.seed}; {place_of_default(tuned)}"] + ([f"Within {bounds}"] if bounds else []),
     )
-    Output("--out", out / "index.html").write(pages.render(page, _data(tuned)).encode())
+    inside(out, "index.html").write(pages.render(page, _data(tuned)).encode())
 
 
 def _data(tuned: Tuned) -> dict[str, Any]:
