@@ -317,5 +317,5 @@ fn the_preset_msftl_has_the_user_space_of_its_paper() {
     assert_eq!(settings.flash.raw_bytes(), 15_104 * (9 << 20));
     assert_eq!(settings.user_bytes(), 14_352 * (9 << 20));
     assert_eq!(settings.user_pages(), 8_073 * 4_096);
-    assert_eq!((settings.unit_bytes(), settings.ftl.flush_bytes), (1024, Some(9 << 20)));
+    assert_eq!((ftlab_core::ftl::unit_bytes(&settings), settings.ftl.flush_bytes), (1024, Some(9 << 20)));
 }

@@ -1,6 +1,6 @@
 //! Small stacks, loads for them, and the laws of a run.
 
-use ftlab_core::ftl::{check, gathers, is_hybrid};
+use ftlab_core::ftl::{check, gathers, is_hybrid, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Completion, Observer, run};
@@ -60,7 +60,7 @@ pub fn tiny(kind: &str) -> Settings {
     if settings.ftl.flush_bytes.is_some() {
         // Segments of 512 B and mini-pages of 4 KiB in pages of several of them.
         settings.ftl.own.msftl.segment_bytes = 512;
-        let wide = settings.unit_bytes() > 2048;
+        let wide = unit_bytes(&settings) > 2048;
         settings.flash.page_bytes = if wide { 8192 } else { 2048 };
         settings.ftl.logical_page_bytes = settings.flash.page_bytes;
         settings.flash.ecc_unit_bytes = 512;

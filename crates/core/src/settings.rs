@@ -6,8 +6,8 @@ use crate::host::settings as host;
 
 pub use crate::device::settings::{Device, Precondition, PreconditionKind, Withheld, WriteOrder};
 pub use crate::flash::{Endurance, Flash};
-pub use crate::ftl::background::GcBackground;
 pub use crate::ftl::settings::Ftl;
+pub use crate::ftl::settings::GcBackground;
 pub use crate::host::settings::Host;
 pub use crate::metrics::Results;
 pub use crate::workload::settings::{Arrival, BurstOps, OutOfRange, Pattern, Replay, Synthetic, Workload};

@@ -9,7 +9,7 @@ use common::{hybrids, page_mapped_both_ways, schedulers, set_ftl, settings};
 use ftlab_core::config::SizeMix;
 use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::flash::variation::Variation;
-use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::settings::{Arrival, BurstOps, Pattern, Precondition, Replay, Settings, Synthetic};
 use ftlab_core::sim::{Completion, Observer, run};

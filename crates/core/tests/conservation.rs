@@ -260,7 +260,7 @@ struct ByAmount {
 
 impl ByAmount {
     fn new(settings: &Settings, limit: u32) -> ByAmount {
-        let (unit, page) = (settings.unit_bytes(), settings.flash.page_bytes);
+        let (unit, page) = (ftlab_core::ftl::unit_bytes(settings), settings.flash.page_bytes);
         let entries = unit / settings.ftl.entry_bytes;
         let units = settings.user_pages().div_ceil(entries.into()) as u32;
         let directory_pages = (units * settings.ftl.entry_bytes).div_ceil(page);

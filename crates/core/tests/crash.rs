@@ -9,7 +9,7 @@ use devices::device;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::FreeBlocks;
-use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings, Withheld};
 use ftlab_core::workload::Op;

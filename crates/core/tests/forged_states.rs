@@ -20,7 +20,7 @@ use devices::AGEING;
 use ftlab_core::config::Choice;
 use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::ftl::settings::FreeBlocks;
-use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::{self, gc};
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, StateError, run_prepared};

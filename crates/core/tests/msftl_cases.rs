@@ -50,12 +50,16 @@ fn paper(unit: u32, blocks: u32) -> Settings {
 /// The FTLs of the paper: Base-DFTL, mini-page, MSFTL-2KiB, MSFTL-1KiB.
 const UNITS: [u32; 4] = [0, 4 * KIB, 2 * KIB, KIB];
 
+fn space(settings: &Settings) -> UnitSpace {
+    UnitSpace::new(settings, ftlab_core::ftl::unit_bytes(settings), true)
+}
+
 #[test]
 fn the_user_space_and_the_directory_are_those_of_the_paper() {
     for (unit, directory) in UNITS.into_iter().zip([32_292, 129_168, 258_336, 516_672]) {
         let settings = paper(unit, 3776);
         assert_eq!(settings.user_bytes(), 14_352 * 9 * MIB, "126.14 GiB");
-        let space = UnitSpace::new(&settings);
+        let space = space(&settings);
         assert_eq!(space.directory_bytes, directory);
         assert_eq!(space.units * space.entries, 8_073 * 4_096, "8,073 page mapping tables");
     }
@@ -64,7 +68,7 @@ fn the_user_space_and_the_directory_are_those_of_the_paper() {
         settings.flash.pages_per_block = 512;
         settings.ftl.over_provisioning_ppm = 0;
         assert_eq!(settings.user_bytes(), 128 << 30);
-        assert_eq!(UnitSpace::new(&settings).directory_bytes, directory);
+        assert_eq!(space(&settings).directory_bytes, directory);
     }
 }
 
@@ -102,7 +106,7 @@ fn random_writes_program_the_units_of_each_flush() {
     for unit in UNITS {
         let settings = paper(unit, 160);
         let (order, report) = written(&settings, true);
-        let space = UnitSpace::new(&settings);
+        let space = space(&settings);
         let chunks_per_unit = u64::from(space.entries / 4);
         let (mut programs, mut updated) = (0, 0);
         for flush in order.chunks(576) {

@@ -9,7 +9,7 @@ use std::io::Read;
 use common::settings;
 use devices::device;
 use ftlab_core::ftl::gathers;
-use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::settings::{Precondition, PreconditionKind, Settings, Withheld};
 use ftlab_core::sim::{FORMAT, Identity, Prepared, StateError, run_prepared};
 use ftlab_core::workload::{Op, Record};

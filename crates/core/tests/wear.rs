@@ -4,7 +4,7 @@
 use ftlab_conformance as common;
 
 use common::{pages, settings};
-use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Precondition, Settings};
 use ftlab_core::sim::run;

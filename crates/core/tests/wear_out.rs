@@ -12,7 +12,7 @@ use devices::device;
 use ftlab_core::flash::Work;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::FreeBlocks;
-use ftlab_core::ftl::wear::StaticLeveling;
+use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::{Report, State};
 use ftlab_core::request::Pages;

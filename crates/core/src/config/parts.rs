@@ -35,7 +35,7 @@ macro_rules! registry {
     };
     (
         $(#[$about:meta])*
-        pub enum $all:ident, for $key:literal;
+        pub enum $all:ident, for $key:literal, in frames $($($path:ident)::+),+;
         $(
             $(#[$folder_about:meta])*
             pub mod $folder:ident in $frame:ident {
@@ -51,6 +51,7 @@ macro_rules! registry {
             }
             use $folder::{$($module),*};
         )*
+        $(use $($path)::+;)+
 
         macro_rules! with_part {
             ($part:expr, $name:ident => $body:expr) => {

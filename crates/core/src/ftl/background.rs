@@ -16,25 +16,8 @@
 
 use super::blocks::pool::BlockPool;
 use super::log::{self, Log};
-use crate::config::section::count;
-use crate::config::{Contradiction, section, switch};
+use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
-
-section! {
-    /// `ftl.gc_background` and its keys.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct GcBackground {
-        /// Erased blocks of a chip, ftl.gc_free_blocks included, below which ftl.gc_background collects.
-        normal_blocks: u32 = "ftl.gc_normal_blocks", count(2, 1 << 20), "4" not in state;
-        /// Pages that a step of ftl.gc_background programs, and a request may have to wait for; an erase is a step.
-        step_pages: u32 = "ftl.gc_step", count(1, 65_536), "1" not in state;
-    }
-}
-
-switch! {
-    /// Collect garbage in steps while a chip is idle, when it has fewer than ftl.gc_normal_blocks erased blocks.
-    GcBackground if bool = "ftl.gc_background", "false" not in state is true
-}
 
 /// What is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

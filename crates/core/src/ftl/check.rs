@@ -4,9 +4,9 @@
 //! name in brackets; the configuration front lists those keys with their values and
 //! where they stand.
 
-use super::background::GcBackground;
+use super::settings::GcBackground;
 use super::settings::Settings;
-use super::wear::StaticLeveling;
+use super::settings::StaticLeveling;
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored};
 

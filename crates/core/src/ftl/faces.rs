@@ -5,10 +5,10 @@
 
 use std::io;
 
-use super::background::GcBackground;
 use super::blocks::by_speed::Unhurried;
 use super::blocks::endurance;
 use super::hybrid::merges::MergeStats;
+use super::settings::GcBackground;
 use super::{Ftl, MapStats, UnitSpace, with_ftl};
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;

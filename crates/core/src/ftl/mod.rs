@@ -10,6 +10,7 @@ pub mod blocks;
 pub(crate) mod check;
 pub mod faces;
 pub mod gc;
+mod kinds;
 pub mod log;
 pub mod page_mapped;
 pub mod recovery;
@@ -17,72 +18,19 @@ pub mod settings;
 pub(crate) mod slots;
 pub mod wear;
 
-use self::settings::Settings;
-use crate::config::Contradiction;
-use crate::config::parts::{Itself, registry};
-use crate::flash::Work;
-use crate::flash::media::{Media, Tape};
-use crate::util::codec::{Damage, Decoder};
+use crate::config::parts::registry;
 pub use faces::{Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Running, Serve, Survive};
+pub use kinds::{
+    FlashTranslation, Typed, check, gathers, is_hybrid, keeps_trims, maps_on_flash, typed, unit_bytes,
+};
+pub(crate) use kinds::{served_by, stripe};
 pub use map::pages::MapStats;
 pub use map::units::UnitSpace;
-use page_mapped::PageMapped;
-use recovery::{Flaw, Recovery};
-
-/// An FTL: how it is made, and what is known of it beforehand. What others ask of it are its [`faces`].
-pub trait FlashTranslation:
-    Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
-{
-    /// Whether there are translation pages on flash, and a mapping cache over them.
-    const MAPS_ON_FLASH: bool = false;
-    /// Whether it maps blocks, which lie on the LUNs in turn whatever `ftl.allocation` says.
-    const IS_HYBRID: bool = false;
-
-    /// The FTL of checked settings, its flash empty.
-    fn new(settings: &Settings, check: bool, work: &mut Work) -> Self;
-    /// Reads what [`Prepare::save`] wrote, for the same settings.
-    ///
-    /// # Errors
-    /// [`Damage`] if it is not whole, or is of another shape.
-    fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
-    /// The FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
-    /// changes of the media on the tape; later ones too.
-    ///
-    /// # Errors
-    /// In words, if it cannot be recovered: a fault of ftlab.
-    fn recover(
-        settings: &Settings,
-        media: &Media,
-        tape: (&Tape, Flaw),
-        work: &mut Work,
-    ) -> Result<(Self, Recovery), String>;
-    /// Checks that it fits the geometry.
-    ///
-    /// # Errors
-    /// [`Contradiction`] naming the key to change.
-    fn check(settings: &Settings) -> Result<(), Contradiction>;
-    /// Whether it has room to make trims durable.
-    fn keeps_trims(_settings: &Settings) -> bool {
-        true
-    }
-    /// Whether it gathers translation units into NAND pages ([`map::units`]).
-    fn gathers(_settings: &Settings) -> bool {
-        false
-    }
-    /// Name of the FTL that serves in place of this one under these settings, if another does.
-    fn served_by(_settings: &Settings) -> Option<&'static str> {
-        None
-    }
-    /// Bytes of a translation unit; see [`Settings::unit_bytes`].
-    fn unit_bytes(settings: &Settings) -> u32 {
-        settings.flash.page_bytes
-    }
-}
 
 registry! {
     /// A registered FTL.
     #[derive(Clone, Debug)]
-    pub enum Ftl, for "ftl.kind";
+    pub enum Ftl, for "ftl.kind", in frames crate::config::parts::Itself, page_mapped::PageMapped;
 
     /// Mapping caches and the translation pages below them.
     pub mod map in PageMapped {
@@ -119,98 +67,4 @@ registry! {
         mod trims;
     }
 }
-pub(crate) use with_part as with_ftl;
-
-/// Name of the registered FTL that runs.
-pub(crate) fn served_by(settings: &Settings) -> &str {
-    let chosen = settings.ftl.kind.as_str();
-    with_kind!(chosen, Kind, of => Kind::served_by(settings)).unwrap_or(chosen)
-}
-
-/// Every one of these panics if the settings name no registered FTL, as checked settings do.
-impl Ftl {
-    /// The FTL that `settings` name on empty flash; its preparation is not charged.
-    pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
-        with_kind!(served_by(settings), Kind, of => of(Kind::new(settings, check, work)))
-    }
-
-    /// The FTL that `settings` name in the state that [`Prepare::save`] wrote.
-    ///
-    /// # Errors
-    /// [`Damage`] if what is read is no such state, or not that of these settings.
-    pub fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Ftl, Damage> {
-        with_kind!(served_by(settings), Kind, of => Kind::load(settings, check, from).map(of))
-    }
-
-    /// The FTL that `settings` name as a power cut left it on the media, in check mode; what it
-    /// took. Its steps go into `work`, the changes of the media on the tape.
-    ///
-    /// # Errors
-    /// In words, if it cannot be recovered: a fault of ftlab.
-    pub fn recover(
-        settings: &Settings,
-        media: &Media,
-        tape: (&Tape, Flaw),
-        work: &mut Work,
-    ) -> Result<(Ftl, Recovery), String> {
-        with_kind!(served_by(settings), Kind, of => {
-            Kind::recover(settings, media, tape, work).map(|(ftl, recovery)| (of(ftl), recovery))
-        })
-    }
-}
-
-/// Whoever asks for the type of a registered FTL ([`typed`]), as tests of all of them do.
-pub trait Typed {
-    /// It is this type.
-    fn ftl<F: FlashTranslation>(self);
-}
-
-/// Calls back with the type of the FTL of this name.
-///
-/// # Panics
-/// If the name is not registered.
-pub fn typed(name: &str, visitor: impl Typed) {
-    with_kind!(name, Kind, of => visitor.ftl::<Kind>());
-}
-
-/// Whether the chosen FTL has a mapping cache over translation pages on flash.
-pub fn maps_on_flash(settings: &Settings) -> bool {
-    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_ON_FLASH)
-}
-
-/// Whether the chosen FTL maps blocks.
-pub fn is_hybrid(settings: &Settings) -> bool {
-    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::IS_HYBRID)
-}
-
-/// Whether the chosen FTL gathers translation units into NAND pages.
-pub fn gathers(settings: &Settings) -> bool {
-    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::gathers(settings))
-}
-
-/// Bytes of a translation unit of the chosen FTL.
-pub(crate) fn unit_bytes(settings: &Settings) -> u32 {
-    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::unit_bytes(settings))
-}
-
-/// Whether the chosen FTL has room to make trims durable.
-pub fn keeps_trims(settings: &Settings) -> bool {
-    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::keeps_trims(settings))
-}
-
-/// Checks that the chosen FTL fits the geometry.
-///
-/// # Errors
-/// [`Contradiction`] naming the key to change.
-pub fn check(settings: &Settings) -> Result<(), Contradiction> {
-    blocks::endurance::check(settings)?;
-    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))
-}
-
-/// Neighbouring logical pages that static allocation puts on one LUN before it goes on to the next.
-pub(crate) fn stripe(settings: &Settings) -> u32 {
-    match is_hybrid(settings) {
-        true => settings.flash.pages_per_block,
-        false => settings.flash.page_bytes / settings.ftl.logical_page_bytes,
-    }
-}
+pub(crate) use {with_kind, with_part as with_ftl};

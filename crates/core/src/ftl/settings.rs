@@ -1,9 +1,7 @@
 //! `[ftl]`: what FTLs share (a policy's own keys stand in its file), and all that an FTL reads.
 
-use super::background::GcBackground;
-use super::wear::StaticLeveling;
 use crate::config::section::{bytes, count, one_of, share};
-use crate::config::{choice, section};
+use crate::config::{choice, section, switch};
 use crate::flash::parallel::{ALLOCATION, Allocation, Spread};
 use crate::flash::{Flash, Work};
 
@@ -40,12 +38,6 @@ impl Settings {
     /// A sink for the steps of such a device, which has done no work.
     pub fn work(&self) -> Work {
         Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed)
-    }
-
-    /// Bytes of a translation unit: what the mapping reads and writes on flash as one. The NAND page
-    /// unless the FTL has smaller ones.
-    pub fn unit_bytes(&self) -> u32 {
-        super::unit_bytes(self)
     }
 
     /// Bytes the user may address.
@@ -174,4 +166,44 @@ choice! {
         /// the data, whose mappings follow from its pages' spare areas
         Data = "data",
     }
+}
+
+section! {
+    /// `ftl.gc_background` and its keys.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct GcBackground {
+        /// Erased blocks of a chip, ftl.gc_free_blocks included, below which ftl.gc_background collects.
+        normal_blocks: u32 = "ftl.gc_normal_blocks", count(2, 1 << 20), "4" not in state;
+        /// Pages that a step of ftl.gc_background programs, and a request may have to wait for; an erase is a step.
+        step_pages: u32 = "ftl.gc_step", count(1, 65_536), "1" not in state;
+    }
+}
+
+switch! {
+    /// Collect garbage in steps while a chip is idle, when it has fewer than ftl.gc_normal_blocks erased blocks.
+    GcBackground if bool = "ftl.gc_background", "false" not in state is true
+}
+
+choice! {
+    /// `ftl.wear_leveling`.
+    pub enum Leveling {
+        /// cold data stays where it is
+        None = "none",
+        /// the data of the least worn block moves into the most worn erased one
+        Static = "static",
+    }
+}
+
+section! {
+    /// Static wear levelling.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StaticLeveling {
+        /// Difference of erase counts within a chip beyond which ftl.wear_leveling static moves data.
+        threshold: u32 = "ftl.wear_threshold", count(1, 1 << 30), "256";
+    }
+}
+
+switch! {
+    /// Wear levelling beyond the order in which erased blocks are used.
+    StaticLeveling if Leveling = "ftl.wear_leveling", "none" is Leveling::Static
 }

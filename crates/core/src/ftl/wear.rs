@@ -22,33 +22,7 @@
 use super::blocks::pool::BlockPool;
 use super::log::Log;
 use super::map::pages::TranslationPages;
-use crate::config::section::count;
-use crate::config::{choice, section, switch};
 use crate::flash::Work;
-
-choice! {
-    /// `ftl.wear_leveling`.
-    pub enum Leveling {
-        /// cold data stays where it is
-        None = "none",
-        /// the data of the least worn block moves into the most worn erased one
-        Static = "static",
-    }
-}
-
-section! {
-    /// Static wear levelling.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct StaticLeveling {
-        /// Difference of erase counts within a chip beyond which ftl.wear_leveling static moves data.
-        threshold: u32 = "ftl.wear_threshold", count(1, 1 << 30), "256";
-    }
-}
-
-switch! {
-    /// Wear levelling beyond the order in which erased blocks are used.
-    StaticLeveling if Leveling = "ftl.wear_leveling", "none" is Leveling::Static
-}
 
 /// Where the least worn block of a chip lies.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspe
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Load;
+use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
-use ftlab_core::ftl::wear::StaticLeveling;
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 

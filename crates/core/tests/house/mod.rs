@@ -126,10 +126,16 @@ impl House {
                 at += 3;
             } else if word == "use" && next != "<" {
                 let end = at + tokens[at..].iter().position(|token| text(Some(token)) == ";").unwrap();
+                let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+                // `pub use` and `pub(crate) use` pass a name on.
+                let restricted = inside(before(1), Delimiter::Parenthesis).is_some();
+                let passed = text(before(if restricted { 2 } else { 1 })) == "pub";
                 let mut found = Vec::new();
                 leaves(&tokens[at + 1..end], Vec::new(), &mut found);
                 for (path, name) in found {
-                    self.named.push((module.clone(), path.clone()));
+                    if !passed {
+                        self.named.push((module.clone(), path.clone()));
+                    }
                     self.brought.entry(module.clone()).or_default().insert(name, path);
                 }
                 at = end;

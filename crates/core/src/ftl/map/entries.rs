@@ -3,7 +3,6 @@
 use super::context::Context;
 use super::policy::Policy;
 use super::units::UnitSpace;
-use crate::ftl::settings::Settings;
 use crate::util::{Divider, Lru, NONE};
 
 /// A cached entry, with the policy's note of it.
@@ -30,12 +29,12 @@ pub struct Entries<N> {
 }
 
 impl<N: Copy + Default> Entries<N> {
-    /// Room for so many entries of so many translation pages; without a bound it grows.
-    pub(super) fn new(capacity: Option<u32>, settings: &Settings, pages: u32) -> Entries<N> {
+    /// Room for so many entries of these translation pages; without a bound it grows.
+    pub(super) fn new(capacity: Option<u32>, space: &UnitSpace) -> Entries<N> {
         Entries {
             slab: Lru::new(capacity),
-            dirty: vec![NONE; pages as usize],
-            per_page: Divider::new(UnitSpace::new(settings).entries),
+            dirty: vec![NONE; space.units as usize],
+            per_page: Divider::new(space.entries),
         }
     }
 

@@ -28,7 +28,7 @@ use super::dftl::{Dftl, Load};
 use super::pages::TranslationPages;
 use super::policy::{Cached, Policy};
 use super::translation::Translation;
-use super::units::Due;
+use super::units::{Due, UnitSpace};
 use crate::config::section::bytes;
 use crate::config::{Contradiction, section};
 use crate::ftl::settings::Settings;
@@ -205,7 +205,10 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
     const UNIT_KEY: &'static str = if UNIT > 0 { "flash.page" } else { "ftl.segment" };
 
     fn unit_bytes(settings: &Settings) -> u32 {
-        if UNIT > 0 { UNIT } else { settings.ftl.own.msftl.segment_bytes }
+        let segment = settings.ftl.own.msftl.segment_bytes;
+        // In dftl's place the unit is the NAND page.
+        let own = if settings.ftl.kind == NAME { segment } else { settings.flash.page_bytes };
+        if UNIT > 0 { UNIT } else { own }
     }
 
     fn gathers(_settings: &Settings) -> bool {
@@ -223,16 +226,16 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         Err(Contradiction { key: Self::UNIT_KEY, message })
     }
 
-    fn new(settings: &Settings, units: u32) -> Self {
+    fn new(settings: &Settings, space: &UnitSpace) -> Self {
         let lpns = settings.user_pages() as usize;
         let held = if settings.ftl.mapping_cache_bytes.is_some() {
-            Held::Bounded(Dftl::new(settings, units))
+            Held::Bounded(Dftl::new(settings, space))
         } else {
             Held::Flat(Flat { cached: Bits::new(lpns), dirty: Bits::new(lpns), loads: vec![0; lpns] })
         };
         let moved = Vec::with_capacity(1024);
         let load = settings.ftl.own.dftl.load;
-        Flushed { held, updated: Updated::new(units), moved, due: Due::new(settings), load }
+        Flushed { held, updated: Updated::new(space.units), moved, due: Due::new(settings), load }
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 use super::context::Context;
 use super::pages::TranslationPages;
 use super::translation::Translation;
+use super::units::UnitSpace;
 use crate::ftl::settings::Settings;
 
 /// Registered name.
@@ -22,7 +23,7 @@ pub struct FullMap;
 impl Translation for FullMap {
     const ON_FLASH: bool = false;
 
-    fn new(_settings: &Settings, _units: u32) -> FullMap {
+    fn new(_settings: &Settings, _space: &UnitSpace) -> FullMap {
         FullMap
     }
 

@@ -56,7 +56,7 @@ impl TranslationPages {
     /// Translation units for the user's logical pages. Where mappings are written back by eviction
     /// all exist from the start, else none.
     pub(crate) fn new(
-        shape: Shape,
+        (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
         pool: &mut BlockPool,
         check: bool,
@@ -68,12 +68,11 @@ impl TranslationPages {
                 log.append(log.write_chip(page), page, Cause::Map, pool, work, &mut |_| ());
             }
         }
-        TranslationPages::over(log, settings, check)
+        TranslationPages::over(log, space, settings, check)
     }
 
     /// The translation pages in a log; what they say is not known yet.
-    fn over(log: Log, settings: &Settings, check: bool) -> TranslationPages {
-        let space = UnitSpace::new(settings);
+    fn over(log: Log, space: &UnitSpace, settings: &Settings, check: bool) -> TranslationPages {
         let lpns = settings.user_pages() as u32;
         TranslationPages {
             gathering: Gathering::new(if log.is_serial() { space.units } else { 0 }),
@@ -88,16 +87,16 @@ impl TranslationPages {
 
     /// The translation units that lie in `log` on the media, with what they say there.
     pub(crate) fn found(
-        mut log: Log,
+        (mut log, space): (Log, &UnitSpace),
         settings: &Settings,
         on_flash: bool,
         (tape, media): (&Tape, &Media),
     ) -> Result<TranslationPages, String> {
         if !on_flash {
-            return Ok(TranslationPages::over(log, settings, false));
+            return Ok(TranslationPages::over(log, space, settings, false));
         }
         log.slots.record(tape, 0, media);
-        let mut pages = TranslationPages::over(log, settings, true);
+        let mut pages = TranslationPages::over(log, space, settings, true);
         let mut persisted = pages.persisted.take().unwrap_or_default();
         for unit in 0..pages.units {
             let (first, end) = pages.range(unit);
@@ -211,7 +210,7 @@ impl TranslationPages {
 
     /// Reads what was saved.
     pub(crate) fn load(
-        shape: Shape,
+        (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
         blocks: (&mut BlockPool, &mut Claims),
         check: bool,
@@ -223,7 +222,7 @@ impl TranslationPages {
         {
             return Damage::impossible(format!("translation page {page} is nowhere on flash"));
         }
-        let mut pages = TranslationPages::over(log, settings, check);
+        let mut pages = TranslationPages::over(log, space, settings, check);
         pages.gathering.stale = from.value()?;
         Ok(pages)
     }

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::entries::Entries;
 use super::pages::TranslationPages;
 use super::translation::Translation;
+use super::units::UnitSpace;
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -206,12 +207,12 @@ impl<P: Policy> Translation for Cached<P> {
         P::BY_AMOUNT.filter(|_| settings.ftl.flush_bytes.is_some())
     }
 
-    fn new(settings: &Settings, pages: u32) -> Cached<P> {
+    fn new(settings: &Settings, space: &UnitSpace) -> Cached<P> {
         Cached {
-            entries: Entries::new(P::entries(settings), settings, pages),
-            policy: P::new(settings, pages),
+            entries: Entries::new(P::entries(settings), space),
+            policy: P::new(settings, space.units),
             capacity: P::capacity(settings),
-            moved: vec![0; pages as usize],
+            moved: vec![0; space.units as usize],
             moved_pages: Vec::with_capacity(256),
         }
     }

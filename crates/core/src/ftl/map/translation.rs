@@ -4,6 +4,7 @@ use std::io;
 
 use super::context::Context;
 use super::pages::TranslationPages;
+use super::units::UnitSpace;
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
 use crate::util::Stat;
@@ -36,8 +37,8 @@ pub trait Translation: Sized {
         None
     }
 
-    /// The cache of `settings`, for so many translation units.
-    fn new(settings: &Settings, units: u32) -> Self;
+    /// The cache of `settings`, for these translation units.
+    fn new(settings: &Settings, space: &UnitSpace) -> Self;
 
     /// Checks what it needs of the settings.
     ///

@@ -33,6 +33,8 @@ use crate::util::{Bits, NONE};
 pub struct UnitSpace {
     /// Bytes of a unit.
     pub unit_bytes: u64,
+    /// They are gathered into NAND pages; else each is a page, written back alone.
+    pub gathered: bool,
     /// Units of a NAND page.
     pub per_page: u32,
     /// Entries of a unit.
@@ -46,16 +48,17 @@ pub struct UnitSpace {
 }
 
 impl UnitSpace {
-    /// The translation units of these settings.
-    pub fn new(settings: &Settings) -> UnitSpace {
-        let (unit, page) = (settings.unit_bytes(), settings.flash.page_bytes);
+    /// The translation units of so many bytes, `gathered` into NAND pages or each a page by itself.
+    pub fn new(settings: &Settings, unit: u32, gathered: bool) -> UnitSpace {
+        let page = settings.flash.page_bytes;
         let entries = unit / settings.ftl.entry_bytes;
         let per_page = page / unit;
         let units = settings.user_pages().div_ceil(u64::from(entries));
         let directory_bytes = units * u64::from(settings.ftl.entry_bytes);
-        let pages = if crate::ftl::gathers(settings) { directory_bytes.div_ceil(page.into()) } else { 0 };
+        let pages = if gathered { directory_bytes.div_ceil(page.into()) } else { 0 };
         UnitSpace {
             unit_bytes: unit.into(),
+            gathered,
             per_page,
             entries,
             units: units as u32,
@@ -233,10 +236,10 @@ impl Context<'_> {
     }
 }
 
-/// Checks that translation units, as large as `key` says, fill NAND pages and can be numbered.
-pub(crate) fn check(settings: &Settings, key: &'static str) -> Result<(), Contradiction> {
+/// Checks that translation units of so many bytes, which `key` says, fill NAND pages and can be numbered.
+pub(crate) fn check(settings: &Settings, unit: u32, key: &'static str) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
-    let (unit, page) = (settings.unit_bytes(), settings.flash.page_bytes);
+    let page = settings.flash.page_bytes;
     if unit > page || !page.is_multiple_of(unit) {
         let message =
             format!("units of {unit} B do not fill a NAND page of {page} B (flash.page) without a rest");

@@ -2,10 +2,11 @@
 
 use crate::config::Contradiction;
 use crate::flash::Cause;
+use crate::ftl::background;
 use crate::ftl::log::{self, Shape};
+use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
 use crate::ftl::settings::{FreeBlocks, Settings};
-use crate::ftl::{background, gathers};
 
 /// What user data and translation pages may have of each chip's blocks. Translation pages may
 /// borrow any erased block; the data gets back what it needs up to its limit. Where units
@@ -29,7 +30,7 @@ impl Layout {
     ///
     /// # Errors
     /// Blocks needed per chip, and blocks there are.
-    fn new(settings: &Settings, on_flash: bool) -> Result<Layout, (u64, u64)> {
+    fn new<T: Translation>(settings: &Settings) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
         let chips = u64::from(flash.luns());
@@ -40,9 +41,9 @@ impl Layout {
         let least = |live| log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
         let data_least = least(live);
         let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
-        let space = UnitSpace::new(settings);
-        let map_least = if on_flash { map_blocks_at_least(settings, space) } else { 0 };
-        let own = settings.ftl.translation_blocks.filter(|_| gathers(settings));
+        let space = UnitSpace::new(settings, T::unit_bytes(settings), T::gathers(settings));
+        let map_least = if T::ON_FLASH { map_blocks_at_least(settings, space) } else { 0 };
+        let own = settings.ftl.translation_blocks.filter(|_| space.gathered);
         let own = own.map(|blocks| u64::from(blocks).div_ceil(chips));
         let needed = data_least + own.map_or(map_least, |own| own.max(map_least));
         if needed > blocks {
@@ -52,7 +53,7 @@ impl Layout {
         let limit = blocks - own.map_or(map_least, |own| own.max(map_least));
         let room = settings.ftl.power_safe && least(live + 2 * trim_pages(settings)) <= limit;
         let trim_pages = if room { trim_pages(settings) } else { 0 };
-        let map_blocks = if on_flash {
+        let map_blocks = if T::ON_FLASH {
             let left = blocks.saturating_sub(data_wanted.max(data_least) + map_least);
             own.unwrap_or(map_least + (left / 16).max(left.min(map_least) / 2))
         } else {
@@ -78,15 +79,15 @@ fn trim_pages(settings: &Settings) -> u64 {
 }
 
 /// Whether the device has room to make trims durable.
-pub(crate) fn keeps_trims(settings: &Settings, on_flash: bool) -> bool {
-    Layout::new(settings, on_flash).is_ok_and(|layout| layout.trim_pages > 0)
+pub(crate) fn keeps_trims<T: Translation>(settings: &Settings) -> bool {
+    Layout::new::<T>(settings).is_ok_and(|layout| layout.trim_pages > 0)
 }
 
 /// Blocks of each chip that translation pages need.
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
     let chips = u64::from(flash.luns());
-    if gathers(settings) {
+    if space.gathered {
         // The last block takes the directory while another is collected.
         let live = u64::from(space.units) + u64::from(space.directory_slots);
         (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(chips)
@@ -95,15 +96,15 @@ fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     }
 }
 
-fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> Contradiction {
+fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> Contradiction {
     let mut more = settings.clone();
     let mut fits = |percent: &u64| {
         more.ftl.over_provisioning_ppm = percent * 10_000;
-        more.user_pages() > 0 && Layout::new(&more, on_flash).is_ok()
+        more.user_pages() > 0 && Layout::new::<T>(&more).is_ok()
     };
     let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
     let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
-    let pages = if on_flash { ", its translation pages" } else { "" };
+    let pages = if T::ON_FLASH { ", its translation pages" } else { "" };
     let spare = match settings.ftl.spare_blocks {
         0 => String::new(),
         spare => format!(" beside {spare} spare ones (ftl.spare_blocks)"),
@@ -121,24 +122,21 @@ fn too_small(settings: &Settings, needed: u64, blocks: u64, on_flash: bool) -> C
 }
 
 /// Checks that the geometry has the blocks this FTL needs.
-pub(crate) fn check(settings: &Settings, on_flash: bool) -> Result<(), Contradiction> {
-    match Layout::new(settings, on_flash) {
+pub(crate) fn check<T: Translation>(settings: &Settings) -> Result<(), Contradiction> {
+    match Layout::new::<T>(settings) {
         Ok(layout) => {
-            own_blocks(settings)?;
+            own_blocks(settings, layout.space)?;
             background::check(settings, layout.data_limit)
         }
-        Err((needed, blocks)) => Err(too_small(settings, needed, blocks, on_flash)),
+        Err((needed, blocks)) => Err(too_small::<T>(settings, needed, blocks)),
     }
 }
 
 /// Checks that the translation blocks asked for are enough.
-fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
-    let Some(blocks) = settings.ftl.translation_blocks else { return Ok(()) };
-    if !gathers(settings) {
-        return Ok(());
-    }
+fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction> {
+    let Some(blocks) = settings.ftl.translation_blocks.filter(|_| space.gathered) else { return Ok(()) };
     let chips = u64::from(settings.flash.luns());
-    let least = map_blocks_at_least(settings, UnitSpace::new(settings));
+    let least = map_blocks_at_least(settings, space);
     if u64::from(blocks).div_ceil(chips) >= least {
         return Ok(());
     }
@@ -150,8 +148,8 @@ fn own_blocks(settings: &Settings) -> Result<(), Contradiction> {
 }
 
 /// The layout of checked settings, and the logs of user data and of translation pages.
-pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]) {
-    let layout = Layout::new(settings, on_flash).expect("the settings were checked");
+pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]) {
+    let layout = Layout::new::<T>(settings).expect("the settings were checked");
     let data = Shape {
         chips: settings.flash.luns(),
         dynamic: settings.ftl.allocation.is_dynamic(),
@@ -173,15 +171,15 @@ pub(super) fn shapes(settings: &Settings, on_flash: bool) -> (Layout, [Shape; 2]
         gc: Cause::Gc,
         serial: false,
     };
-    let serial = gathers(settings);
+    let serial = layout.space.gathered;
     let map = Shape {
         dynamic: false,
         limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
         slots_per_page: layout.space.per_page,
-        owners: if on_flash { layout.space.units + layout.space.directory_slots } else { 0 },
+        owners: if T::ON_FLASH { layout.space.units + layout.space.directory_slots } else { 0 },
         trim_pages: 0,
         user_blocks: 0,
-        reserve: u32::from(on_flash),
+        reserve: u32::from(T::ON_FLASH),
         gc: Cause::GcMap,
         serial,
         ..data

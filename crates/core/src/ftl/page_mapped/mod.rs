@@ -12,7 +12,6 @@ use std::io;
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Cause, Cells, Work};
-use crate::ftl::background::GcBackground;
 use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::Log;
@@ -21,6 +20,7 @@ use crate::ftl::map::pages::{MapStats, TranslationPages};
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::{self, UnitSpace};
 use crate::ftl::recovery::{Flaw, Recovery};
+use crate::ftl::settings::GcBackground;
 use crate::ftl::settings::Settings;
 use crate::ftl::settings::{HostFlush, PartialWrite};
 use crate::ftl::{FlashTranslation, Prepare, wear};
@@ -78,7 +78,7 @@ impl<T: Translation> PageMapped<T> {
             data,
             pages,
             pool,
-            translation: T::new(settings, layout.space.units),
+            translation: T::new(settings, &layout.space),
             read_modify_write: settings.ftl.partial_write == PartialWrite::Rmw,
             host_flush_mappings: flushes_mappings(settings),
             space: if T::ON_FLASH { layout.space } else { UnitSpace::default() },
@@ -182,21 +182,23 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     const MAPS_ON_FLASH: bool = T::ON_FLASH;
 
     fn new(settings: &Settings, check: bool, work: &mut Work) -> PageMapped<T> {
-        let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
+        let (layout, [data, map]) = shapes::<T>(settings);
         let mut pool = full_pool(settings);
         let data = Log::new(data, settings, &mut pool, check);
-        let pages = TranslationPages::new(map, settings, &mut pool, check && T::ON_FLASH, work);
+        let check = check && T::ON_FLASH;
+        let pages = TranslationPages::new((map, &layout.space), settings, &mut pool, check, work);
         work.reset();
         PageMapped::assemble(settings, &layout, (data, pages, pool))
     }
 
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<PageMapped<T>, Damage> {
-        let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
+        let (layout, [data, map]) = shapes::<T>(settings);
         let mut pool = full_pool(settings);
         let mut claims = pool.load(from)?;
         let data = Log::load(data, settings, (&mut pool, &mut claims), check, from)?;
         let check = check && T::ON_FLASH;
-        let pages = TranslationPages::load(map, settings, (&mut pool, &mut claims), check, from)?;
+        let pages =
+            TranslationPages::load((map, &layout.space), settings, (&mut pool, &mut claims), check, from)?;
         pool.retire(&claims)?;
         let mut ftl = PageMapped::<T>::assemble(settings, &layout, (data, pages, pool));
         let PageMapped { data, pages, translation, .. } = &mut ftl;
@@ -216,12 +218,12 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 
     fn check(settings: &Settings) -> Result<(), Contradiction> {
         T::check(settings)?;
-        units::check(settings, T::UNIT_KEY)?;
-        layout::check(settings, T::ON_FLASH)
+        units::check(settings, T::unit_bytes(settings), T::UNIT_KEY)?;
+        layout::check::<T>(settings)
     }
 
     fn keeps_trims(settings: &Settings) -> bool {
-        layout::keeps_trims(settings, T::ON_FLASH)
+        layout::keeps_trims::<T>(settings)
     }
 
     fn gathers(settings: &Settings) -> bool {

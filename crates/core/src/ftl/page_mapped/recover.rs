@@ -29,7 +29,7 @@ pub(super) fn recover<T: Translation>(
     (tape, flaw): (&Tape, Flaw),
     work: &mut Work,
 ) -> Result<(PageMapped<T>, Recovery), String> {
-    let (layout, [data, map]) = shapes(settings, T::ON_FLASH);
+    let (layout, [data, map]) = shapes::<T>(settings);
     let lpns = data.owners - data.trim_pages;
     let mut scan = Scan::new((media, tape), [&data, &map], flaw, work);
     if flaw == Flaw::SkipScan {
@@ -50,7 +50,7 @@ pub(super) fn recover<T: Translation>(
     data.close_unwritten(&mut pool);
     data.slots.record(tape, lpns, media);
     relied.iter().for_each(|trim| data.rely(trim.owner, trim.slot));
-    let mut pages = TranslationPages::found(map, settings, T::ON_FLASH, (tape, media))?;
+    let mut pages = TranslationPages::found((map, &layout.space), settings, T::ON_FLASH, (tape, media))?;
     let mut reads = pages.pages_by_chip(media.chips());
     scan.trims().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
     let map_reads = read_all(&reads, |chip, work| work.read(chip, NONE, Cause::Map), work);
